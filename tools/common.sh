@@ -1,0 +1,35 @@
+# Shared by the scripts in this folder: sourced, not run. Leaves the caller in the repository's root.
+# shellcheck shell=bash
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# What a developer may set: the interpreter, where to build, how many jobs at once.
+PYTHON=${PYTHON:-python3}
+BUILD=${DMLOPS_BUILD_DIR:-$PWD/build}
+JOBS=${JOBS:-$(nproc)}
+
+# The project's own files whose names match the patterns; folders that do not exist are no error.
+sources() {
+  local patterns=() pattern
+  for pattern in "$@"; do patterns+=(-o -name "$pattern"); done
+  find .ci bench cmake docs examples fuzz include python src tests tools \
+    -type f '(' "${patterns[@]:1}" ')' -not -path '*/__pycache__/*' -print 2>/dev/null || true
+}
+
+# configure NAME [cmake arguments]: prepares $BUILD/NAME.
+configure() {
+  local name=$1
+  shift
+  cmake -S . -B "$BUILD/$name" -G Ninja --log-level=WARNING \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DDMLOPS_WERROR=ON "$@"
+}
+
+# build_and_test NAME [cmake arguments]: the C++ library and its tests, every test run through
+# the command in LAUNCHER, if any.
+LAUNCHER=()
+build_and_test() {
+  local name=$1
+  configure "$@" -DDMLOPS_BUILD_TESTS=ON
+  cmake --build "$BUILD/$name" --parallel "$JOBS"
+  "${LAUNCHER[@]}" ctest --test-dir "$BUILD/$name" --output-on-failure --no-tests=error --parallel "$JOBS"
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Layout, lint and length of every file; changes nothing.
+#
+#   tools/lint.sh          check
+#   tools/lint.sh --fix    let the formatters rewrite the files first
+#
+# Needs ruff (requirements-dev.txt), clang-format and shellcheck.
+source "$(dirname "$0")/common.sh"
+
+mapfile -t cpp < <(sources '*.hpp' '*.h' '*.cpp')
+mapfile -t shell < <(sources '*.sh' run)
+
+if [[ ${1:-} == --fix ]]; then
+  "$PYTHON" -m ruff check --fix --exit-zero --quiet .
+  "$PYTHON" -m ruff format .
+  clang-format -i "${cpp[@]}"
+fi
+
+"$PYTHON" -m ruff check .
+"$PYTHON" -m ruff format --check .
+clang-format --dry-run -Werror "${cpp[@]}"
+shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}"
+
+# A file that has outgrown 400 lines has more than one job.
+mapfile -t text < <(sources '*.hpp' '*.h' '*.cpp' '*.py' '*.pyi' '*.sh' '*.cmake' '*.txt' '*.md' run
+  find . -maxdepth 1 -type f)
+awk 'FNR == 401 { print FILENAME ": more than 400 lines"; found = 1 } END { exit found }' "${text[@]}"

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# clang-tidy over every translation unit, with every instruction set's flags.
+#
+#   tools/tidy.sh [regular expression of files]
+#
+# Needs clang and clang-tidy; the Python binding is included where pybind11 is installed.
+source "$(dirname "$0")/common.sh"
+
+python_options=()
+if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
+  python_options=(-DDMLOPS_BUILD_PYTHON=ON -Dpybind11_DIR="$pybind11"
+    -DPython_EXECUTABLE="$("$PYTHON" -c 'import sys; print(sys.executable)')")
+fi
+configure tidy -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DDMLOPS_BUILD_TESTS=ON \
+  "${python_options[@]}"
+
+# Only a failing file's findings are worth reading: the rest is one command line per file.
+log=$BUILD/tidy/findings.txt
+if run-clang-tidy -quiet -j "$JOBS" -p "$BUILD/tidy" "${1:-$PWD/(src|tests|bench)/}" >"$log" 2>&1; then
+  exit 0
+fi
+grep -Ev '^(clang-tidy|/.*/clang-tidy|[0-9]+ warnings? (generated|treated)|Suppressed|Use -)' "$log" | awk '!seen[$0]++'
+exit 1
