@@ -1,0 +1,68 @@
+"""The command line: finds the sub-command, runs it, turns what the user did wrong into a message.
+
+A sub-command ``name`` is one line in ``COMMANDS`` and a module ``dmlops._name``, imported only when
+it is named, with ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import dmlops
+
+COMMANDS = {
+    "info": "show version, instruction sets, threads and platform, as a bug report needs them",
+    "demo": "run the operators on photographs and handwritten digits, and draw the results",
+}
+
+INTERRUPTED = 128 + 2  # the exit status that shells give to SIGINT
+
+
+class CommandError(Exception):
+    """A sub-command cannot do what was asked; the message says why, and no traceback is shown."""
+
+
+def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
+    """Return the parser, with the arguments of those sub-commands that occur in ``words``."""
+    parser = argparse.ArgumentParser(
+        prog="dmlops", description="DirectML operators on the CPU, for NumPy arrays."
+    )
+    parser.add_argument("--version", action="version", version=f"dmlops {dmlops.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        sentence = f"{summary[0].upper()}{summary[1:]}."
+        command = commands.add_parser(name, help=summary, description=sentence)
+        if name in words:
+            module = import_module(f"dmlops._{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    return parser
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line ``words`` (by default the program's own) and return the exit status.
+
+    0: done; 1: it could not be done; 2: the command line is wrong (argparse exits by itself).
+    """
+    words = sys.argv[1:] if words is None else words
+    parser = build_parser(words)
+    arguments = parser.parse_args(words)
+    if "run" not in arguments:
+        parser.print_help()
+        return 0
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()  # here, where a closed pipe can still be handled
+        return status
+    except CommandError as error:
+        print(f"dmlops: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED

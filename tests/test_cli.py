@@ -1,0 +1,145 @@
+"""The command line: parsing, ``info``, and how errors reach the user."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import dmlops
+from dmlops import _info
+from dmlops._cli import COMMANDS, CommandError, main
+
+
+def run_module(*words: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dmlops", *words],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+
+def test_without_command_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("usage: dmlops")
+    assert all(name in output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_its_module_and_help(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = import_module(f"dmlops._{name}")
+    assert callable(module.run)
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    assert f"usage: dmlops {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["information"], ["info", "--yaml"], ["--json"], ["info", "x"]])
+def test_wrong_command_line_is_a_usage_error(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "usage: dmlops" in captured.err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"dmlops {dmlops.__version__}\n"
+
+
+def test_only_the_named_command_is_imported() -> None:
+    code = (
+        "import sys; from dmlops._cli import main; main(['info']);"
+        "sys.exit('dmlops._demo' in sys.modules or 'matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_info_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DMLOPS_NUM_THREADS", "1")
+    monkeypatch.delenv("DMLOPS_ISA", raising=False)
+    assert main(["info", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    listed = {"available_isas": list(dmlops.available_isas()), "threads": dmlops.get_num_threads()}
+    assert {name: facts[name] for name in dmlops.build_info()} == {**dmlops.build_info(), **listed}
+    assert facts["environment"] == ["DMLOPS_NUM_THREADS=1"]
+    assert facts["logical_cpus"] == os.cpu_count()
+    assert facts["cpu"] == _info.cpu_model() != ""
+
+
+def test_info_text_says_the_same_in_one_column(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in _info.ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    assert main(["info"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    text = dict(line.split(":", 1) for line in lines)
+    columns = {len(label) + len(value) - len(value.lstrip()) for label, value in text.items()}
+    assert len(columns) == 1
+    values = {label: value.strip() for label, value in text.items()}
+    for name, value in dmlops.build_info().items():
+        assert values[name.replace("_", " ")] == value
+    assert values["cpu"] == _info.cpu_model()
+    assert values["environment"] == "not set"
+
+
+def test_cpu_model_without_a_name_is_the_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "another")
+    monkeypatch.setattr("platform.processor", lambda: "")
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    assert _info.cpu_model() == "riscv64"
+
+
+def test_command_error_is_one_line_on_standard_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise CommandError("out of paper")
+
+    monkeypatch.setattr(_info, "collect", fail)
+    assert main(["info"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "dmlops: error: out of paper\n"
+
+
+def test_interrupt_ends_quietly(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_info, "collect", interrupt)
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_module_runs_as_a_program() -> None:
+    result = run_module("info", "--json")
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert json.loads(result.stdout)["version"] == dmlops.__version__
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no broken pipes")
+def test_closed_pipe_is_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        result = run_module("info", stdout=writer)
+    finally:
+        os.close(writer)
+    assert result.returncode == 1
+    assert result.stderr == ""
