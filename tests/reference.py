@@ -1,0 +1,235 @@
+"""References for the operators, in exact or float64 arithmetic, and the errors they allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Float64 = npt.NDArray[np.float64]
+
+FLOATS = ("float32", "float16")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+CANONICAL_NAN = {"float32": 0x7FC00000, "float16": 0x7E00}
+
+
+def ulp(x: npt.ArrayLike, dtype: npt.DTypeLike) -> Float64:
+    """Return the distance between neighbours of `dtype` at magnitude `x` (float64, exact)."""
+    info = np.finfo(dtype)
+    magnitude = np.abs(np.asarray(x, np.float64))
+    ordinary = np.isfinite(magnitude) & (magnitude > 0)
+    exponent = np.frexp(np.where(ordinary, magnitude, float(info.tiny)))[1] - 1
+    return np.asarray(np.ldexp(1.0, np.maximum(exponent, info.minexp) - info.nmant), np.float64)
+
+
+def _two_sum(a: Float64, b: Float64) -> tuple[Float64, Float64]:
+    """Return a + b rounded to float64, and what the rounding lost, exactly (Knuth)."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+def round_sum(high: Float64, low: Float64, dtype: npt.DTypeLike) -> Array:
+    """Round the exact high + low once to `dtype`, where |low| is at most half an ulp of high.
+
+    Rounding `high` alone goes wrong only where it lies midway between two neighbours: the tie goes
+    to the even one, whereas `low` says on which side the exact value lies.
+    """
+    nearest = high.astype(dtype)
+    remainder = high - nearest.astype(np.float64)
+    neighbour = np.nextafter(nearest, np.where(remainder > 0, np.inf, -np.inf).astype(dtype))
+    gap = np.abs(neighbour.astype(np.float64) - nearest.astype(np.float64))
+    tie = (2 * np.abs(remainder) == gap) & np.isfinite(nearest)
+    beyond_tie = tie & (remainder * np.sign(low) > 0)
+    return np.asarray(np.where(beyond_tie, neighbour, nearest), dtype)
+
+
+def fma32(x: npt.ArrayLike, scale: float, bias: float) -> npt.NDArray[np.float32]:
+    """Return x * scale + bias with one rounding, to float32; the parameters are float32 values."""
+    with np.errstate(all="ignore"):
+        scale64, bias64 = np.float64(np.float32(scale)), np.float64(np.float32(bias))
+        product = np.asarray(x, np.float64) * scale64  # 24 by 24 bits: exact in float64
+        total, lost = _two_sum(product, np.broadcast_to(bias64, product.shape))
+        lost = np.where(np.isfinite(total), lost, 0.0)
+        return round_sum(total, lost, np.float32)
+
+
+def _scaled_integer(x: int, scale: float, bias: float, low: int, high: int) -> int:
+    """Return fma(float64(x), scale, bias), truncated toward zero and saturated to [low, high]."""
+    if scale == 1 and bias == 0:
+        return x
+    if math.isfinite(scale) and math.isfinite(bias):
+        return min(
+            max(int(float(Fraction(float(x)) * Fraction(scale) + Fraction(bias))), low), high
+        )
+    value = float(x) * scale + bias
+    return 0 if math.isnan(value) else (high if value > 0 else low)
+
+
+def _is_bound(bound: float | None) -> bool:
+    return bound is not None and not (isinstance(bound, float) and math.isnan(bound))
+
+
+def _clip_integers(
+    x: Array, low: float | None, high: float | None, scale: tuple[float, float] | None
+) -> Array:
+    info = np.iinfo(x.dtype)
+    limits = (int(info.min), int(info.max))
+
+    def saturated(bound: float) -> int:
+        if isinstance(bound, float) and math.isinf(bound):
+            return limits[bound > 0]
+        return min(max(int(bound), limits[0]), limits[1])
+
+    distinct, where = np.unique(x, return_inverse=True)
+    values = [int(v) for v in distinct]
+    if scale is not None:
+        factor, offset = float(np.float32(scale[0])), float(np.float32(scale[1]))
+        values = [_scaled_integer(v, factor, offset, *limits) for v in values]
+    if high is not None and _is_bound(high):
+        values = [min(v, saturated(high)) for v in values]
+    if low is not None and _is_bound(low):
+        values = [max(v, saturated(low)) for v in values]
+    return np.array(values, x.dtype)[where].reshape(x.shape)
+
+
+def clip(
+    x: Array,
+    low: float | None = None,
+    high: float | None = None,
+    scale: tuple[float, float] | None = None,
+) -> Array:
+    """Return max(low, min(g(x), high)) exactly, in x's type; `scale` is the pair (scale, bias)."""
+    if x.dtype.kind in "iu":
+        return _clip_integers(x, low, high, scale)
+    value = np.asarray(x, np.float32) if scale is None else fma32(x, *scale)
+    with np.errstate(over="ignore"):
+        if high is not None and _is_bound(high):
+            bound = np.float32(np.float64(high).astype(x.dtype))
+            value = np.where(value > bound, bound, value)
+        if low is not None and _is_bound(low):
+            bound = np.float32(np.float64(low).astype(x.dtype))
+            value = np.where(value < bound, bound, value)
+        return value.astype(x.dtype)
+
+
+def hard_sigmoid(x: Array, alpha: float = 0.2, beta: float = 0.5) -> Array:
+    """Return max(0, min(alpha * x + beta, 1)), rounded to float32, and once more to float16."""
+    value = fma32(x, alpha, beta)
+    value = np.where(value > 1, np.float32(1), value)
+    return np.where(value < 0, np.float32(0), value).astype(x.dtype)
+
+
+def batch_normalization(
+    x: Array, mean: Array, variance: Array, scale: Array, bias: Array, *, epsilon: float = 1e-5
+) -> tuple[Float64, Float64]:
+    """Return scale * (x - mean) / sqrt(variance + epsilon) + bias, and the error allowed.
+
+    Three roundings to float32 (the difference, the factor, the last multiply-add) move the product
+    by at most 2 ** -23 of itself, the sum by half an ulp: below 2 ulp of the largest intermediate.
+    """
+    with np.errstate(all="ignore"):
+        x, mean, variance, scale, bias = (
+            np.asarray(a, np.float64) for a in (x, mean, variance, scale, bias)
+        )
+        difference = x - mean
+        product = scale * (difference / np.sqrt(variance + np.float64(np.float32(epsilon))))
+        result = product + bias
+        largest = np.maximum(np.maximum(np.abs(product), np.abs(bias)), np.abs(result))
+        return result, 2 * ulp(largest, np.float32)
+
+
+def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Float64]:
+    """Return (x - max) - ln(sum(exp(x - max))) over `axes` together, and the error allowed.
+
+    The maximum's own exp(0) = 1 stays out of the sum and log1p puts it back, so that the result is
+    right in relative terms where one element dominates.
+    """
+    listed = [axes] if isinstance(axes, int) else list(axes)
+    reduced = sorted(axis % x.ndim for axis in listed) if x.ndim else []
+    kept = [axis for axis in range(x.ndim) if axis not in reduced]
+    order = kept + reduced
+    moved = np.transpose(np.asarray(x, np.float64), order)
+    groups = moved.reshape(math.prod(moved.shape[: len(kept)]), math.prod(moved.shape[len(kept) :]))
+    if groups.size == 0:
+        return np.empty(x.shape), np.empty(x.shape)
+    with np.errstate(all="ignore"):
+        top = groups.max(axis=1, keepdims=True)
+        difference = groups - top
+        terms = np.exp(difference)
+        np.put_along_axis(terms, groups.argmax(axis=1)[:, None], 0.0, axis=1)
+        log_sum = np.log1p(terms.sum(axis=1, keepdims=True))
+        result = np.where(np.isfinite(top), difference - log_sum, np.nan)
+        larger = np.maximum(np.abs(difference), log_sum)
+        allowed = np.where(result >= -0.1, 8 * ulp(result, np.float32), 2 * ulp(larger, np.float32))
+    inverse = np.argsort(order)
+    return (
+        np.transpose(result.reshape(moved.shape), inverse),
+        np.transpose(allowed.reshape(moved.shape), inverse),
+    )
+
+
+def same_values(actual: Array, expected: Array) -> npt.NDArray[np.bool_]:
+    """Compare element by element: equal (zeros of either sign are equal), or both NaN."""
+    if expected.dtype.kind != "f":
+        return np.asarray(actual == expected)
+    return np.asarray((actual == expected) | (np.isnan(actual) & np.isnan(expected)))
+
+
+def assert_same_values(actual: Array, expected: Array, context: object = "") -> None:
+    """Fail, naming the first element, unless both are of one type and shape and `same_values`."""
+    assert actual.dtype == expected.dtype, f"{context}: dtype {actual.dtype}, not {expected.dtype}"
+    assert actual.shape == expected.shape, f"{context}: shape {actual.shape}, not {expected.shape}"
+    _assert_all(same_values(actual, expected), actual, expected, context)
+
+
+def assert_same_bits(actual: Array, expected: Array, context: object = "") -> None:
+    """Fail, naming the first element, unless both hold the same bytes (zero signs and NaN too)."""
+    assert actual.dtype == expected.dtype, f"{context}: dtype {actual.dtype}, not {expected.dtype}"
+    assert actual.shape == expected.shape, f"{context}: shape {actual.shape}, not {expected.shape}"
+    unsigned = f"u{actual.dtype.itemsize}"
+    left, right = (
+        np.ascontiguousarray(a).view(unsigned).reshape(a.shape) for a in (actual, expected)
+    )
+    _assert_all(left == right, actual, expected, context)
+
+
+def assert_within(actual: Array, expected: Float64, allowed: Float64, context: object = "") -> None:
+    """Fail, naming the worst element, unless `actual` is within `allowed` of `expected`.
+
+    `allowed` is the error in float32; float16 adds half an ulp of its own. An infinite result is
+    right where the exact one, moved by what is allowed, would round to it.
+    """
+    assert actual.shape == expected.shape, f"{context}: shape {actual.shape}, not {expected.shape}"
+    dtype = actual.dtype
+    largest = float(np.finfo(dtype).max)
+    bound = np.broadcast_to(allowed, expected.shape)
+    if dtype == np.float16:
+        bound = bound + 0.5 * ulp(np.minimum(np.abs(expected) + bound, largest), dtype)
+    with np.errstate(all="ignore"):
+        error = np.abs(actual.astype(np.float64) - expected)
+        overflow = largest + 0.5 * float(ulp(largest, dtype))
+        infinite = (np.sign(actual) == np.sign(expected)) & (np.abs(expected) + bound >= overflow)
+        good = np.where(np.isinf(actual), infinite, error <= bound)
+        good = np.where(np.isnan(expected), np.isnan(actual), good)
+        _assert_all(good, actual, expected, context, error / bound)
+
+
+def _assert_all(
+    good: Array, actual: Array, expected: Array, context: object, severity: Array | None = None
+) -> None:
+    if good.all():
+        return
+    wrong = np.argwhere(~good)
+    worst = 0 if severity is None else int(np.argmax(np.nan_to_num(severity[~good], nan=np.inf)))
+    index = tuple(int(i) for i in wrong[worst])
+    detail = "" if severity is None else f", error {severity[index]:.3g} of what is allowed"
+    raise AssertionError(
+        f"{context}: {len(wrong)} of {good.size} elements differ; at {index} got "
+        f"{actual[index]!r}, not {expected[index]!r}{detail}"
+    )

@@ -1,0 +1,26 @@
+"""Fresh interpreters, for what is fixed when the package is first used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def python(
+    *arguments: str, timeout: float = 300, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run this interpreter in the tests' folder; of the package's variables, only these are set."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("DMLOPS_")}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=HERE,
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )

@@ -1,0 +1,260 @@
+"""batch_normalization: accuracy, and parameters of every form on every axis."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+import samples
+from crossing import cross_layouts, packed
+from layouts import BY_NAME, LARGE, LAYOUTS, OUT_LAYOUTS, SHAPES, SIZES
+from operators import normalize
+from reference import FLOATS, assert_same_bits, assert_within
+
+import dmlops
+
+Array = npt.NDArray[Any]
+NAMES = ("mean", "variance", "scale", "bias")
+RANGES = {"mean": (-1, 1), "variance": (0.25, 4), "scale": (-2, 2), "bias": (-1, 1)}
+FORMS = ("one", "full", "zero")  # size 1; the input's size; the input's size with stride 0
+
+
+def parameter(name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> Array:
+    low, high = RANGES[name]
+    return samples.uniform(shape, dtype, low, high, seed=100 * seed + NAMES.index(name) + 1)
+
+
+def parameters(shape: Sequence[int], dtype: str) -> list[Array]:
+    return [parameter(name, shape, dtype) for name in NAMES]
+
+
+def formed(name: str, shape: Sequence[int], dtype: str, forms: Sequence[str]) -> Array:
+    """Return the parameter with each axis in its form."""
+    sizes = [size if form == "full" else 1 for size, form in zip(shape, forms, strict=True)]
+    values = parameter(name, sizes, dtype)
+    full = [1 if form == "one" else size for size, form in zip(shape, forms, strict=True)]
+    return np.broadcast_to(values, full)
+
+
+def per_channel(shape: Sequence[int], dtype: str) -> list[Array]:
+    return parameters([s if axis == 1 else 1 for axis, s in enumerate(shape)], dtype)
+
+
+def check(x: Array, values: Sequence[Array], context: object = "", epsilon: float = 1e-5) -> Array:
+    """Expect the reference's values within its bound; return the result."""
+    result = normalize(x, values, epsilon)
+    assert result.dtype == x.dtype
+    assert_within(result, *reference.batch_normalization(x, *values, epsilon=epsilon), context)
+    return result
+
+
+def test_by_hand() -> None:
+    x = np.array([[1.0, 5.0], [3.0, -1.0]], np.float32)
+    mean, variance = np.array([[1.0, 3.0]], np.float32), np.array([[4.0, 0.25]], np.float32)
+    scale, bias = np.array([[2.0, 1.0]], np.float32), np.array([[10.0, -1.0]], np.float32)
+    result = dmlops.batch_normalization(x, mean, variance, scale, bias, 0.0)
+    assert result.tolist() == [[10.0, 3.0], [12.0, -9.0]]
+    epsilon = dmlops.batch_normalization(x, mean, variance - 0.25, scale, bias, epsilon=0.25)
+    assert epsilon.tolist() == result.tolist()
+    default = dmlops.batch_normalization(x, mean, 0 * mean, 0 * scale + 1, 0 * bias)
+    assert abs(default[1, 0] - 2 / math.sqrt(1e-5)) < 1e-4
+
+
+def every_form(rank: int) -> Iterator[tuple[str, ...]]:
+    return itertools.product(FORMS, repeat=rank)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(37,), (5, 19), (3, 4, 21), (2, 3, 4, 9)], ids=str)
+def test_every_form_alone_and_together(dtype: str, shape: tuple[int, ...]) -> None:
+    x = samples.uniform(shape, dtype)
+    usual = per_channel(shape, dtype) if len(shape) > 1 else parameters(shape, dtype)
+    for forms in every_form(len(shape)):
+        shaped = [formed(name, shape, dtype, forms) for name in NAMES]
+        choices = [[*usual[:i], shaped[i], *usual[i + 1 :]] for i in range(4)] + [shaped]
+        for i, values in enumerate(choices):
+            context = f"{(*NAMES, 'all')[i]} {forms}"
+            result = check(x, values, context)
+            dense = [packed(np.broadcast_to(v, shape)) for v in values]
+            assert_same_bits(result, dmlops.batch_normalization(x, *dense), context)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "shape", [(7, 33), (3, 5, 18), (2, 3, 4, 5, 6), (2, 1, 3, 2, 1, 3, 2, 4)], ids=str
+)
+def test_forms_mixed(dtype: str, shape: tuple[int, ...]) -> None:
+    x = samples.uniform(shape, dtype)
+    rank = len(shape)
+    picks = (samples.hashed(200 * 4 * rank) % np.uint64(3)).astype(int).reshape(200, 4, rank)
+    for pick in picks:
+        mix = [tuple(FORMS[i] for i in axes) for axes in pick]
+        values = [formed(name, shape, dtype, forms) for name, forms in zip(NAMES, mix, strict=True)]
+        result = check(x, values, mix)
+        dense = [packed(np.broadcast_to(v, shape)) for v in values]
+        assert_same_bits(result, dmlops.batch_normalization(x, *dense), mix)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_layouts(dtype: str) -> None:
+    for shape in SHAPES:
+        x = samples.uniform(shape, dtype)
+        values = per_channel(shape, dtype) if len(shape) > 1 else parameters(shape, dtype)
+
+        def operator(x: Array, *, out: Array | None = None, values: list[Array] = values) -> Array:
+            return dmlops.batch_normalization(x, *values, out=out)
+
+        check(x, values, shape)
+        cross_layouts(operator, x, f"batch_normalization {dtype}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("position", range(4), ids=NAMES)
+def test_layouts_of_parameters(dtype: str, position: int) -> None:
+    inputs = [BY_NAME[name] for name in ("c", "fortran", "negative-last", "channels-last")]
+    outputs = [BY_NAME[name] for name in ("c", "transposed", "every-second")]
+    for shape in SHAPES:
+        x = samples.uniform(shape, dtype)
+        full = parameters(shape, dtype)
+        for layout in LAYOUTS:
+            values = [*full]
+            values[position] = layout.view(values[position])
+
+            def operator(
+                x: Array, *, out: Array | None = None, values: list[Array] = values
+            ) -> Array:
+                return dmlops.batch_normalization(x, *values, out=out)
+
+            dense = [packed(v) for v in values]
+            expected = dmlops.batch_normalization(x, *dense)
+            assert_same_bits(operator(x), expected, f"{NAMES[position]} {layout} {shape}")
+            if layout.name in ("fortran", "zero-alternate", "unaligned-steps", "shuffled-gaps"):
+                cross_layouts(operator, x, f"{NAMES[position]} {layout}", inputs, outputs)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_everything_in_one_layout(dtype: str) -> None:
+    for layout, shape in itertools.product(LAYOUTS, SHAPES):
+        x = layout.view(samples.uniform(shape, dtype))
+        values = [layout.view(v) for v in parameters(shape, dtype)]
+        expected = dmlops.batch_normalization(packed(x), *map(packed, values))
+        for target in (layout, BY_NAME["c"]) if layout in OUT_LAYOUTS else (BY_NAME["c"],):
+            out = target.place(shape, dtype)
+            dmlops.batch_normalization(x, *values, out=out.view)
+            assert_same_bits(out.view, expected, f"{layout} into {target}, {shape}")
+            out.assert_canaries(f"{layout} into {target}, {shape}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("form", ["scalar", "full", "rows", "columns", "middle"])
+def test_sizes(dtype: str, form: str) -> None:
+    for size in SIZES:
+        rows = 3 if size < 300 else 2
+        shape, of = {
+            "scalar": ((size,), (1,)),
+            "full": ((size,), (size,)),
+            "rows": ((rows, size), (rows, 1)),
+            "columns": ((rows, size), (1, size)),
+            "middle": ((2, rows, size), (1, rows, 1)),
+        }[form]
+        x = samples.uniform(shape, dtype, seed=size)
+        check(x, parameters(of, dtype), f"{form}, size {size}")
+        if len(shape) > 1:  # the same with the long axis outermost, as in channels-last images
+            swapped = samples.uniform((*shape[:-2], size, rows), dtype, seed=size)
+            values = [v.swapaxes(-1, -2) for v in parameters(of, dtype)]
+            check(swapped, values, f"{form}, size {size}, long axis first")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_large(dtype: str) -> None:
+    check(samples.uniform((LARGE,), dtype), parameters((1,), dtype), "one channel")
+    for shape in ((3, 64, 77, 79), (1, 3, 601, 599), (2, 1031, 17, 31)):
+        x, values = samples.uniform(shape, dtype), per_channel(shape, dtype)
+        packed_result = check(x, values, shape)
+        last = packed(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+        assert_same_bits(dmlops.batch_normalization(last, *values), packed_result, "channels last")
+        full = [packed(np.broadcast_to(v, shape)) for v in values]
+        assert_same_bits(dmlops.batch_normalization(x, *full), packed_result, "full parameters")
+
+
+def test_large_mean_loses_nothing() -> None:
+    x = (1e6 + np.arange(64, dtype=np.float32) / 16).astype(np.float32).reshape(1, 64)
+    one = np.ones((1, 1), np.float32)
+    values = [1e6 * one, 1e-4 * one, one, 0 * one]
+    check(x, values)  # folded into one multiply-add, the error would be thousands of ulp
+    check(x, [1e6 * one, 0 * one, 3 * one, 0.1 * one], epsilon=1e-12)
+    random = samples.uniform((4096,), np.float32, 1e4, 1e4 + 1)
+    check(
+        random,
+        [np.full(1, 1e4 + 0.5, np.float32), *(np.full(1, v, np.float32) for v in (1e-2, 7, 0))],
+    )
+
+
+def test_float16_is_computed_in_float32() -> None:
+    x = samples.uniform((4096,), np.float16, 30000, 60000)
+    low, high = (np.full(1, v, np.float16) for v in (-60000, 60000))
+    one = np.ones(1, np.float16)
+    check(x, [low, high, one, -one])  # x - mean exceeds float16
+    check(x, [high, one / 4096, one, one], "results beyond float16 are infinite")
+    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    check(every, [one, 2 * one, 3 * one, 4 * one], "every float16")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_extreme_parameters(dtype: str) -> None:
+    x = samples.uniform((257,), dtype)
+    info = np.finfo(dtype)
+    tiny, big = float(info.smallest_subnormal), float(info.max)
+    for variance, epsilon in ((0.0, 1e-30), (tiny, 0.0), (big, 1e-5), (0.0, 3e38), (1.0, 1e-45)):
+        for scale, bias in ((1.0, 0.0), (tiny, tiny), (2.0, big / 4), (0.0, 1.0)):
+            values = [np.full(1, v).astype(dtype) for v in (0.5, variance, scale, bias)]
+            if dtype == "float16" or variance != tiny:  # else the factor itself is beyond float32
+                check(x, values, f"{variance} {epsilon} {scale} {bias}", epsilon)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nan_of_any_operand_is_canonical(dtype: str) -> None:
+    bits, nan = f"u{np.dtype(dtype).itemsize}", reference.CANONICAL_NAN[dtype]
+    shape = (4, 67)
+    for position in range(5):
+        operands = [samples.uniform(shape, dtype), *parameters(shape, dtype)]
+        where = samples.hashed(4 * 67, seed=position).reshape(shape) % np.uint64(5) == 0
+        payload = (
+            samples.any_bits(shape, dtype).view(bits)
+            | np.dtype(dtype).type(math.inf).view(bits)
+            | 1
+        )
+        operands[position] = np.where(where, payload.astype(bits).view(dtype), operands[position])
+        result = dmlops.batch_normalization(*operands)
+        assert (np.isnan(result) == where).all(), f"operand {position}"
+        assert (result[where].view(bits) == nan).all(), f"operand {position}"
+
+
+def test_special_values() -> None:
+    def one(*operands: float) -> float:
+        *first, epsilon = operands  # input, mean, variance, scale, bias; epsilon
+        values = [np.full(67, v, np.float32) for v in first]
+        for forms in (values, [values[0], *(v[:1] for v in values[1:])]):
+            result = normalize(forms[0], forms[1:], epsilon)
+            assert result.view(np.uint32).tolist() == [int(result.view(np.uint32)[0])] * 67
+        return float(result[0])
+
+    assert one(2, 1, 0, 1, 0, 0) == math.inf  # division by zero
+    assert one(0, 1, 0, 1, 0, 0) == -math.inf
+    for nan in (
+        (1, 1, 0, 1, 0, 0),  # 0 / 0
+        (1, 0, -1, 1, 0, 0.5),  # the root of a negative number
+        (math.inf, math.inf, 1, 1, 0, 0),
+        (1, 0, math.inf, math.inf, 0, 0),
+        (1, 0, 1, math.inf, -math.inf, 0),
+    ):
+        assert math.isnan(one(*nan)), nan
+    assert one(1, 0, math.inf, 1, 3, 0) == 3
+    assert one(-math.inf, 0, 1, 2, 5, 0) == -math.inf
+    assert one(2.0**-140, 0, 1, 1, 0, 0) == 2.0**-140  # subnormals are kept

@@ -1,0 +1,250 @@
+"""clip: exact in every data type, with and without scale and bias."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+import samples
+from crossing import cross_layouts, cross_sizes
+from layouts import LARGE, SHAPES, SIZES
+from reference import FLOATS, INTEGERS, assert_same_bits, assert_same_values
+
+import dmlops
+from dmlops import ScaleBias
+
+Array = npt.NDArray[Any]
+DTYPES = FLOATS + INTEGERS
+FLOAT_SCALES = (
+    *((1.0, 0.0), (2.0, 0.0), (1.0, -3.0), (-0.5, 0.25), (0.1, 0.1), (0.0, 2.0)),
+    *((3e38, 1.0), (1e-40, 0.0), (1.0, 1e-45), (math.inf, 0.0), (-1.0, math.inf), (math.nan, 0.0)),
+)
+INTEGER_SCALES = (
+    *FLOAT_SCALES,
+    *((1.0, 0.5), (-1.0, 0.0), (-1.0, -0.999), (0.99999994, 0.0), (1.0, 2.0**40), (2.0**-40, 0.0)),
+)
+
+
+def both(
+    x: Array, low: Any, high: Any, scale: tuple[float, float] | None = None
+) -> tuple[Array, Array]:
+    """Return the package's result and the reference's."""
+    bound = None if scale is None else ScaleBias(*scale)
+    return dmlops.clip(x, low, high, scale_bias=bound), reference.clip(x, low, high, scale)
+
+
+def integer_bounds(dtype: str) -> list[Any]:
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    beyond = [low - 1, high + 1, -(10**30), 10**30, -3.0, 5.0, -1e30, 1e30, math.nan]
+    return [None, low, low + 1, 0, 3, high - 1, high, *beyond]
+
+
+def float_bounds(dtype: str) -> list[Any]:
+    info = np.finfo(dtype)
+    tiny = float(info.smallest_subnormal)
+    return [
+        None,
+        0.0,
+        -1.0,
+        0.1,
+        6,
+        -tiny,
+        tiny,
+        float(info.max),
+        math.inf,
+        -math.inf,
+        math.nan,
+        1e300,
+    ]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_every_pair_of_bounds_on_integers(dtype: str) -> None:
+    x = np.concatenate([samples.specials(dtype), samples.any_bits((61,), dtype)])
+    for low, high in itertools.product(integer_bounds(dtype), repeat=2):
+        assert_same_values(*both(x, low, high), f"{dtype} in [{low}, {high}]")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_every_pair_of_bounds_on_floats(dtype: str) -> None:
+    x = np.concatenate([samples.specials(dtype), samples.any_bits((61,), dtype)])
+    for low, high in itertools.product(float_bounds(dtype), repeat=2):
+        assert_same_values(*both(x, low, high), f"{dtype} in [{low}, {high}]")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scale_bias(dtype: str) -> None:
+    x = np.concatenate([samples.specials(dtype), samples.any_bits((99,), dtype)])
+    integral = dtype in INTEGERS
+    limits = [(None, None), (2, 100), (None, 7), (7, 2)]
+    for scale in INTEGER_SCALES if integral else FLOAT_SCALES:
+        for low, high in limits:
+            assert_same_values(*both(x, low, high, scale), f"{dtype} * {scale} in [{low}, {high}]")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_unit_scale_leaves_integers_exact(dtype: str) -> None:
+    x = np.concatenate([samples.specials(dtype), samples.any_bits((500,), dtype)])
+    assert_same_values(dmlops.clip(x, scale_bias=ScaleBias(1.0, 0.0)), x)
+    assert_same_values(dmlops.clip(x, scale_bias=ScaleBias()), x)
+    assert_same_values(dmlops.clip(x), x)
+
+
+def test_integer_scaling_truncates_and_saturates() -> None:
+    x = np.array([-7, -3, -1, 0, 1, 3, 7], np.int32)
+    assert dmlops.clip(x, scale_bias=ScaleBias(0.5)).tolist() == [-3, -1, 0, 0, 0, 1, 3]
+    big = ScaleBias(2.0**40, 0.0)
+    low, high = -(2**31), 2**31 - 1
+    assert dmlops.clip(x, scale_bias=big).tolist() == [low] * 3 + [0] + [high] * 3
+    assert dmlops.clip(x, -2, 2, scale_bias=big).tolist() == [-2] * 3 + [0] + [2] * 3
+    assert dmlops.clip(x, 5, scale_bias=ScaleBias(math.nan)).tolist() == [5] * 7
+    top = np.array([2**64 - 1, 2**63, 0], np.uint64)
+    assert dmlops.clip(top, scale_bias=ScaleBias(1.0, 1.0)).tolist() == [2**64 - 1, 2**63, 1]
+    assert dmlops.clip(top, scale_bias=ScaleBias(-1.0, 0.0)).tolist() == [0, 0, 0]
+
+
+def test_integer_scaling_is_one_fused_operation() -> None:
+    # 32 by 24 bits do not fit float64: a rounded product would truncate some of these differently.
+    x = samples.any_bits((3000,), np.int32, seed=4)
+    y = samples.any_bits((3000,), np.int64, seed=5)
+    for scale in ((float(np.float32(0.1)), -0.5), (1 / 3, 1e-3), (1 + 2.0**-23, 0.5)):
+        for values in (x, x.view(np.uint32), y, y.view(np.uint64)):
+            assert_same_values(*both(values, None, None, scale), f"{values.dtype} * {scale}")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_limits_of_64_bits(dtype: str) -> None:
+    high = int(np.iinfo(dtype).max)
+    x = np.array([high, high - 1, high - 1024, 2**53 + 1], dtype)
+    assert dmlops.clip(x, high - 1).tolist() == [high] + [high - 1] * 3
+    assert dmlops.clip(x, None, high - 1).tolist() == [high - 1, high - 1, high - 1024, 2**53 + 1]
+    assert dmlops.clip(x, high + 1).tolist() == [high] * 4
+    assert dmlops.clip(x, None, 2**53 + 1).tolist() == [2**53 + 1] * 4
+    numpy_bound = np.array(high - 2, dtype)[()]
+    assert dmlops.clip(x, None, numpy_bound).tolist() == [
+        high - 2,
+        high - 2,
+        high - 1024,
+        2**53 + 1,
+    ]
+
+
+def test_float_bounds_are_rounded_once() -> None:
+    x = np.array([4.0, -4.0], np.float16)
+    above_tie = 1 + 2.0**-11 + 2.0**-40  # float32 would round it to the tie, and the tie to 1
+    assert dmlops.clip(x, -above_tie, above_tie).tolist() == [1 + 2.0**-10, -1 - 2.0**-10]
+    assert dmlops.clip(x, None, 1 + 2.0**-11).tolist() == [1.0, -4.0]
+    assert dmlops.clip(x.astype(np.float32), None, 16777217).tolist() == [4.0, -4.0]
+    assert dmlops.clip(np.array([1e9], np.float32), None, 16777217).tolist() == [16777216.0]
+    assert dmlops.clip(x, None, 65519.0).tolist() == [4.0, -4.0]
+    assert dmlops.clip(np.array([math.inf], np.float16), None, 65519.0).tolist() == [65504.0]
+    assert dmlops.clip(np.array([math.inf], np.float16), None, 65520.0).tolist() == [math.inf]
+
+
+def test_whole_bounds_of_any_size_on_floats() -> None:
+    x = np.array([3e38, -3e38], np.float32)
+    for bound in (2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**65, 10**30):
+        nearest = float(np.float32(bound))
+        assert dmlops.clip(x, None, bound).tolist() == [nearest, x[1]], bound
+        assert dmlops.clip(x, -bound).tolist() == [x[0], -nearest], bound
+    for beyond in (10**39, 10**400):
+        assert dmlops.clip(x, -beyond, beyond).tolist() == x.tolist()
+        assert dmlops.clip(x, beyond).tolist() == [math.inf] * 2
+    tie_and_more = 2**60 + 2**36 + 1  # float64 would round it to the tie
+    assert dmlops.clip(x, None, tie_and_more).tolist() == [2.0**60 + 2.0**37, x[1]]
+    half = np.array([6e4, -6e4], np.float16)
+    assert dmlops.clip(half, None, 2049).tolist() == [2048, -6e4]
+    assert dmlops.clip(half, -(10**30), 10**30).tolist() == half.tolist()
+
+
+def test_min_above_max_gives_min() -> None:
+    for dtype in DTYPES:
+        x = samples.any_bits((300,), dtype, seed=6)
+        result = dmlops.clip(x, 5, 2)
+        nans = np.isnan(x) if dtype in FLOATS else np.zeros(300, bool)
+        assert (result[~nans] == 5).all()
+        assert (result[nans] != result[nans]).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nan_and_sign_bits(dtype: str) -> None:
+    bits = f"u{np.dtype(dtype).itemsize}"
+    quiet = {"float32": 0x00400000, "float16": 0x0200}[dtype]
+    x = samples.any_bits((1 << 16,), dtype, seed=7)
+    if dtype == "float32":
+        x[::7].view(bits)[...] |= 0x7F800000  # NaN of many payloads
+    nan = np.isnan(x)
+    assert nan.sum() > 1000
+    for low, high in ((None, None), (-1.0, 1.0), (math.nan, math.nan)):
+        passed = dmlops.clip(x, low, high)[nan].view(bits)
+        assert (passed == x[nan].view(bits) | quiet).all(), f"[{low}, {high}]"
+    scaled = dmlops.clip(x, -1.0, 1.0, scale_bias=ScaleBias(2.0, 0.0))[nan].view(bits)
+    assert (scaled == reference.CANONICAL_NAN[dtype]).all()
+    assert_same_bits(dmlops.clip(x[~nan]), x[~nan], "finite values and infinities pass")
+
+
+def test_every_float16() -> None:
+    x = np.arange(65536, dtype=np.uint16).view(np.float16)
+    for low, high in ((None, None), (-1.5, 6.0), (-(2.0**-24), 2.0**-24), (-math.inf, 65504)):
+        for scale in (None, (1.0, 0.0), (0.1, 0.1), (1e-3, 1e-8), (500.0, -3.0)):
+            assert_same_values(*both(x, low, high, scale), f"{scale} in [{low}, {high}]")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [None, (0.75, 1.5)], ids=["plain", "scaled"])
+def test_sizes(dtype: str, scale: tuple[float, float] | None) -> None:
+    x = samples.any_bits((max(SIZES) * 2 + 8,), dtype, seed=8)
+    bound = None if scale is None else ScaleBias(*scale)
+
+    def operator(values: Array, *, out: Array | None = None) -> Array:
+        return dmlops.clip(values, 2, 100, scale_bias=bound, out=out)
+
+    cross_sizes(operator, x, reference.clip(x, 2, 100, scale), assert_same_values)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_layouts(dtype: str) -> None:
+    scale_bias = ScaleBias(0.75, 1.5)
+
+    def plain(x: Array, *, out: Array | None = None) -> Array:
+        return dmlops.clip(x, 2, 100, out=out)
+
+    def scaled(x: Array, *, out: Array | None = None) -> Array:
+        return dmlops.clip(x, 2, 100, scale_bias=scale_bias, out=out)
+
+    for i, shape in enumerate(SHAPES):
+        x = samples.any_bits(shape, dtype, seed=9)
+        assert_same_values(plain(x), reference.clip(x, 2, 100), f"{dtype} {shape}")
+        assert_same_values(scaled(x), reference.clip(x, 2, 100, (0.75, 1.5)), f"{dtype} {shape}")
+        cross_layouts(plain if i % 2 else scaled, x, f"clip {dtype}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_large(dtype: str) -> None:
+    x = samples.any_bits((LARGE,), dtype, seed=10)
+    low, high = (np.array(v, dtype) for v in (2, 100))
+    with np.errstate(invalid="ignore"):
+        expected = np.maximum(np.minimum(x, high), low)
+    assert_same_values(dmlops.clip(x, 2, 100), expected)
+    assert_same_values(dmlops.clip(x[::-1], 2, 100), expected[::-1])
+
+
+def test_published_example() -> None:
+    x = np.arange(-4, 5, dtype=np.float32)
+    assert dmlops.clip(x, -2.5, 2.5).tolist() == [-2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5]
+    assert dmlops.clip(x, -2.5, 2.5, out=x) is x
+    assert x.tolist() == [-2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5]
+
+
+def test_subnormals_are_kept() -> None:
+    for dtype in FLOATS:
+        tiny = np.finfo(dtype).smallest_subnormal
+        x = np.array([tiny, -tiny, 3 * tiny] * 20, dtype)
+        assert_same_bits(dmlops.clip(x, -1.0, 1.0), x)
+        assert_same_bits(dmlops.clip(x, scale_bias=ScaleBias(2.0)), x + x)

@@ -1,0 +1,103 @@
+"""Instruction sets: chosen, each tested by the operator suite, and equal bit by bit."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+from subprocesses import python
+
+import dmlops
+
+KNOWN = {"baseline", "avx2", "avx512"}
+AVAILABLE = dmlops.available_isas()
+OTHERS = [name for name in AVAILABLE if name != dmlops.isa()]
+SUITE = ("clip", "hard_sigmoid", "batch_normalization", "log_softmax", "out", "properties")
+THREADS = (1, 2, 3, 7)
+
+
+def test_names() -> None:
+    assert dmlops.isa() in AVAILABLE
+    assert set(AVAILABLE) <= KNOWN
+    assert len(set(AVAILABLE)) == len(AVAILABLE)
+    assert AVAILABLE[-1] == "baseline"
+    assert isinstance(AVAILABLE, tuple)
+
+
+def test_the_best_one_is_the_default() -> None:
+    run = python("-c", "import dmlops; print(dmlops.isa(), *dmlops.available_isas())")
+    assert run.stdout.split() == [AVAILABLE[0], *AVAILABLE]
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_the_forced_one_runs(name: str) -> None:
+    run = python(
+        "-c", "import dmlops; print(dmlops.isa(), *dmlops.available_isas())", DMLOPS_ISA=name
+    )
+    assert run.stdout.split() == [name, *AVAILABLE], run.stderr
+
+
+@pytest.mark.isa_suites
+@pytest.mark.parametrize("name", OTHERS)
+def test_operator_suite(name: str) -> None:
+    files = [f"test_{part}.py" for part in SUITE]
+    run = python(
+        "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files, DMLOPS_ISA=name, timeout=900
+    )
+    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
+    assert f"dmlops: {name} (of" in run.stdout
+    assert " passed" in run.stdout
+    assert " skipped" not in run.stdout
+
+
+@cache
+def digests_of(name: str, threads: int) -> dict[str, Any]:
+    run = python("digests.py", DMLOPS_ISA=name, DMLOPS_NUM_THREADS=str(threads))
+    assert run.returncode == 0, run.stderr
+    report: dict[str, Any] = json.loads(run.stdout)
+    assert (report["isa"], report["threads"]) == (name, threads)
+    digests: dict[str, Any] = report["digests"]
+    return digests
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_the_same_bits(name: str, threads: int) -> None:
+    expected, actual = digests_of(AVAILABLE[-1], 1), digests_of(name, threads)
+    assert expected.keys() == actual.keys()
+    differ = [key for key, digest in expected.items() if actual[key] != digest]
+    assert not differ, (
+        f"{name} with {threads} threads differs from {AVAILABLE[-1]} with 1 in: {differ}"
+    )
+
+
+@pytest.mark.parametrize("name", ["sse9", "AVX-2", " ", "neon", *sorted(KNOWN - set(AVAILABLE))])
+def test_other_names_are_errors_that_list_the_known_ones(name: str) -> None:
+    run = python("-c", "import dmlops; dmlops.isa()", DMLOPS_ISA=name)
+    assert run.returncode != 0
+    last = run.stderr.strip().splitlines()[-1]
+    assert all(word in last for word in ("DMLOPS_ISA", name, *AVAILABLE)), run.stderr
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "two", "1.5", " ", "3x", "9" * 30])
+def test_wrong_thread_counts_are_errors_that_say_what_is_taken(count: str) -> None:
+    run = python("-c", "import dmlops; dmlops.get_num_threads()", DMLOPS_NUM_THREADS=count)
+    assert run.returncode != 0
+    last = run.stderr.strip().splitlines()[-1]
+    assert all(word in last for word in ("DMLOPS_NUM_THREADS", count)), run.stderr
+    assert "whole number" in last or "from 1 to" in last, run.stderr
+
+
+def test_build_info() -> None:
+    info = dmlops.build_info()
+    assert all(isinstance(key, str) and isinstance(value, str) for key, value in info.items())
+    assert "compiler" in info
+
+
+def test_empty_variables_count_as_unset() -> None:
+    command = "import dmlops; print(dmlops.isa(), dmlops.get_num_threads())"
+    usual = python("-c", command).stdout
+    assert usual
+    assert python("-c", command, DMLOPS_ISA="", DMLOPS_NUM_THREADS="").stdout == usual

@@ -1,0 +1,257 @@
+"""log_softmax: accuracy relative to the result, and every set of axes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+import samples
+from crossing import cross_layouts, packed
+from layouts import BY_NAME, LARGE, LAYOUTS, SHAPES, SIZES
+from reference import FLOATS, assert_same_bits, assert_within
+
+import dmlops
+
+Array = npt.NDArray[Any]
+
+EXAMPLE = [[[12, 0], [-101, 11]], [[3, 234], [0, -101]]]
+# The exact values for the input of DirectML's documentation, to 16 digits (0 is what is < 1e-39).
+PUBLISHED: dict[tuple[int, ...], list[float]] = {
+    (1,): [
+        *(0, -11.000016701561318, -113, -1.670156131839396e-05),
+        *(-0.04858735157374206, 0, -3.048587351573742, -335),
+    ],
+    (0,): [-1.2340218972325883e-04, -234, -101, 0, -9.000123402189724, 0, 0, -112],
+    (0, 2): [
+        *(-222, -234, -112.00001670156132, -1.670156131839396e-05),
+        *(-231, 0, -11.000016701561318, -112.00001670156132),
+    ],
+    (2,): [-6.144193477732806e-06, -12.000006144193478, -112, 0, -231, 0, 0, -101],
+    (0, 1, 2): [-222, -234, -335, -223, -231, 0, -234, -335],
+}
+
+
+def check(x: Array, axes: int | Sequence[int] = -1, context: object = "") -> Array:
+    """Expect the reference's values within its bound; return the result."""
+    result = dmlops.log_softmax(x, axes)
+    assert result.dtype == x.dtype
+    assert_within(result, *reference.log_softmax(x, axes), f"{context} axes {axes}")
+    return result
+
+
+def subsets(rank: int) -> Iterator[tuple[int, ...]]:
+    for count in range(1, rank + 1):
+        yield from itertools.combinations(range(rank), count)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axes", PUBLISHED, ids=str)
+def test_published_values(dtype: str, axes: tuple[int, ...]) -> None:
+    x = np.array(EXAMPLE, dtype)
+    expected = np.array(PUBLISHED[axes]).reshape(2, 2, 2)
+    exact, allowed = reference.log_softmax(x, axes)
+    np.testing.assert_allclose(exact, expected, rtol=1e-14, atol=1e-39)
+    assert_within(dmlops.log_softmax(x, axes), expected, allowed + 1e-39)
+
+
+def test_by_hand() -> None:
+    x = np.zeros((2, 4), np.float32)
+    assert (dmlops.log_softmax(x) == np.float32(-math.log(4))).all()
+    assert (dmlops.log_softmax(x, 0) == np.float32(-math.log(2))).all()
+    assert (dmlops.log_softmax(x, (0, 1)) == np.float32(-math.log(8))).all()
+    assert (dmlops.log_softmax(x[:, :1]) == 0).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_every_set_of_axes(dtype: str, layout: Any) -> None:
+    for shape in [shape for shape in SHAPES if 0 < len(shape) <= 5] + [(3, 4, 5, 6)]:
+        x = layout.view(samples.uniform(shape, dtype, -8, 8))
+        for axes in subsets(len(shape)):
+            result = check(x, axes, f"{layout} {shape}")
+            assert_same_bits(
+                result, dmlops.log_softmax(packed(x), axes), f"{layout} {shape} {axes}"
+            )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_axes_of_rank_8(dtype: str) -> None:
+    shape = (2, 3, 2, 1, 2, 3, 2, 3)
+    x = samples.uniform(shape, dtype, -8, 8)
+    odd = BY_NAME["shuffled-gaps"].view(x)
+    for axes in itertools.islice(subsets(8), 0, None, 2):
+        assert_same_bits(dmlops.log_softmax(odd, axes), check(x, axes), axes)
+
+
+def test_axes_in_any_order_and_negative() -> None:
+    x = samples.uniform((3, 4, 5, 6), np.float32)
+    for axes in subsets(4):
+        expected = dmlops.log_softmax(x, axes)
+        for order in itertools.permutations(axes):
+            assert_same_bits(dmlops.log_softmax(x, order), expected, order)
+            negative = [axis - 4 if i % 2 else axis for i, axis in enumerate(order)]
+            assert_same_bits(dmlops.log_softmax(x, negative), expected, negative)
+    for axis in range(4):
+        assert_same_bits(dmlops.log_softmax(x, axis), dmlops.log_softmax(x, [axis]))
+        assert_same_bits(dmlops.log_softmax(x, axis - 4), dmlops.log_softmax(x, np.int64(axis)))
+    assert_same_bits(dmlops.log_softmax(x), dmlops.log_softmax(x, axes=3))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axes", ["last", "first", "all", "middle"])
+def test_layouts(dtype: str, axes: str) -> None:
+    for shape in SHAPES:
+        if not shape:
+            continue
+        rank = len(shape)
+        chosen: Any = {"last": -1, "first": 0, "all": tuple(range(rank)), "middle": rank // 2}[axes]
+
+        def operator(x: Array, *, out: Array | None = None, axes: Any = chosen) -> Array:
+            return dmlops.log_softmax(x, axes, out=out)
+
+        cross_layouts(operator, samples.uniform(shape, dtype, -8, 8), f"log_softmax {dtype} {axes}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sizes_of_groups(dtype: str) -> None:
+    for size in SIZES:
+        rows = 5 if size < 300 else 2
+        x = samples.uniform((rows, size), dtype, -20, 20, seed=size)
+        last = check(x, 1, f"group of {size}, last axis")
+        assert_same_bits(
+            dmlops.log_softmax(x[:, ::-1], 1), dmlops.log_softmax(packed(x[:, ::-1]), 1)
+        )
+        if size:
+            assert_same_bits(last[:1], dmlops.log_softmax(x[:1], 1), "each row by itself")
+        first = check(packed(x.T), 0, f"group of {size}, first axis")
+        assert_same_bits(first.T, last, f"group of {size}: the axis's place changes nothing")
+        assert_same_bits(dmlops.log_softmax(x.T, 0).T, last, f"group of {size}: a view of the same")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_sizes_beside_the_group(dtype: str) -> None:
+    """Groups along an axis that is not the last: enough neighbours to fill tiles, some over."""
+    for size, group in itertools.product(SIZES[: SIZES.index(513)], (1, 2, 7, 66)):
+        x = samples.uniform((2, group, size), dtype, -20, 20, seed=size)
+        result = check(x, 1, f"{size} groups of {group} side by side")
+        moved = packed(x.swapaxes(1, 2))
+        assert_same_bits(result.swapaxes(1, 2), dmlops.log_softmax(moved, 2), f"{size} of {group}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_large(dtype: str) -> None:
+    for shape in ((1, LARGE), (3, 349_526), (1031, 1019), (LARGE // 3, 3)):
+        x = samples.uniform(shape, dtype, -20, 20)
+        result = check(x, 1, shape)
+        transposed = dmlops.log_softmax(packed(x.T), 0)
+        assert_same_bits(transposed.T, result, f"{shape} transposed")
+    image = samples.uniform((2, 21, 150, 170), dtype, -20, 20)
+    result = check(image, 1, "classes of pixels")
+    last = packed(image.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+    assert_same_bits(dmlops.log_softmax(last, 1), result, "channels last")
+    check(image, (2, 3), "pixels of classes")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("count", [10, 1000, 100_000])
+def test_sums_keep_their_digits(dtype: str, count: int) -> None:
+    check(np.zeros((1, count), dtype), context="equal")
+    check(samples.uniform((2, count), dtype, 0, 2.0**-10), context="nearly equal")
+    check(samples.uniform((2, count), dtype, -0.5, 0.5), context="about 1")
+    check(samples.uniform((2, count), dtype, 0, 60000), context="far apart")
+    check(samples.uniform((2, count), dtype, 2000, 2001), context="a large offset")
+    growing = (np.arange(count) * (16 / count)).astype(dtype)
+    check(np.stack([growing, growing[::-1]]), context="growing and falling")
+    check(
+        np.stack([growing, growing[::-1]], axis=1), 0, context="growing and falling, side by side"
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("group", [2, 3, 17, 64, 65, 100, 129])
+def test_one_dominates_at_every_position(dtype: str, group: int) -> None:
+    """The dominating result is -ln(1 + a little): it must be right in its own digits."""
+    for lead in (1, 3, 5, 9, 12, 17, 25, 40, 80, 100, 110, 300):
+        x = samples.uniform((group, group), dtype, -1, 0)
+        np.fill_diagonal(x, lead)
+        last = check(x, 1, f"lead {lead}")
+        assert_same_bits(check(packed(x.T), 0, f"lead {lead}").T, last, f"lead {lead}")
+        assert (np.diagonal(last) <= 0).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_leads_of_every_size(dtype: str) -> None:
+    step = 2.0**-7 if dtype == "float16" else 2.0**-12
+    lead = np.arange(0, 120 if dtype == "float32" else 20, step).astype(dtype)
+    for offset in (0.0, -3.0):
+        check(
+            np.stack([lead + dtype_of(dtype, offset), np.full_like(lead, offset)], axis=1),
+            1,
+            offset,
+        )
+    check(np.stack([lead, 0 * lead, 0 * lead - 1]), 0, "three, side by side")
+    check(np.stack([-lead, 0 * lead]), 0, "the second leads")
+
+
+def dtype_of(dtype: str, value: float) -> Any:
+    return np.dtype(dtype).type(value)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_infinities_and_nan_at_every_position(dtype: str, axis: int) -> None:
+    bits = f"u{np.dtype(dtype).itemsize}"
+    for group in (1, 2, 3, 16, 37, 70, 133):
+        for value in (math.nan, math.inf, -math.inf):
+            x = samples.uniform((group + 2, group), dtype)
+            x[np.arange(group), np.arange(group)] = value
+            x[group] = -math.inf
+            result = dmlops.log_softmax(x if axis else packed(x.T), axis)
+            result = result if axis else packed(result.T)
+            expected, allowed = reference.log_softmax(x, 1)
+            context = f"group of {group}, {value} on the diagonal"
+            assert_within(result, expected, allowed, context)
+            nan = np.isnan(result)
+            assert nan[group].all(), context
+            assert not nan[group + 1].any(), context
+            assert (result[nan].view(bits) == reference.CANONICAL_NAN[dtype]).all(), context
+            if value == -math.inf and group > 1:
+                assert (np.diagonal(result) == -math.inf).all(), context
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_extreme_values(dtype: str) -> None:
+    high = float(np.finfo(dtype).max)
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    rows = [
+        [high, high, 0],
+        [-high, -high, -high],
+        [high, -high, 0],
+        [tiny, -tiny, 0],
+        [0.0, -0.0, tiny],
+    ]
+    x = np.array(rows, dtype)
+    check(x, 1)
+    check(packed(x.T), 0)
+    check(np.tile(x, 30), 1)
+
+
+def test_every_float16_against_zero() -> None:
+    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    check(np.stack([every, np.zeros_like(every)], axis=1), 1)
+    check(np.stack([every, np.zeros_like(every)]), 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_empty(dtype: str) -> None:
+    for shape in ((0,), (3, 0), (0, 3), (2, 0, 3)):
+        for axes in subsets(len(shape)):
+            result = dmlops.log_softmax(np.zeros(shape, dtype), axes)
+            assert result.shape == shape
+            assert result.dtype == dtype

@@ -1,0 +1,233 @@
+"""Threads: the count read, set, refused, and without influence; many callers; fork."""
+
+from __future__ import annotations
+
+import os
+import signal
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from layouts import LARGE
+from reference import assert_same_bits
+from subprocesses import python
+
+import dmlops
+
+Array = npt.NDArray[Any]
+COUNTS = (1, 2, 3, 7, 16)
+
+
+def normalized(shape: tuple[int, ...], dtype: str, axis: int) -> Array:
+    channels = [size if i == axis else 1 for i, size in enumerate(shape)]
+    values = [samples.uniform(channels, dtype, 0.5, 2, seed=i) for i in range(4)]
+    return dmlops.batch_normalization(samples.uniform(shape, dtype), *values)
+
+
+# Large enough for threads, none of them a multiple of a count.
+CALLS: dict[str, Callable[[], Array]] = {
+    "clip": lambda: dmlops.clip(samples.uniform((LARGE,), np.int8), -2, 2),
+    "clip strided": lambda: dmlops.clip(
+        samples.uniform((1031, 1021), np.float32)[::-1, ::2], -2, 2
+    ),
+    "hard_sigmoid": lambda: dmlops.hard_sigmoid(samples.uniform((1031, 1021), np.float16).T),
+    "batch_normalization": lambda: normalized((1, 3, 349_529), "float32", 1),  # few long rows
+    "batch_normalization last": lambda: normalized((103, 1021, 11), "float16", 2),
+    "log_softmax": lambda: dmlops.log_softmax(samples.uniform((1031, 1021), np.float32)),
+    "log_softmax first": lambda: dmlops.log_softmax(samples.uniform((1031, 1021), np.float32), 0),
+    "log_softmax one group": lambda: dmlops.log_softmax(samples.uniform((LARGE,), np.float32)),
+    "log_softmax middle": lambda: dmlops.log_softmax(
+        samples.uniform((7, 103, 1511), np.float16), 1
+    ),
+}
+
+
+def run_script(script: str, timeout: float = 120, **environment: str) -> None:
+    """Run the script in an interpreter of its own, in which it may fork or hang."""
+    run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=timeout, **environment)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_set_and_get() -> None:
+    for count in COUNTS:
+        assert dmlops.set_num_threads(count) is None  # type: ignore[func-returns-value]
+        assert dmlops.get_num_threads() == count
+    numpy_count: Any = np.int64(3)
+    dmlops.set_num_threads(numpy_count)
+    assert dmlops.get_num_threads() == 3
+
+
+def test_the_default_is_the_processors_that_may_be_used() -> None:
+    run = python("-c", "import dmlops; print(dmlops.get_num_threads())")
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert int(run.stdout) == usable
+    run = python("-c", "import dmlops; print(dmlops.get_num_threads())", DMLOPS_NUM_THREADS="5")
+    assert int(run.stdout) == 5
+
+
+@pytest.mark.parametrize("count", [0, -1, -(2**31), 2**40])
+def test_counts_out_of_range(count: int) -> None:
+    dmlops.set_num_threads(2)
+    with pytest.raises(ValueError, match=rf"set_num_threads.*{count}"):
+        dmlops.set_num_threads(count)
+    assert dmlops.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("count", [1.5, 2.0, "2", None, [2], b"2"])
+def test_counts_of_another_type(count: Any) -> None:
+    with pytest.raises(TypeError):
+        dmlops.set_num_threads(count)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_results_do_not_depend_on_the_count(name: str) -> None:
+    dmlops.set_num_threads(1)
+    expected = CALLS[name]()
+    for count in COUNTS[1:]:
+        dmlops.set_num_threads(count)
+        assert_same_bits(CALLS[name](), expected, f"{name}, {count} threads")
+
+
+def test_calls_from_many_threads() -> None:
+    dmlops.set_num_threads(3)
+    expected = {name: call() for name, call in CALLS.items()}
+    small = samples.uniform((50,), np.float32)
+    expected_small = dmlops.log_softmax(small)
+
+    def work(i: int) -> None:
+        names = list(CALLS)
+        for name in names[i:] + names[:i]:
+            assert_same_bits(CALLS[name](), expected[name], f"thread {i}: {name}")
+            assert_same_bits(dmlops.log_softmax(small), expected_small, f"thread {i}: small")
+
+    with ThreadPoolExecutor(6) as pool:
+        for result in [pool.submit(work, i) for i in range(6)]:
+            result.result()
+
+
+def test_the_count_may_change_during_calls() -> None:
+    x = samples.uniform((LARGE,), np.float32)
+    expected = dmlops.hard_sigmoid(x)
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            for count in COUNTS:
+                dmlops.set_num_threads(count)
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    try:
+        for _ in range(50):
+            assert_same_bits(dmlops.hard_sigmoid(x), expected)
+    finally:
+        stop.set()
+        changer.join()
+
+
+def test_the_interpreter_runs_on_during_a_call() -> None:
+    """One call of some 100 ms: if it held the interpreter, the counter would hardly move."""
+    x = np.broadcast_to(np.float16(1), (4000, 8000))
+    out = np.empty(x.shape, np.float16)
+    dmlops.set_num_threads(1)
+    caller = threading.Thread(target=lambda: dmlops.log_softmax(x, 0, out=out))
+    ticks = 0
+    start = time.perf_counter()
+    caller.start()
+    while caller.is_alive():
+        time.sleep(0.0005)
+        ticks += 1
+    elapsed = time.perf_counter() - start
+    assert ticks > 3 or elapsed < 0.01, f"{ticks} ticks in {elapsed:.3f} s"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+def test_under_signals() -> None:
+    run_script(
+        """
+        import signal, numpy as np, dmlops
+        ticks = 0
+        def tick(*_):
+            global ticks
+            ticks += 1
+        signal.signal(signal.SIGALRM, tick)
+        x = np.arange(1_000_003, dtype=np.float32)
+        expected = dmlops.log_softmax(x)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        while ticks < 100:
+            assert (dmlops.log_softmax(x) == expected).all()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
+FORK = """
+    import os, sys, threading, numpy as np, dmlops
+    x = np.arange(2_000_003, dtype=np.float32)
+    expected = dmlops.hard_sigmoid(x, 1e-6, 0.1)  # the pool's threads start here
+
+    def check():
+        assert (dmlops.hard_sigmoid(x, 1e-6, 0.1) == expected).all()
+
+    def in_child(work):
+        child = os.fork()
+        if child == 0:
+            try:
+                work()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("threads", ["1", "2", "7"])
+def test_after_fork(threads: str) -> None:
+    work = """
+    for _ in range(5):
+        in_child(lambda: (check(), in_child(check), check()))  # in a child, and in a child's child
+        check()
+    """
+    run_script(FORK + work, DMLOPS_NUM_THREADS=threads)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_while_another_thread_calls() -> None:
+    work = """
+    stop = threading.Event()
+    def busy():
+        while not stop.is_set():
+            check()
+    others = [threading.Thread(target=busy) for _ in range(2)]
+    for other in others: other.start()
+    for _ in range(30):
+        in_child(lambda: (check(), check()))
+    stop.set()
+    for other in others: other.join()
+    """
+    run_script(FORK + work, DMLOPS_NUM_THREADS="3")
+
+
+def test_exit_with_idle_and_with_busy_threads() -> None:
+    run_script("import numpy as np, dmlops; dmlops.clip(np.zeros(10**7, np.float32), 0, 1)")
+    run_script(
+        """
+        import threading, numpy as np, dmlops
+        x = np.zeros(10**6, np.float32)
+        def busy():
+            while True:
+                dmlops.clip(x, 0, 1)
+        threading.Thread(target=busy, daemon=True).start()
+        dmlops.clip(x, 0, 1)
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
