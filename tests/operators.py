@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,12 @@ def _log_softmax_all(x: Array, *, out: Array | None = None) -> Array:
 def _batch_normalization(x: Array, *, out: Array | None = None) -> Array:
     """Parameters as long as the last axis, so that each element has its own."""
     shape = (*(1 for _ in np.shape(x)[:-1]), *np.shape(x)[-1:])
-    dtype = getattr(x, "dtype", np.float32)
-    values = [samples.uniform(shape, dtype, 0.5, 2, seed=i) for i in range(4)]
-    return dmlops.batch_normalization(x, *values, out=out)
+    return normalize(x, _parameters(shape, str(getattr(x, "dtype", "float32"))), out=out)
+
+
+@cache
+def _parameters(shape: tuple[int, ...], dtype: str) -> list[Array]:
+    return [samples.uniform(shape, dtype, 0.5, 2, seed=i) for i in range(4)]
 
 
 _FUNCTIONS: dict[str, tuple[Operator, tuple[str, ...]]] = {

@@ -52,7 +52,7 @@ class OldExporter(Exporter):
 class ElsewhereExporter(OldExporter):
     """As above, but of a CUDA device: 2 in the field after the pointer to the data."""
 
-    def __dlpack__(self, stream: object = None) -> Any:
+    def __dlpack__(self, stream: object = None) -> Any:  # type: ignore[override]
         capsule = super().__dlpack__()
         get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
         get_pointer.restype = ctypes.c_void_p
