@@ -21,7 +21,7 @@ configure() {
   local name=$1
   shift
   cmake -S . -B "$BUILD/$name" -G Ninja --log-level=WARNING \
-    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DDMLOPS_WERROR=ON "$@"
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_WARN_DEPRECATED=OFF -DDMLOPS_WERROR=ON "$@"
 }
 
 # build_and_test NAME [cmake arguments]: the C++ library and its tests, every test run through

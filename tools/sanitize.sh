@@ -25,6 +25,7 @@ build_and_test "sanitize-$kind" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelW
 site=$BUILD/sanitize-site
 rm -rf "$site"
 CXX=g++ "$PYTHON" -m pip install --quiet --no-deps --target "$site" . \
+  --config-settings=build-dir="$BUILD/sanitize-module" \
   --config-settings=cmake.build-type=RelWithDebInfo \
   --config-settings=cmake.define.DMLOPS_SANITIZE=address
 runtime="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)"
