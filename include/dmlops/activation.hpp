@@ -33,6 +33,15 @@ struct ActivationParameters {
   float beta = 0;
 };
 
+// What an activation is called, and what its parameters are.
+struct ActivationInfo {
+  const char* name;  // as the function: "leaky_relu"
+  int parameter_count;
+  const char* parameter_names[2];
+  ActivationParameters defaults;
+};
+const ActivationInfo& info(Activation type);
+
 struct FusedActivation {
   Activation type = Activation::identity;
   ActivationParameters parameters;

@@ -1,0 +1,110 @@
+from collections.abc import Sequence
+from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+from dmlops._scale_bias import ScaleBias
+
+class SupportsDLPack(Protocol):
+    def __dlpack__(self) -> object: ...
+
+ArrayLike = SupportsDLPack | Buffer
+Number = SupportsFloat | SupportsIndex
+
+_Float = TypeVar("_Float", np.float32, np.float16)
+_Element = TypeVar(
+    "_Element",
+    np.float32,
+    np.float16,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+)
+
+@overload
+def clip(
+    input: NDArray[_Element],
+    min: Number | None = None,
+    max: Number | None = None,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: NDArray[_Element] | None = None,
+) -> NDArray[_Element]: ...
+@overload
+def clip(
+    input: ArrayLike,
+    min: Number | None = None,
+    max: Number | None = None,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def hard_sigmoid(
+    input: NDArray[_Float],
+    alpha: Number = 0.2,
+    beta: Number = 0.5,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def hard_sigmoid(
+    input: ArrayLike,
+    alpha: Number = 0.2,
+    beta: Number = 0.5,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def batch_normalization(
+    input: NDArray[_Float],
+    mean: NDArray[_Float],
+    variance: NDArray[_Float],
+    scale: NDArray[_Float],
+    bias: NDArray[_Float],
+    epsilon: Number = 1e-5,
+    *,
+    fused_activation: None = None,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def batch_normalization(
+    input: ArrayLike,
+    mean: ArrayLike,
+    variance: ArrayLike,
+    scale: ArrayLike,
+    bias: ArrayLike,
+    epsilon: Number = 1e-5,
+    *,
+    fused_activation: None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def log_softmax(
+    input: NDArray[_Float],
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def log_softmax(
+    input: ArrayLike,
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+def add_docstring(function: object, text: str) -> None: ...
+def version() -> str: ...
+def isa() -> str: ...
+def available_isas() -> tuple[str, ...]: ...
+def get_num_threads() -> int: ...
+def set_num_threads(n: int) -> None: ...
+def compiler() -> str: ...
+def build_flags() -> str: ...

@@ -1,0 +1,128 @@
+// Moves strided elements into dense rows and back. Only the size of an element matters here.
+#pragma once
+
+#include <utility>
+
+#include "simd/vec.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <std::size_t kSize>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<1> {
+  using type = std::uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+  using type = std::uint64_t;
+};
+// The unsigned integer with the same number of bytes as T.
+template <class T>
+using Bits = typename UnsignedOf<sizeof(T)>::type;
+
+template <class U>
+DMLOPS_INLINE U load_element(const char* source) {
+  U value;
+  std::memcpy(&value, source, sizeof value);
+  return value;
+}
+template <class U>
+DMLOPS_INLINE void store_element(char* target, U value) {
+  std::memcpy(target, &value, sizeof value);
+}
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define DMLOPS_HAS_SHUFFLEVECTOR 1
+#endif
+#endif
+
+// a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
+template <int kHigh, class V, std::size_t... kIndex>
+DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
+  constexpr std::size_t n = sizeof...(kIndex);
+#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
+  return __builtin_shufflevector(a, b, (kIndex / 2 + (kIndex % 2) * n + kHigh * n / 2)...);
+#else
+  return __builtin_shuffle(
+      a, b, V{static_cast<Lane<V>>(kIndex / 2 + (kIndex % 2) * n + kHigh * n / 2)...});
+#endif
+}
+
+// Transposes a square of 16-byte rows: each round interleaves row i with row i + n/2; after log2(n)
+// rounds, rows are columns.
+template <class U>
+DMLOPS_INLINE void transpose_square(char* target, std::int64_t target_pitch, const char* source,
+                                    std::int64_t source_pitch) {
+  using V = typename VectorOf<U, 16>::type;
+  constexpr int n = kLanes<V>;
+  constexpr auto indices = std::make_index_sequence<static_cast<std::size_t>(n)>();
+  V rows[n];
+  for (int i = 0; i < n; ++i) rows[i] = load_element<V>(source + i * source_pitch);
+  for (int round = n; round > 1; round /= 2) {
+    V next[n];
+    for (int i = 0; i < n / 2; ++i) {
+      next[2 * i] = interleave<0>(rows[i], rows[i + n / 2], indices);
+      next[2 * i + 1] = interleave<1>(rows[i], rows[i + n / 2], indices);
+    }
+    for (int i = 0; i < n; ++i) rows[i] = next[i];
+  }
+  for (int i = 0; i < n; ++i) store_element(target + i * target_pitch, rows[i]);
+}
+
+// Fills `count` dense rows of `length` elements of type U, `target_pitch` bytes apart, from
+// elements that lie `step` bytes apart in rows `pitch` bytes apart.
+template <class U>
+void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
+          const char* source, std::int64_t step, std::int64_t pitch) {
+  constexpr std::int64_t size = sizeof(U);
+  constexpr std::int64_t square = 16 / size;
+  if (pitch == size && step != size && length >= square && count >= square) {
+    // Contiguous across the rows: squares, the last of which overlap their neighbours.
+    for (std::int64_t row = 0; row < count; row += square) {
+      const std::int64_t r = row + square <= count ? row : count - square;
+      for (std::int64_t column = 0; column < length; column += square) {
+        const std::int64_t c = column + square <= length ? column : length - square;
+        transpose_square<U>(target + r * target_pitch + c * size, target_pitch,
+                            source + r * pitch + c * step, step);
+      }
+    }
+    return;
+  }
+  for (std::int64_t row = 0; row < count; ++row, source += pitch, target += target_pitch) {
+    if (step == size) {
+      std::memcpy(target, source, static_cast<std::size_t>(length * size));
+    } else {
+      for (std::int64_t i = 0; i < length; ++i)
+        store_element(target + i * size, load_element<U>(source + i * step));
+    }
+  }
+}
+
+// One dense row.
+template <class U>
+void pack_row(void* target, std::int64_t length, const char* source, std::int64_t step) {
+  pack<U>(static_cast<char*>(target), 0, length, 1, source, step, 0);
+}
+
+// The inverse of pack, from rows that follow one another.
+template <class U>
+void unpack(char* target, std::int64_t step, std::int64_t pitch, const char* source,
+            std::int64_t length, std::int64_t count) {
+  constexpr std::int64_t size = sizeof(U);
+  for (std::int64_t row = 0; row < count; ++row, target += pitch, source += length * size) {
+    for (std::int64_t i = 0; i < length; ++i)
+      store_element(target + i * step, load_element<U>(source + i * size));
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

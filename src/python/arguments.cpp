@@ -1,0 +1,167 @@
+// Arguments of the functions that are called in loops: matched by position and name with no
+// dictionary and no tuple.
+#include "arguments.hpp"
+
+#include <cmath>
+#include <limits>
+#include <new>
+
+namespace dmlops::python {
+namespace {
+
+int find_parameter(Signature& signature, PyObject* name) {
+  for (int i = 0; i < signature.count; ++i) {
+    if (signature.interned[i] == nullptr)
+      signature.interned[i] = PyUnicode_InternFromString(signature.names[i]);
+    if (signature.interned[i] == name) return i;
+  }
+  for (int i = 0; i < signature.count; ++i) {
+    if (PyUnicode_CompareWithASCIIString(name, signature.names[i]) == 0) return i;
+  }
+  return -1;
+}
+
+bool not_a_number(const char* function, const char* argument, PyObject* value,
+                  const char* expected) {
+  PyErr_Format(PyExc_TypeError, "%s: %s must be %s, not %s", function, argument, expected,
+               Py_TYPE(value)->tp_name);
+  return false;
+}
+
+// Strings have no __float__, but 1-element arrays do, and complex numbers must not lose a part.
+bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
+  result = PyFloat_AsDouble(value);
+  if (result != -1.0 || PyErr_Occurred() == nullptr) return true;
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
+  PyErr_Clear();
+  return not_a_number(function, argument, value, "a number");
+}
+
+// A whole number of any size; beyond 64 bits an infinity stands for it, which saturates as it
+// would.
+bool read_integer(PyObject* value, Scalar& result) {
+  int overflow = 0;
+  const long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (integer == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return false;
+  if (overflow == 0) {
+    result = Scalar(static_cast<std::int64_t>(integer));
+  } else if (overflow < 0) {
+    result = Scalar(-std::numeric_limits<double>::infinity());
+  } else {
+    const unsigned long long natural = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      result = Scalar(std::numeric_limits<double>::infinity());
+    } else {
+      result = Scalar(static_cast<std::uint64_t>(natural));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool match(Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
+           PyObject* keyword_names, PyObject** values) {
+  for (int i = 0; i < signature.count; ++i) values[i] = nullptr;
+  if (positional > signature.positional) {
+    PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
+                 signature.function, signature.positional, positional);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < positional; ++i) values[i] = arguments[i];
+  const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+  for (Py_ssize_t k = 0; k < keywords; ++k) {
+    PyObject* const name = PyTuple_GET_ITEM(keyword_names, k);
+    const int i = find_parameter(signature, name);
+    if (i < 0) {
+      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
+                   signature.function, name);
+      return false;
+    }
+    if (values[i] != nullptr) {
+      PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'",
+                   signature.function, name);
+      return false;
+    }
+    values[i] = arguments[positional + k];
+  }
+  for (int i = 0; i < signature.required; ++i) {
+    if (values[i] != nullptr) continue;
+    PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s'", signature.function,
+                 signature.names[i]);
+    return false;
+  }
+  return true;
+}
+
+bool read_float(const char* function, const char* argument, PyObject* value, float& result) {
+  if (value == nullptr) return true;
+  double wide = 0;
+  if (!read_double(function, argument, value, wide)) return false;
+  result = static_cast<float>(wide);
+  if (std::isinf(result) && !std::isinf(wide)) {
+    PyErr_Format(PyExc_ValueError, "%s: %s is %R, which does not fit float32", function, argument,
+                 value);
+    return false;
+  }
+  return true;
+}
+
+bool read_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
+  if (value == nullptr || value == Py_None) return true;
+  if (PyLong_Check(value)) return read_integer(value, result);
+  if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integers
+    PyObject* const index = PyNumber_Index(value);
+    if (index != nullptr) {
+      const bool done = read_integer(index, result);
+      Py_DECREF(index);
+      return done;
+    }
+    PyErr_Clear();  // an array of floats, say, of one element
+  }
+  double wide = 0;
+  if (!read_double(function, argument, value, wide)) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
+    PyErr_Clear();
+    return not_a_number(function, argument, value, "a number or None");
+  }
+  result = Scalar(wide);
+  return true;
+}
+
+bool read_scale_bias(const char* function, PyObject* value, std::optional<ScaleBias>& result) {
+  if (value == nullptr || value == Py_None) return true;
+  PyObject* const scale = PyObject_GetAttrString(value, "scale");
+  PyObject* const bias = scale == nullptr ? nullptr : PyObject_GetAttrString(value, "bias");
+  bool done = false;
+  if (bias == nullptr) {
+    PyErr_Clear();
+    not_a_number(function, "scale_bias", value, "a ScaleBias or None");
+  } else {
+    ScaleBias read;
+    done = read_float(function, "scale of scale_bias", scale, read.scale) &&
+           read_float(function, "bias of scale_bias", bias, read.bias);
+    result = read;
+  }
+  Py_XDECREF(scale);
+  Py_XDECREF(bias);
+  return done;
+}
+
+PyObject* set_error() {
+  try {
+    throw;
+  } catch (const TypeError& error) {
+    PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const std::invalid_argument& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+}  // namespace dmlops::python

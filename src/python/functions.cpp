@@ -1,0 +1,210 @@
+// The operators as Python functions: vectorcall entries that allocate nothing but the result.
+#include "functions.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "arguments.hpp"
+#include "dmlops/runtime.hpp"
+#include "ndarray.hpp"
+
+namespace dmlops::python {
+namespace {
+
+// Lets other Python threads run while there is work enough to make up for the hand-over.
+class GilReleased {
+ public:
+  explicit GilReleased(const TensorView& output) {
+    std::int64_t elements = 1;
+    for (int d = 0; d < output.rank; ++d) elements *= output.sizes[static_cast<std::size_t>(d)];
+    if (elements >= kWorthwhile) state_ = PyEval_SaveThread();
+  }
+  ~GilReleased() {
+    if (state_ == nullptr) return;
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      // The interpreter has shut down, and up to Python 3.13 it ends this thread by unwinding it.
+      // Later ones let it sleep for the rest of the process, as is done here.
+      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+  }
+  GilReleased(const GilReleased&) = delete;
+  GilReleased& operator=(const GilReleased&) = delete;
+
+ private:
+  static constexpr std::int64_t kWorthwhile = 16 * 1024;
+  PyThreadState* state_ = nullptr;
+};
+
+// Runs `operate` on the output, and returns it.
+template <class Operate>
+PyObject* finish(Array& output, const Operate& operate) {
+  try {
+    const GilReleased released(output.view());
+    operate(output.view());
+  } catch (...) {
+    return set_error();  // the lock is held again here
+  }
+  return output.release();
+}
+
+PyObject* clip(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
+               PyObject* keyword_names) {
+  static Signature signature = {"clip", 3, 1, 5, {"input", "min", "max", "scale_bias", "out"}};
+  const char* const function = signature.function;
+  PyObject* values[5];
+  Array input, output;
+  Scalar min, max;
+  std::optional<ScaleBias> scale_bias;
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0], kClipTypesText) ||
+      !read_bound(function, "min", values[1], min) ||
+      !read_bound(function, "max", values[2], max) ||
+      !read_scale_bias(function, values[3], scale_bias) ||
+      !output.read_output(function, values[4], input, kClipTypesText)) {
+    return nullptr;
+  }
+  return finish(output, [&](const TensorView& out) {
+    dmlops::clip(input.view(), min, max, scale_bias, out);
+  });
+}
+
+// Each activation: f(input, its parameters, *, out).
+template <Activation kType>
+PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
+                     PyObject* keyword_names) {
+  static const ActivationInfo& about = info(kType);
+  static Signature signature = [] {
+    Signature s = {about.name, 1 + about.parameter_count, 1, 2 + about.parameter_count, {"input"}};
+    for (int i = 0; i < about.parameter_count; ++i) s.names[1 + i] = about.parameter_names[i];
+    s.names[1 + about.parameter_count] = "out";
+    return s;
+  }();
+  const char* const function = signature.function;
+  PyObject* values[4];
+  Array input, output;
+  ActivationParameters parameters = about.defaults;
+  float* const fields[] = {&parameters.alpha, &parameters.beta};
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0])) {
+    return nullptr;
+  }
+  for (int i = 0; i < about.parameter_count; ++i) {
+    if (!read_float(function, signature.names[1 + i], values[1 + i], *fields[i])) return nullptr;
+  }
+  if (!output.read_output(function, values[1 + about.parameter_count], input)) return nullptr;
+  return finish(output, [&](const TensorView& out) {
+    dmlops::activation(kType, input.view(), parameters, out);
+  });
+}
+
+PyObject* batch_normalization(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
+                              PyObject* keyword_names) {
+  static Signature signature = {
+      "batch_normalization",
+      6,
+      5,
+      8,
+      {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}};
+  const char* const function = signature.function;
+  PyObject* values[8];
+  Array inputs[5], output;
+  float epsilon = 1e-5f;
+  std::optional<FusedActivation> activation;
+  if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
+  for (int k = 0; k < 5; ++k) {
+    if (!inputs[k].read_input(function, signature.names[k], values[k])) return nullptr;
+  }
+  if (!read_float(function, "epsilon", values[5], epsilon)) return nullptr;
+  if (values[6] != nullptr && values[6] != Py_None) {
+    PyErr_Format(PyExc_TypeError, "%s: fused_activation must be None in this version, not %s",
+                 function, Py_TYPE(values[6])->tp_name);
+    return nullptr;
+  }
+  if (!output.read_output(function, values[7], inputs[0])) return nullptr;
+  return finish(output, [&](const TensorView& out) {
+    dmlops::batch_normalization(
+        {inputs[0].view(), inputs[1].view(), inputs[2].view(), inputs[3].view(), inputs[4].view()},
+        epsilon, activation, out);
+  });
+}
+
+// An int, or a sequence of them. Values beyond 64 bits become the nearest, which is out of range as
+// well.
+bool read_axes(const char* function, PyObject* value, std::int64_t (&axes)[kMaxRank],
+               std::size_t& count) {
+  const auto read_axis = [](PyObject* item, std::int64_t& axis) {
+    const Py_ssize_t read = PyNumber_AsSsize_t(item, nullptr);
+    axis = static_cast<std::int64_t>(read);
+    return read != -1 || PyErr_Occurred() == nullptr;
+  };
+  const auto wrong_type = [&](PyObject* item) {
+    PyErr_Format(PyExc_TypeError, "%s: axes must be an int or a sequence of ints, not %s", function,
+                 Py_TYPE(item)->tp_name);
+    return false;
+  };
+  count = 1;
+  if (value == nullptr) {
+    axes[0] = -1;
+    return true;
+  }
+  if (PyIndex_Check(value) && !PySequence_Check(value)) return read_axis(value, axes[0]);
+  PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Fast(value, "");
+  if (items == nullptr) {
+    PyErr_Clear();
+    return wrong_type(value);
+  }
+  const Py_ssize_t length = PySequence_Fast_GET_SIZE(items);
+  bool done = length <= kMaxRank;
+  if (!done) {
+    PyErr_Format(PyExc_ValueError, "%s: axes names %zd axes; a tensor has at most %d", function,
+                 length, kMaxRank);
+  }
+  for (Py_ssize_t i = 0; done && i < length; ++i) {
+    PyObject* const item = PySequence_Fast_GET_ITEM(items, i);
+    done = PyIndex_Check(item) ? read_axis(item, axes[i]) : wrong_type(item);
+  }
+  count = static_cast<std::size_t>(length);
+  Py_DECREF(items);
+  return done;
+}
+
+PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
+                      PyObject* keyword_names) {
+  static Signature signature = {"log_softmax", 2, 1, 3, {"input", "axes", "out"}};
+  const char* const function = signature.function;
+  PyObject* values[3];
+  Array input, output;
+  std::int64_t axes[kMaxRank];
+  std::size_t axis_count = 0;
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0]) ||
+      !read_axes(function, values[1], axes, axis_count) ||
+      !output.read_output(function, values[2], input)) {
+    return nullptr;
+  }
+  return finish(output, [&](const TensorView& out) {
+    dmlops::log_softmax(input.view(), axes, axis_count, out);
+  });
+}
+
+template <class Function>
+PyCFunction entry(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"clip", entry(clip), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"hard_sigmoid", entry(activation<Activation::hard_sigmoid>), METH_FASTCALL | METH_KEYWORDS,
+     nullptr},
+    {"batch_normalization", entry(batch_normalization), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"log_softmax", entry(log_softmax), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool add_functions(PyObject* module) { return PyModule_AddFunctions(module, methods) == 0; }
+
+}  // namespace dmlops::python

@@ -1,0 +1,40 @@
+// The extension module dmlops._core: the operators, and what the library says of itself.
+#include <cstring>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "dmlops/runtime.hpp"
+#include "functions.hpp"
+#include "ndarray.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+// Docstrings are written in Python, beside the tests that run their examples; a built-in function
+// takes them once.
+void add_docstring(const py::object& function, const std::string& text) {
+  if (!PyCFunction_Check(function.ptr()))
+    throw py::type_error("add_docstring takes a built-in function");
+  PyMethodDef* const definition = reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml;
+  if (definition->ml_doc != nullptr) return;     // a second import of the package finds it done
+  char* const kept = new char[text.size() + 1];  // as long as the function: for ever
+  std::memcpy(kept, text.c_str(), text.size() + 1);
+  definition->ml_doc = kept;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
+  if (!dmlops::python::import_numpy() || !dmlops::python::add_functions(module.ptr()))
+    throw py::error_already_set();
+  module.def("add_docstring", &add_docstring);
+  module.def("version", &dmlops::version);
+  module.def("isa", &dmlops::isa);
+  module.def("available_isas", [] { return py::tuple(py::cast(dmlops::available_isas())); });
+  module.def("get_num_threads", &dmlops::get_num_threads);
+  module.def("set_num_threads", &dmlops::set_num_threads, py::arg("n"));
+  module.def("compiler", &dmlops::compiler);
+  module.def("build_flags", &dmlops::build_flags);
+}

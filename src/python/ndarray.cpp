@@ -1,0 +1,132 @@
+// NumPy arrays, and what can be seen as one without a copy, as tensor views.
+#include "ndarray.hpp"
+
+#include <numpy/arrayobject.h>
+#include <utility>
+
+namespace dmlops::python {
+namespace {
+
+PyArrayObject* as_array(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
+
+// By kind and size: C has more integer types than there are sizes.
+DataType data_type(PyArray_Descr* descr) {
+  const auto size = static_cast<std::size_t>(PyDataType_ELSIZE(descr));
+  const auto of_size = [size](DataType one, DataType two, DataType four, DataType eight) {
+    switch (size) {
+      case 1:
+        return one;
+      case 2:
+        return two;
+      case 4:
+        return four;
+      case 8:
+        return eight;
+      default:
+        return DataType::unknown;
+    }
+  };
+  switch (descr->kind) {
+    case 'f':
+      return of_size(DataType::unknown, DataType::float16, DataType::float32, DataType::float64);
+    case 'i':
+      return of_size(DataType::int8, DataType::int16, DataType::int32, DataType::int64);
+    case 'u':
+      return of_size(DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64);
+    default:
+      return DataType::unknown;
+  }
+}
+
+// An array that shares the memory of what DLPack or the buffer protocol offers; a new reference.
+PyObject* share(const char* function, const char* argument, PyObject* value) {
+  if (PyObject_HasAttrString(value, "__dlpack__") != 0) {
+    PyObject* const numpy = PyImport_ImportModule("numpy");
+    if (numpy == nullptr) return nullptr;
+    PyObject* const array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
+    Py_DECREF(numpy);
+    return array;
+  }
+  if (PyObject_CheckBuffer(value) != 0) {
+    PyObject* const memory = PyMemoryView_FromObject(value);
+    if (memory == nullptr) return nullptr;
+    PyObject* const array = PyArray_FROM_O(memory);
+    Py_DECREF(memory);
+    return array;
+  }
+  PyErr_Format(PyExc_TypeError,
+               "%s: %s must be a numpy.ndarray, or offer DLPack or the buffer protocol, not %s; "
+               "numpy.asarray converts",
+               function, argument, Py_TYPE(value)->tp_name);
+  return nullptr;
+}
+
+}  // namespace
+
+bool import_numpy() { return PyArray_ImportNumPyAPI() == 0; }
+
+bool Array::read_input(const char* function, const char* argument, PyObject* value,
+                       const char* accepted) {
+  if (PyArray_Check(value)) {
+    Py_INCREF(value);
+    object_ = value;
+  } else {
+    object_ = share(function, argument, value);
+    if (object_ == nullptr) return false;
+  }
+  return set_view(function, argument, accepted);
+}
+
+bool Array::read_output(const char* function, PyObject* out, const Array& input,
+                        const char* accepted) {
+  if (out == nullptr || out == Py_None) {
+    object_ = PyArray_NewLikeArray(as_array(input.object_), NPY_KEEPORDER, nullptr, 0);
+    return object_ != nullptr && set_view(function, "out", accepted);
+  }
+  if (!read_input(function, "out", out, accepted)) return false;
+  if (PyArray_ISWRITEABLE(as_array(object_))) {
+    if (object_ != out) {  // what is returned is what was given
+      Py_INCREF(out);
+      kept_alive_ = std::exchange(object_, out);
+    }
+    return true;
+  }
+  PyErr_Format(PyExc_ValueError, "%s: out is read-only", function);
+  return false;
+}
+
+bool Array::set_view(const char* function, const char* argument, const char* accepted) {
+  PyArrayObject* const array = as_array(object_);
+  PyArray_Descr* const descr = PyArray_DESCR(array);
+  view_.type = data_type(descr);
+  if (view_.type == DataType::unknown) {
+    PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
+    if (dtype == nullptr) return false;
+    PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
+                 accepted);
+    Py_DECREF(dtype);
+    return false;
+  }
+  if (!PyArray_ISNOTSWAPPED(array)) {
+    PyErr_Format(PyExc_TypeError,
+                 "%s: %s has dtype %S, whose bytes are not in this machine's order; use astype(%s)",
+                 function, argument, descr, name(view_.type));
+    return false;
+  }
+  view_.rank = PyArray_NDIM(array);
+  if (view_.rank > kMaxRank) {
+    PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
+                 argument, view_.rank, kMaxRank);
+    return false;
+  }
+  view_.data = PyArray_DATA(array);
+  for (int d = 0; d < view_.rank; ++d) {
+    view_.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
+    view_.strides[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
+  }
+  return true;
+}
+
+PyObject* Array::release() { return std::exchange(object_, nullptr); }
+
+}  // namespace dmlops::python

@@ -1,0 +1,44 @@
+// NumPy arrays, and what can be seen as one without a copy, as tensor views.
+#pragma once
+
+#include <Python.h>
+
+#include "dmlops/tensor.hpp"
+#include "operators/check.hpp"
+
+namespace dmlops::python {
+
+// To be called once, when the module is imported. False with a Python error set.
+bool import_numpy();
+
+// A reference to an array, and the view of it.
+class Array {
+ public:
+  Array() = default;
+  ~Array() {
+    Py_XDECREF(object_);
+    Py_XDECREF(kept_alive_);
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  // Each: false with a Python error set. `accepted` names the data types for the message that
+  // refuses others.
+  bool read_input(const char* function, const char* argument, PyObject* value,
+                  const char* accepted = kFloatTypesText);
+  // `out`, or where it is null or None, a new array in the memory order of `input`.
+  bool read_output(const char* function, PyObject* out, const Array& input,
+                   const char* accepted = kFloatTypesText);
+
+  const TensorView& view() const { return view_; }
+  PyObject* release();  // hands the reference over
+
+ private:
+  bool set_view(const char* function, const char* argument, const char* accepted);
+
+  PyObject* object_ = nullptr;
+  PyObject* kept_alive_ = nullptr;  // the array over the memory of an `out` that is none itself
+  TensorView view_;
+};
+
+}  // namespace dmlops::python

@@ -1,0 +1,150 @@
+// One register's worth of lanes, as compiler vector types: + * < ?: mean the same on every target.
+//
+// Everything here lives in the namespace of the instruction set that the file is compiled for and
+// is always inlined, so that no symbol of one instruction set can be linked into the code of
+// another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#include <arm_neon.h>
+#endif
+
+#ifndef DMLOPS_TARGET
+#error "DMLOPS_TARGET names the instruction set's namespace; the build defines it"
+#endif
+
+#define DMLOPS_INLINE inline __attribute__((always_inline))
+#define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The standard library's would be compiled with this target's flags, for everybody to link.
+DMLOPS_INLINE std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+DMLOPS_INLINE std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T, int kBytes = kVectorBytes>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kBytes)));
+};
+template <class T>
+using Vec = typename VectorOf<T>::type;
+
+using f32x = Vec<float>;
+using i32x = Vec<std::int32_t>;
+using u32x = Vec<std::uint32_t>;
+using f64x = Vec<double>;
+using f32half = typename VectorOf<float, kVectorBytes / 2>::type;  // as many lanes as f64x
+
+template <class V>
+using Lane = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<V&>()[0])>>;
+template <class V>
+constexpr int kLanes = static_cast<int>(sizeof(V) / sizeof(Lane<V>));
+
+// GNU conversions of a scalar to a vector need an operation; adding to zero would lose the sign of
+// -0.
+template <class V>
+DMLOPS_INLINE V splat(Lane<V> value) {
+  V v;
+  for (int i = 0; i < kLanes<V>; ++i) v[i] = value;
+  return v;
+}
+
+template <class To, class From>
+DMLOPS_INLINE To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// The first operand where it is unordered: a NaN in `x` passes through, and so does -0 against a
+// bound of +0.
+template <class V>
+DMLOPS_INLINE V at_most(V x, V bound) {
+  return bound < x ? bound : x;
+}
+template <class V>
+DMLOPS_INLINE V at_least(V x, V bound) {
+  return x < bound ? bound : x;
+}
+
+DMLOPS_INLINE f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
+
+// The magnitude of `x` with the sign of `sign`.
+DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
+  const i32x mask = splat<i32x>(INT32_MIN);
+  return bit_cast<f32x>((bit_cast<i32x>(x) & ~mask) | (bit_cast<i32x>(sign) & mask));
+}
+
+// NaN results differ between processors (and operand orders) in sign and payload; one NaN stands
+// for all.
+DMLOPS_INLINE f32x canonical_nan(f32x x) {
+  return x == x ? x : bit_cast<f32x>(splat<i32x>(0x7fc00000));
+}
+
+// a * b + c, rounded once.
+DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vfmaq_f32(c, a, b);
+#else
+  // The product is exact in double. Its sum with c is rounded to odd, which a second rounding, to
+  // float, cannot spoil.
+  f32x result;
+  for (int half = 0; half < 2; ++half) {
+    f32half x, y, z;
+    const std::size_t offset = static_cast<std::size_t>(half) * sizeof x;
+    std::memcpy(&x, reinterpret_cast<const char*>(&a) + offset, sizeof x);
+    std::memcpy(&y, reinterpret_cast<const char*>(&b) + offset, sizeof y);
+    std::memcpy(&z, reinterpret_cast<const char*>(&c) + offset, sizeof z);
+    const f64x product = __builtin_convertvector(x, f64x) * __builtin_convertvector(y, f64x);
+    const f64x addend = __builtin_convertvector(z, f64x);
+    const f64x sum = product + addend;
+    const f64x shadow = sum - product;
+    const f64x error = (product - (sum - shadow)) + (addend - shadow);
+    using i64x = Vec<std::int64_t>;
+    const i64x bits = bit_cast<i64x>(sum);
+    const i64x inexact = (error < 0.0) | (error > 0.0);
+    const i64x outward =
+        (error > 0.0) == (sum > 0.0);  // -1 where the exact sum is larger in magnitude
+    const i64x to_odd =
+        inexact & ((bits & 1) - 1) & (-2 * outward - 1);  // +1 or -1 where the sum is even
+    const f32half rounded = __builtin_convertvector(bit_cast<f64x>(bits + to_odd), f32half);
+    std::memcpy(reinterpret_cast<char*>(&result) + offset, &rounded, sizeof rounded);
+  }
+  return result;
+#endif
+}
+
+DMLOPS_INLINE f64x sqrt(f64x x) {
+#if defined(__AVX512F__)
+  return _mm512_sqrt_pd(x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_pd(x);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vsqrtq_f64(x);
+#else
+  return _mm_sqrt_pd(x);
+#endif
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

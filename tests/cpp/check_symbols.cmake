@@ -1,0 +1,16 @@
+# Fails if the objects of an instruction set define a weak symbol outside its namespace: the linker could pick such a
+# function, compiled for a newer processor, for everybody.
+execute_process(COMMAND ${NM} --demangle --defined-only ${OBJECTS} OUTPUT_VARIABLE symbols RESULT_VARIABLE status)
+if(NOT status EQUAL 0 OR symbols STREQUAL "")
+  message(FATAL_ERROR "${NM} shows no symbols of ${OBJECTS}")
+endif()
+string(REPLACE "\n" ";" lines "${symbols}")
+foreach(line IN LISTS lines)
+  # Weak functions and objects (W, V) and unique globals (u). GCC names a template's return type first.
+  if(line MATCHES "^[0-9a-f]+ [WVu] " AND NOT line MATCHES "dmlops::${ISA}::")
+    string(APPEND foreign "\n  ${line}")
+  endif()
+endforeach()
+if(foreign)
+  message(FATAL_ERROR "weak symbols outside dmlops::${ISA}:${foreign}")
+endif()

@@ -1,0 +1,137 @@
+// The operators through the C++ interface: a result of each, the rules, and that a refused call
+// writes nothing.
+#include "dmlops/operators.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "dmlops/runtime.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+template <class T>
+constexpr DataType kType = std::is_same_v<T, float>          ? DataType::float32
+                           : std::is_same_v<T, std::uint8_t> ? DataType::uint8
+                           : std::is_same_v<T, std::int64_t> ? DataType::int64
+                                                             : DataType::unknown;
+
+// A dense tensor.
+template <class T>
+TensorView view(std::vector<T>& values, const std::vector<std::int64_t>& sizes) {
+  TensorView result(values.data(), kType<T>, static_cast<int>(sizes.size()), {}, {});
+  std::int64_t stride = sizeof(T);
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    result.sizes[d] = sizes[d];
+    result.strides[d] = stride;
+    stride *= sizes[d];
+  }
+  return result;
+}
+
+template <class T>
+TensorView view(std::vector<T>& values) {
+  return view(values, {static_cast<std::int64_t>(values.size())});
+}
+
+TEST(Clip, KeepsNanAndInfiniteBounds) {
+  std::vector<float> x = {-kInfinity, -1, 0.5f, 7, kInfinity, NAN}, y(x.size());
+  clip(view(x), Scalar(0.0), Scalar(6.0), std::nullopt, view(y));
+  EXPECT_EQ(std::vector<float>(y.begin(), y.end() - 1), (std::vector<float>{0, 0, 0.5f, 6, 6}));
+  EXPECT_TRUE(std::isnan(y.back()));
+  clip(view(x), Scalar(), Scalar(), std::nullopt, view(y));
+  EXPECT_EQ(y[0], -kInfinity);
+}
+
+TEST(Clip, IsExactAtTheLimitsOfIntegers) {
+  constexpr auto max = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> x = {max, max - 1, -max - 1}, y(x.size());
+  clip(view(x), Scalar(-max), Scalar(max - 1), std::nullopt, view(y));
+  EXPECT_EQ(y, (std::vector<std::int64_t>{max - 1, max - 1, -max}));
+  clip(view(x), Scalar(), Scalar(), ScaleBias{1, 0}, view(y));
+  EXPECT_EQ(y, x);
+}
+
+TEST(Clip, ScalesBytesWithSaturation) {
+  std::vector<std::uint8_t> x(256), y(256);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i);
+  clip(view(x), Scalar(), Scalar(), ScaleBias{2, -100}, view(y));
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(y[static_cast<std::size_t>(i)], std::min(255, std::max(0, 2 * i - 100)));
+  }
+}
+
+TEST(HardSigmoid, EveryLengthAndPlace) {
+  for (std::int64_t count = 1; count < 200; ++count) {
+    std::vector<float> x(static_cast<std::size_t>(count)),
+        y(static_cast<std::size_t>(count) + 1, -1.0f);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) - 3;
+    TensorView out = view(y);
+    out.sizes[0] = count;
+    hard_sigmoid(view(x), 0.25f, 0.5f, out);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(y[i], std::max(0.0f, std::min(0.25f * x[i] + 0.5f, 1.0f))) << count << ' ' << i;
+    }
+    EXPECT_EQ(y.back(), -1.0f);
+  }
+}
+
+TEST(BatchNormalization, NormalizesChannels) {
+  std::vector<float> x = {1, 3, 5, 9}, mean = {2, 7}, variance = {1, 4}, scale = {1, 1},
+                     bias = {0, 10}, y(4);
+  const std::vector<std::int64_t> channels = {1, 2, 1};
+  batch_normalization({view(x, {1, 2, 2}), view(mean, channels), view(variance, channels),
+                       view(scale, channels), view(bias, channels)},
+                      0.0f, std::nullopt, view(y, {1, 2, 2}));
+  EXPECT_EQ(y, (std::vector<float>{-1, 1, 9, 11}));
+}
+
+TEST(LogSoftmax, SeveralAxesTogether) {
+  // The input of DirectML's documentation, with values computed with 40 digits.
+  std::vector<float> x = {12, 0, -101, 11, 3, 234, 0, -101}, y(8);
+  const std::int64_t axes[] = {2, 0};
+  log_softmax(view(x, {2, 2, 2}), axes, 2, view(y, {2, 2, 2}));
+  const std::vector<double> expected = {-222, -234, -112.00001670156132, -1.670156131839396e-05,
+                                        -231, 0,    -11.000016701561318, -112.00001670156132};
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(y[i], expected[i], 1e-7 * std::fabs(expected[i]) + 1e-12);
+}
+
+TEST(Errors, RefusedCallsWriteNothing) {
+  std::vector<float> x = {1, 2, 3}, y(4, -1.0f);
+  const auto refuses = [&](const auto& call, const std::string& text) {
+    try {
+      call();
+      ADD_FAILURE() << "not refused: " << text;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(y, std::vector<float>(4, -1.0f));
+  };
+  refuses([&] { hard_sigmoid(view(x), 1, 0, view(y)); },
+          "hard_sigmoid: out has shape (4,), but input has shape (3,)");
+  std::vector<std::uint8_t> bytes = {1, 2, 3, 4};
+  refuses([&] { hard_sigmoid(view(bytes), 1, 0, view(y)); }, "hard_sigmoid: input has dtype uint8");
+  const std::int64_t axis = 1;
+  refuses([&] { log_softmax(view(y), &axis, 1, view(y)); }, "log_softmax: axis 1 is out of range");
+  TensorView folded = view(y, {2, 2});
+  folded.strides[0] = folded.strides[1];
+  refuses([&] { clip(view(y, {2, 2}), Scalar(), Scalar(), std::nullopt, folded); }, "overlap");
+}
+
+TEST(Runtime, KnowsItself) {
+  EXPECT_FALSE(version().empty());
+  const std::vector<std::string> isas = available_isas();
+  EXPECT_EQ(isas.back(), "baseline");
+  EXPECT_NE(std::find(isas.begin(), isas.end(), isa()), isas.end());
+}
+
+}  // namespace
+}  // namespace dmlops

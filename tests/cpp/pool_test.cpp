@@ -1,0 +1,92 @@
+// The thread pool: every piece runs once, whoever calls, however often, also from within and after
+// a fork.
+#include "pool.hpp"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#if !defined(_WIN32)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+namespace dmlops {
+namespace {
+
+// Runs a job of `count` pieces and says whether each ran exactly once.
+bool each_runs_once(int count) {
+  std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
+  parallel_for(count, [&](int i) { ++runs[static_cast<std::size_t>(i)]; });
+  for (const auto& run : runs) {
+    if (run != 1) return false;
+  }
+  return true;
+}
+
+TEST(Pool, RunsEveryPieceOnce) {
+  set_num_threads(4);
+  for (int count = 0; count < 40; ++count) EXPECT_TRUE(each_runs_once(count)) << count;
+  for (int repeat = 0; repeat < 2000; ++repeat) ASSERT_TRUE(each_runs_once(4));
+}
+
+TEST(Pool, NestedCallsRun) {
+  std::atomic<int> good{0};
+  parallel_for(4, [&](int) { good += each_runs_once(5) ? 1 : 0; });
+  EXPECT_EQ(good, 4);
+}
+
+TEST(Pool, ManyCallersAndChangingThreadCounts) {
+  std::atomic<bool> stop{false};
+  std::thread changer([&] {
+    for (int n = 1; !stop; n = n % 7 + 1) set_num_threads(n);
+  });
+  std::atomic<int> bad{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 1000; ++repeat)
+        bad += each_runs_once(get_num_threads()) ? 0 : 1;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  stop = true;
+  changer.join();
+  EXPECT_EQ(bad, 0);
+}
+
+TEST(Pool, RefusesThreadCountsOutOfRange) {
+  set_num_threads(3);
+  EXPECT_THROW(set_num_threads(0), std::invalid_argument);
+  EXPECT_THROW(set_num_threads(-1), std::invalid_argument);
+  EXPECT_THROW(set_num_threads(1LL << 40), std::invalid_argument);
+  EXPECT_EQ(get_num_threads(), 3);
+}
+
+#if !defined(_WIN32) && \
+    !defined(__SANITIZE_THREAD__)  // its run-time library does not follow a fork with threads
+TEST(Pool, ForksWhileOthersWork) {
+  set_num_threads(3);
+  ASSERT_TRUE(each_runs_once(3));
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    while (!stop) each_runs_once(3);
+  });
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) _exit(each_runs_once(3) ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  stop = true;
+  worker.join();
+  EXPECT_TRUE(each_runs_once(3));
+}
+#endif
+
+}  // namespace
+}  // namespace dmlops
