@@ -1,4 +1,4 @@
-// float16 from double, for parameters; the kernels have conversions of their own.
+// float16 from double and back, for parameters; the kernels have conversions of their own.
 #pragma once
 
 #include "dmlops/tensor.hpp"
@@ -7,5 +7,8 @@ namespace dmlops {
 
 // Rounded once, to nearest even.
 float16 to_float16(double value);
+
+// Exact.
+double to_double(float16 value);
 
 }  // namespace dmlops

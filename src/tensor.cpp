@@ -1,4 +1,4 @@
-// Data types: their names and sizes, and float16 from double.
+// Data types: their names and sizes, and float16 from double and back.
 #include "dmlops/tensor.hpp"
 
 #include <cmath>
@@ -47,6 +47,14 @@ float16 to_float16(double value) {
   // A normal number's leading one (1024 units) adds 1 to the exponent field, and so does a carry.
   return {static_cast<std::uint16_t>(sign |
                                      ((static_cast<unsigned int>(exponent + 14) << 10) + units))};
+}
+
+double to_double(float16 value) {
+  const int exponent = value.bits >> 10 & 31, fraction = value.bits & 1023;
+  double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
+  if (exponent == 31) magnitude = fraction == 0 ? HUGE_VAL : std::nan("");
+  return (value.bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
 }  // namespace dmlops

@@ -6,7 +6,8 @@
 namespace dmlops {
 
 PreparedOperator prepare_activation(Activation type, const ConstTensorView& input,
-                                    const ActivationParameters& parameters, const TensorView& output) {
+                                    const ActivationParameters& parameters,
+                                    const TensorView& output) {
   const auto& by_type = kernels().activation[static_cast<std::size_t>(type)];
   return {make_plan(output, &input, 1), by_type[float_index(input.type)], parameters};
 }

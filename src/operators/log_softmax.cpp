@@ -88,9 +88,11 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
   set_reduced(parameters.groups, input, output, reduced);
   const ConstTensorView groups = kept(input, reduced);
   Plan plan = make_plan(kept(output, reduced), &groups, 1);
-  for (int d = 0; d < parameters.groups.rank; ++d) plan.bytes_per_element *= parameters.groups.sizes[d];
+  for (int d = 0; d < parameters.groups.rank; ++d)
+    plan.bytes_per_element *= parameters.groups.sizes[d];
   plan.bytes_per_element *= kWeight;
-  if (plan.strides[0][0] != static_cast<std::int64_t>(element_size(input.type))) plan.split_unit = 1;
+  if (plan.strides[0][0] != static_cast<std::int64_t>(element_size(input.type)))
+    plan.split_unit = 1;
   return {plan, reduce_rows, parameters};
 }
 

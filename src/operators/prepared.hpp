@@ -1,4 +1,5 @@
-// An operator whose arguments have been checked and whose work has been planned: all that is left is to run it.
+// An operator whose arguments have been checked and whose work has been planned: all that is left
+// is to run it.
 #pragma once
 
 #include <optional>
@@ -28,15 +29,18 @@ struct PreparedOperator {
   }
 };
 
-// Bounds in the tensor's type, and the scale. std::invalid_argument for a bound that the type cannot have.
+// Bounds in the tensor's type, and the scale. std::invalid_argument for a bound that the type
+// cannot have.
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);
 
-// Each: no checks; inputs and output are apart or the same. Data pointers may be null, to be added later.
+// Each: no checks; inputs and output are apart or the same. Data pointers may be null, to be added
+// later.
 PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
                               const TensorView& output);
 PreparedOperator prepare_activation(Activation type, const ConstTensorView& input,
-                                    const ActivationParameters& parameters, const TensorView& output);
+                                    const ActivationParameters& parameters,
+                                    const TensorView& output);
 PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
                                              const std::optional<FusedActivation>& activation,
                                              const TensorView& output);
