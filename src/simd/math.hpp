@@ -1,8 +1,8 @@
 // Elementary functions on float32 lanes, within 2 ulp over all of float32.
 //
-// Only + - * /, fma(), ?: and integer operations, so that every instruction set gives the same bits. A NaN comes out as
-// some NaN. The polynomials are minimax fits (tools/minimax.py): the coefficients are rounded to float32 one by one from
-// the lowest, and the others refitted after each.
+// Only + - * /, fma(), ?: and integer operations, so that every instruction set gives the same
+// bits. A NaN comes out as some NaN. The polynomials are minimax fits by tools/minimax.py; the
+// errors in the comments are theirs, before any rounding of an operation.
 #pragma once
 
 #include "simd/vec.hpp"
@@ -24,7 +24,7 @@ DMLOPS_INLINE f32x power_of_two(i32x n) { return bit_cast<f32x>((n + 127) << 23)
 
 constexpr float kInfinity = __builtin_inff();
 
-// ---- Exponentials: e^x = 2^n e^r. ----------------------------------------------------------------------------------------
+// ---- Exponentials: e^x = 2^n e^r. ------------------------------------------------------------
 
 constexpr float kLog2E = 0x1.715476p0f;
 constexpr float kLn2 = 0x1.62e43p-1f;
@@ -38,7 +38,8 @@ struct Power {
 // n = round(x * log2).
 template <int kBias>
 DMLOPS_INLINE Power nearest_power(f32x x, f32x log2) {
-  // From 1.5 * 2^23 on the unit is 1: the sum rounds to an integer, and its low bits are the power's exponent.
+  // From 1.5 * 2^23 on the unit is 1: the sum rounds to an integer, and its low bits are the
+  // power's exponent.
   constexpr float kShift = 0x1.8p23f + 127 + kBias;
   const f32x shifted = fma(x, log2, splat<f32x>(kShift));
   return {shifted - kShift, bit_cast<f32x>(bit_cast<i32x>(shifted) << 23)};
@@ -57,31 +58,37 @@ DMLOPS_INLINE Reduced reduce(f32x x) {
   return {power.n, fma(power.n, splat<f32x>(-kLn2), x), power.value};
 }
 
-// (e^r - 1 - r) / r^2, times k. The error is 3.7e-9 of e^r.
+// (e^r - 1 - r) / r^2 times k. The error is 3.7e-9 of e^r.
 DMLOPS_INLINE f32x exp_tail(f32x r, float k) {
-  return polynomial(r, k * 0.5f, k * 0x1.5554a4p-3f, k * 0x1.55568ap-5f, k * 0x1.122f1ep-7f, k * 0x1.6b6bd2p-10f);
+  return polynomial(r, k * 0.5f, k * 0x1.5554a4p-3f, k * 0x1.55568ap-5f, k * 0x1.122f1ep-7f,
+                    k * 0x1.6b6bd2p-10f);
 }
 
-// e^r times k, a power of two.
-DMLOPS_INLINE f32x exp_of_remainder(f32x r, float k) {
-  return fma(fma(exp_tail(r, k), r, splat<f32x>(k)), r, splat<f32x>(k));
-}
+// e^r - 1.
 DMLOPS_INLINE f32x expm1_of_remainder(f32x r) { return fma(exp_tail(r, 1.0f), r * r, r); }
 
 // x - n ln(2), after reduce().
-DMLOPS_INLINE f32x remainder(Reduced reduced) { return fma(reduced.n, splat<f32x>(-kLn2Low), reduced.r); }
+DMLOPS_INLINE f32x remainder(Reduced reduced) {
+  return fma(reduced.n, splat<f32x>(-kLn2Low), reduced.r);
+}
 
-// e^x / 2^n times k.
-DMLOPS_INLINE f32x exp_mantissa(Reduced reduced, float k) { return exp_of_remainder(remainder(reduced), k); }
+// e^x / 2^n times k, a power of two.
+DMLOPS_INLINE f32x exp_mantissa(Reduced reduced, float k) {
+  const f32x r = remainder(reduced);
+  return fma(fma(exp_tail(r, k), r, splat<f32x>(k)), r, splat<f32x>(k));
+}
 
-// e^x for -131 < x < 43. A subnormal result is rounded once, as the factors 2^-64 and 2^(n + 64) are normal.
+constexpr float kExpEnd = -132.4f;  // n = -191: the bits of the power 2^(n + 64) are those of 0
+
+// e^x for kExpEnd <= x < 43, and 0 at kExpEnd. A subnormal result is rounded once, as the factors
+// 2^-64 and 2^(n + 64) are normal.
 DMLOPS_INLINE f32x exp_in_range(f32x x) {
   const Reduced reduced = reduce<64>(x);
   return exp_mantissa(reduced, 0x1p-64f) * reduced.power;
 }
 
-// 2^64 e^x for x <= 0, for sums that lose nothing to subnormals: below -131, all are 2^64 e^-131. With `error`, for the
-// sum of x and its rounding error.
+// 2^64 e^x for x <= 0, for sums that lose nothing to subnormals: below -131, all are 2^64 e^-131.
+// With `error`, for the sum of x and its rounding error.
 constexpr float kScaledExpEnd = -131.0f;
 DMLOPS_INLINE f32x scaled_exp(f32x x) {
   const Reduced reduced = reduce<64>(at_least(x, splat<f32x>(kScaledExpEnd)));
@@ -116,10 +123,11 @@ DMLOPS_INLINE f32x expm1(f32x x) {
   return copysign(fma(m, power, power - (1.5f - 0.5f * factor)) * factor, x);
 }
 
-// 1 / (1 + e^-x). With e = e^-|x| and q = e / (1 + e) <= 1/2, it is e (1 - q) for x < 0 and 1 - q for others: the roundings
-// of 1 + e and of the quotient count little, and a small result has as good an error as e.
+// 1 / (1 + e^-x). With e = e^-|x| and q = e / (1 + e) <= 1/2, it is e (1 - q) for x < 0 and 1 - q
+// for others: the roundings of 1 + e and of the quotient count little, and a small result has as
+// good an error as e.
 DMLOPS_INLINE f32x sigmoid(f32x x) {
-  const f32x e = exp_in_range(at_least(-abs(x), splat<f32x>(-104.5f)));
+  const f32x e = exp_in_range(at_least(-abs(x), splat<f32x>(kExpEnd)));
   const f32x factor = x < 0.0f ? e : splat<f32x>(1.0f);
   return fma(factor, e / (-1.0f - e), factor);
 }
@@ -131,23 +139,25 @@ DMLOPS_INLINE f32x tanh(f32x x) {
   return copysign(fma(m, power, power - 1.0f) / fma(m, power, power + 1.0f), x);
 }
 
-// ---- Logarithms: ln(u 2^k) = k ln(2) + ln(1 + m), u = 1 + m. -----------------------------------------------------------
+// ---- Logarithms: ln(2^k (1 + m)) = k ln(2) + ln(1 + m). --------------------------------------
 
 // -k * 2^23 for x in [3/4, 3/2) * 2^k: added to the bits of x, it brings x into [3/4, 3/2).
 DMLOPS_INLINE i32x negated_exponent(f32x x) {
   return (bit_cast<i32x>(splat<f32x>(1.5f)) - 1 - bit_cast<i32x>(x)) & ~0x7fffff;
 }
 
-// (ln(1 + m) - m) / m^2 for -1/4 <= m <= 1. The error is 7.2e-9 of ln(1 + m).
-DMLOPS_INLINE f32x log1p_tail(f32x m) {
-  return polynomial(m, -0x1.000004p-1f, 0x1.55557ep-2f, -0x1.fff9cep-3f, 0x1.997a34p-3f, -0x1.55bd6p-3f,
-                    0x1.27e2aep-3f, -0x1.03c98ep-3f, 0x1.a30f78p-4f, -0x1.063406p-4f, 0x1.a02188p-6f, -0x1.2d079cp-8f);
+// ln(1 + m) for -1/4 <= m <= 1/2. The error is 5e-9 of it.
+DMLOPS_INLINE f32x log1p_in_range(f32x m) {
+  const f32x tail =
+      polynomial(m, -0.5f, 0x1.5555a4p-2f, -0x1.00004ap-2f, 0x1.99699ep-3f, -0x1.54ed96p-3f,
+                 0x1.28807ap-3f, -0x1.0d98fp-3f, 0x1.acf4aap-4f, -0x1.71e334p-5f);
+  return fma(m * m, tail, m);
 }
 
 // ln((1 + m) 2^k), from -k * 2^23. At k = 0 the sign of m = -0 survives, as +0 * -kLn2 is -0.
 DMLOPS_INLINE f32x log_of_scaled(f32x m, i32x negated_exponent) {
   const f32x n = __builtin_convertvector(negated_exponent, f32x);
-  return fma(n, splat<f32x>(-kLn2 * 0x1p-23f), fma(m * m, log1p_tail(m), m));
+  return fma(n, splat<f32x>(-kLn2 * 0x1p-23f), log1p_in_range(m));
 }
 
 // A logarithm of x - pole: -infinity at the pole, NaN to its left; infinity and NaN stay.
@@ -167,17 +177,19 @@ DMLOPS_INLINE f32x log(f32x x) {
   return with_limits(log_of_scaled(m, exponent + (subnormal & (23 << 23))), x, 0.0f);
 }
 
-// ln(1 + x). The reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact where its rounding would count.
+// ln(1 + x). The reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact where its rounding would
+// count.
 DMLOPS_INLINE f32x log1p(f32x x) {
   const i32x exponent = negated_exponent(1.0f + x);
-  const f32x four = bit_cast<f32x>(bit_cast<i32x>(splat<f32x>(4.0f)) + exponent);  // 4 * 2^-k, as k may be 128
   const f32x scaled = bit_cast<f32x>(bit_cast<i32x>(x) + exponent);
+  // 4 * 2^-k, as k may be 128.
+  const f32x four = bit_cast<f32x>(bit_cast<i32x>(splat<f32x>(4.0f)) + exponent);
   const f32x m = scaled - fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));
   return with_limits(log_of_scaled(m, exponent), x, -1.0f);
 }
 
-// ln(1 + x) in double for x >= 0, with a relative error below 1e-10: for float32 results that add to other errors. There is
-// no fused multiply-add here, as not every target has one for double.
+// ln(1 + x) in double for x >= 0, with a relative error below 1e-10: for float32 results that add
+// to other errors. There is no fused multiply-add here, as not every target has one for double.
 DMLOPS_INLINE f64x log1p(f64x x) {
   using i64x = Vec<std::int64_t>;
   // 1 + x = u 2^k with u in [3/4, 3/2); its rounding does not count where k > 0.
@@ -190,35 +202,42 @@ DMLOPS_INLINE f64x log1p(f64x x) {
   // ln(1 + m) = 2 artanh(z), z = m / (2 + m), |z| <= 1/5; seven terms of the series.
   const f64x z = m / (2.0 + m), w = z * z;
   const f64x series =
-      ((((((1.0 / 13) * w + 1.0 / 11) * w + 1.0 / 9) * w + 1.0 / 7) * w + 1.0 / 5) * w + 1.0 / 3) * w + 1.0;
+      ((((((1.0 / 13) * w + 1.0 / 11) * w + 1.0 / 9) * w + 1.0 / 7) * w + 1.0 / 5) * w + 1.0 / 3) *
+          w +
+      1.0;
   const f64x result = double_k * 0x1.62e42fefa39efp-1 + 2.0 * z * series;
   return x == x ? result : x;
 }
 
-// ---- The error function and the normal distribution. -------------------------------------------------------------------
+// ---- The error function and the normal distribution. -----------------------------------------
 
-// erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The errors are 3.5e-9 and 3.4e-9 of it.
+// erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The errors are
+// 3.5e-9 and 3.4e-9 of it.
 DMLOPS_INLINE f32x erf(f32x x) {
   const f32x a = at_most(abs(x), splat<f32x>(4.0f));
-  const f32x p = polynomial(x * x, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce2888p-4f, -0x1.b774a4p-6f, 0x1.4d5f72p-8f,
-                            -0x1.570096p-11f);
-  const f32x q = polynomial(a, -0x1.20e79ap0f, -0x1.45740ap-1f, -0x1.af858cp-4f, 0x1.77fd28p-6f, -0x1.a7d072p-9f,
-                            0x1.c5838ap-13f);
+  const f32x p = polynomial(x * x, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce2888p-4f, -0x1.b774a4p-6f,
+                            0x1.4d5f72p-8f, -0x1.570096p-11f);
+  const f32x q = polynomial(a, -0x1.20e79ap0f, -0x1.45740ap-1f, -0x1.af858cp-4f, 0x1.77fd28p-6f,
+                            -0x1.a7d072p-9f, 0x1.c5838ap-13f);
   return a < 0.8f ? fma(x, p, x) : copysign(1.0f - exp_in_range(a * q), x);
 }
 
-// x Phi(x), Phi being the distribution function of the normal distribution. Near 0, Phi(x) = 1/2 + x p(x^2), with an error of
-// 2e-9. From 0.8 on, with a = |x|, a Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with an error of 4e-9 of it: g
-// varies little, so that the rounding of t does not count, and c makes g(0) a float32. In this way no digits cancel for x < 0,
-// and for x > 0, x Phi(x) = x - x Phi(-x).
+// x Phi(x), Phi being the distribution function of the normal distribution.
+//
+// Near 0, Phi(x) = 1/2 + x p(x^2), with an error of 3.4e-9 of Phi(-|x|). From a = |x| = 0.8 on,
+// a Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with an error of 4e-9 of it: g varies so
+// little that the rounding of t does not count, and c makes g(0) a float32. No digits cancel for
+// x < 0; and for x > 0, x Phi(x) = x - x Phi(-x).
 DMLOPS_INLINE f32x gelu(f32x x) {
-  const f32x a = at_most(abs(x), splat<f32x>(14.5f));
-  const f32x half = a * -0.5f, square = a * half;  // -a^2 / 2
-  const f32x p = polynomial(square, 0x1.988452p-2f, 0x1.1057b8p-3f, 0x1.46b204p-5f, 0x1.343972p-7f, 0x1.9e0bdap-10f);
+  const f32x a = at_most(abs(x), splat<f32x>(16.27f));  // the square ends at kExpEnd
+  const f32x half = a * -0.5f, square = a * half;       // -a^2 / 2
+  const f32x p = polynomial(square, 0x1.988452p-2f, 0x1.1057b8p-3f, 0x1.46b204p-5f, 0x1.343972p-7f,
+                            0x1.9e0bdap-10f);
   constexpr float c = 0x1.bd86e4p0f, k = -0x1p-64f;
-  const f32x g = polynomial((a - c) / (a + c), k * 0x1.4b6514p-2f, k * 0x1.873c62p-3f, k * -0x1.247ba4p-3f,
-                            k * 0x1.a59612p-8f, k * 0x1.6b3048p-6f, k * 0x1.049b24p-8f, k * -0x1.c7187ap-9f,
-                            k * -0x1.6038b2p-9f, k * -0x1.8125c4p-12f, k * 0x1.13eb86p-10f);
+  const f32x g =
+      polynomial((a - c) / (a + c), k * 0x1.4b6514p-2f, k * 0x1.873c62p-3f, k * -0x1.247ba4p-3f,
+                 k * 0x1.a59612p-8f, k * 0x1.6b3048p-6f, k * 0x1.049b24p-8f, k * -0x1.c7187ap-9f,
+                 k * -0x1.6038b2p-9f, k * -0x1.8125c4p-12f, k * 0x1.13eb86p-10f);
   Reduced reduced = reduce<64>(square);
   reduced.r += fma(a, half, -square);
   const f32x tail = fma(g, expm1_of_remainder(remainder(reduced)), g) * reduced.power;
