@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "compiled_operator.hpp"
+#include "descriptors.hpp"
 #include "dmlops/runtime.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
@@ -29,6 +31,8 @@ void add_docstring(const py::object& function, const std::string& text) {
 PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   if (!dmlops::python::import_numpy() || !dmlops::python::add_functions(module.ptr()))
     throw py::error_already_set();
+  dmlops::python::add_descriptors(module);
+  dmlops::python::add_compiled_operator(module);
   module.def("add_docstring", &add_docstring);
   module.def("version", &dmlops::version);
   module.def("isa", &dmlops::isa);

@@ -38,6 +38,18 @@ DataType data_type(PyArray_Descr* descr) {
   }
 }
 
+// NumPy says what it cannot take from DLPack, but not of which argument.
+void explain_dlpack(const char* function, const char* argument) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_Format(PyExc_BufferError,
+               "%s: %s cannot be shared from the CPU's memory through DLPack: %S", function,
+               argument, value == nullptr ? type : value);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
 // An array that shares the memory of what DLPack or the buffer protocol offers; a new reference.
 PyObject* share(const char* function, const char* argument, PyObject* value) {
   if (PyObject_HasAttrString(value, "__dlpack__") != 0) {
@@ -45,6 +57,7 @@ PyObject* share(const char* function, const char* argument, PyObject* value) {
     if (numpy == nullptr) return nullptr;
     PyObject* const array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
     Py_DECREF(numpy);
+    if (array == nullptr) explain_dlpack(function, argument);
     return array;
   }
   if (PyObject_CheckBuffer(value) != 0) {
@@ -126,6 +139,23 @@ bool Array::set_view(const char* function, const char* argument, const char* acc
   }
   return true;
 }
+
+bool DenseMemory::read(PyObject* value, DataType type) {
+  if (!PyArray_Check(value)) return false;
+  PyArrayObject* const array = as_array(value);
+  if (!PyArray_IS_C_CONTIGUOUS(array) || data_type(PyArray_DESCR(array)) != type ||
+      !PyArray_ISNOTSWAPPED(array)) {
+    return false;
+  }
+  data = PyArray_DATA(array);
+  size_in_bytes = static_cast<std::uint64_t>(PyArray_NBYTES(array));
+  writable = PyArray_ISWRITEABLE(array) != 0;
+  return true;
+}
+
+bool Array::is_array(PyObject* object) { return PyArray_Check(object); }
+
+bool Array::is_writable() const { return PyArray_ISWRITEABLE(as_array(object_)) != 0; }
 
 PyObject* Array::release() { return std::exchange(object_, nullptr); }
 

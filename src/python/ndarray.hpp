@@ -11,6 +11,16 @@ namespace dmlops::python {
 // To be called once, when the module is imported. False with a Python error set.
 bool import_numpy();
 
+// The memory of a C-contiguous array.
+struct DenseMemory {
+  void* data = nullptr;
+  std::uint64_t size_in_bytes = 0;
+  bool writable = false;
+
+  // False, with no error set, for anything but a C-contiguous array of that type.
+  bool read(PyObject* value, DataType type);
+};
+
 // A reference to an array, and the view of it.
 class Array {
  public:
@@ -31,6 +41,8 @@ class Array {
                    const char* accepted = kFloatTypesText);
 
   const TensorView& view() const { return view_; }
+  bool is_writable() const;
+  static bool is_array(PyObject* object);
   PyObject* release();  // hands the reference over
 
  private:

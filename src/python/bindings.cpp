@@ -1,0 +1,180 @@
+// What a tensor is bound to: arrays, buffers, and parts of them, as ranges of bytes.
+#include "bindings.hpp"
+
+#include <string>
+
+#include "descriptors/tensor.hpp"
+
+namespace dmlops::python {
+namespace {
+
+std::uint64_t dense_size(const TensorView& view) {
+  std::uint64_t bytes = element_size(view.type);
+  for (int d = 0; d < view.rank; ++d) {
+    bytes *= static_cast<std::uint64_t>(view.sizes[static_cast<std::size_t>(d)]);
+  }
+  return bytes;
+}
+
+bool is_dense(const TensorView& view) {
+  auto stride = static_cast<std::int64_t>(element_size(view.type));
+  bool dense = true, empty = false;
+  for (std::size_t d = static_cast<std::size_t>(view.rank); d-- > 0;) {
+    dense = dense && (view.sizes[d] == 1 || view.strides[d] == stride);
+    empty = empty || view.sizes[d] == 0;
+    stride *= view.sizes[d];
+  }
+  return dense || empty;
+}
+
+// Does the array lie in memory as the tensor says?
+bool same_layout(const TensorView& array, const BufferTensorDesc& desc) {
+  const TensorView tensor = view_of(desc);
+  if (array.type != tensor.type || array.rank != tensor.rank) return false;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.rank); ++d) {
+    if (array.sizes[d] != tensor.sizes[d]) return false;
+    if (array.sizes[d] > 1 && array.strides[d] != tensor.strides[d]) return false;
+  }
+  return true;
+}
+
+class Reference {
+ public:
+  explicit Reference(PyObject* object) : object_(object) {}
+  ~Reference() { Py_XDECREF(object_); }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  PyObject* get() const { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
+// An attribute as a size; false with a Python error set. None leaves `result` as it is.
+bool read_size(PyObject* object, const char* attribute, std::uint64_t& result) {
+  const Reference value(PyObject_GetAttrString(object, attribute));
+  if (value.get() == nullptr) return false;
+  if (value.get() != Py_None) result = PyLong_AsUnsignedLongLong(value.get());
+  return PyErr_Occurred() == nullptr;
+}
+
+}  // namespace
+
+void Bindings::refuse(int i, const std::string& what) const {
+  throw BindingError(std::string(op_.name) + ": " + tensor_name(op_, first_ + i) + " " + what);
+}
+
+// Raw memory may be of any type. An array as itself must be of the tensor's type, or bytes: a
+// float64 array where float32 is described is a mistake.
+bool Bindings::read_array(int i, PyObject* value, bool raw) {
+  ConstBinding& binding = bindings_[i];
+  Array array;
+  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kClipTypesText)) {
+    return false;
+  }
+  const TensorView& view = array.view();
+  const BufferTensorDesc& tensor = tensors_[first_ + i];
+  if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
+  if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
+    refuse(i, "is bound to an array of " + std::string(name(view.type)) + "; the tensor is of " +
+                  name(tensor.data_type) +
+                  " (bytes, as array.view(numpy.uint8), go with any type)");
+  }
+  binding.buffer = view.data;
+  if (is_dense(view)) {
+    binding.size_in_bytes = dense_size(view);
+  } else if (!raw && same_layout(view, tensor)) {
+    binding.size_in_bytes = required_size(tensor);
+  } else {
+    refuse(i,
+           "is bound to an array that is not contiguous; describe its strides with "
+           "BufferTensorDesc.from_array, or bind the array that it is a view of");
+  }
+  Py_XSETREF(kept_[i], array.release());
+  return true;
+}
+
+// A BufferBinding.
+bool Bindings::read_part(int i, PyObject* value) {
+  const Reference buffer(PyObject_GetAttrString(value, "buffer"));
+  ConstBinding& binding = bindings_[i];
+  std::uint64_t offset = 0, size = required_size(tensors_[first_ + i]);
+  if (buffer.get() == nullptr || !read_array(i, buffer.get(), true) ||
+      !read_size(value, "offset", offset) || !read_size(value, "size_in_bytes", size)) {
+    return false;
+  }
+  if (offset > binding.size_in_bytes || size > binding.size_in_bytes - offset) {
+    refuse(i, "is bound to " + std::to_string(size) + " bytes at offset " + std::to_string(offset) +
+                  "; the buffer has " + std::to_string(binding.size_in_bytes));
+  }
+  binding.offset = offset;
+  binding.size_in_bytes = size;
+  return true;
+}
+
+bool Bindings::read_one(int i, PyObject* value) {
+  if (value == Py_None) return true;
+  DenseMemory memory;
+  if (memory.read(value, tensors_[first_ + i].data_type) && (memory.writable || !is_output())) {
+    bindings_[i].buffer = memory.data;
+    bindings_[i].size_in_bytes = memory.size_in_bytes;
+    Py_INCREF(value);
+    Py_XSETREF(kept_[i], value);
+    return true;
+  }
+  if (!Array::is_array(value) && PyObject_HasAttrString(value, "size_in_bytes") != 0) {
+    return read_part(i, value);
+  }
+  return read_array(i, value, false);
+}
+
+bool Bindings::read_sequence(PyObject* values) {
+  const Py_ssize_t count = PySequence_Size(values);
+  given_ = static_cast<std::size_t>(count);
+  for (int i = 0; i < count_ && i < count; ++i) {
+    PyObject* const value = PySequence_GetItem(values, i);  // owned: reading it can run any code
+    if (value == nullptr || !read_one(i, Reference(value).get())) return false;
+  }
+  return true;
+}
+
+int Bindings::find(PyObject* key) const {
+  for (int i = 0; i < count_ && PyUnicode_Check(key); ++i) {
+    if (PyUnicode_CompareWithASCIIString(key, tensor_name(op_, first_ + i)) == 0) return i;
+  }
+  return -1;
+}
+
+bool Bindings::read_dictionary(const char* argument, PyObject* values) {
+  given_ = static_cast<std::size_t>(count_);
+  const Reference keys(PyDict_Keys(values));
+  if (keys.get() == nullptr) return false;
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) {
+    PyObject* const key = PyList_GET_ITEM(keys.get(), k);
+    const int i = find(key);
+    if (i < 0) {
+      std::string names;
+      for (int n = 0; n < count_; ++n) {
+        names += (n == 0 ? "" : ", ") + std::string(tensor_name(op_, first_ + n));
+      }
+      const Reference message(PyUnicode_FromFormat("%s: %s has the key %R; it takes %s", op_.name,
+                                                   argument, key, names.c_str()));
+      const char* const text = message.get() == nullptr ? nullptr : PyUnicode_AsUTF8(message.get());
+      if (text == nullptr) return false;
+      throw BindingError(text);
+    }
+    const Reference value(PyObject_GetItem(values, key));
+    if (value.get() == nullptr || !read_one(i, value.get())) return false;
+  }
+  return true;
+}
+
+bool Bindings::read(const char* argument, PyObject* value) {
+  if (PyList_Check(value) || PyTuple_Check(value)) return read_sequence(value);
+  if (PyDict_Check(value)) return read_dictionary(argument, value);
+  PyErr_Format(PyExc_TypeError, "%s: %s must be a list, tuple or dict of bindings, not %s",
+               op_.name, argument, Py_TYPE(value)->tp_name);
+  return false;
+}
+
+}  // namespace dmlops::python

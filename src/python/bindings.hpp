@@ -1,0 +1,50 @@
+// What a tensor is bound to: arrays, buffers, and parts of them, as ranges of bytes.
+#pragma once
+
+#include <Python.h>
+
+#include "descriptors/compile.hpp"
+#include "ndarray.hpp"
+
+namespace dmlops::python {
+
+// The bindings of an operator's inputs, or of its outputs: a sequence in the order of the struct's
+// fields, or a dictionary by their names; None is no binding. Keeps the memory alive.
+class Bindings {
+ public:
+  static constexpr int kMaxCount = OperatorDesc::kMaxTensors - 1;
+
+  // The tensors from `first` on, `count` of them. `tensors` are the operator's, in their order.
+  Bindings(const OperatorInfo& op, const BufferTensorDesc* tensors, int first, int count)
+      : op_(op), tensors_(tensors), first_(first), count_(count) {}
+  ~Bindings() {
+    for (PyObject* const array : kept_) Py_XDECREF(array);
+  }
+  Bindings(const Bindings&) = delete;
+  Bindings& operator=(const Bindings&) = delete;
+
+  // Throws, or sets a Python error and returns false.
+  bool read(const char* argument, PyObject* value);
+
+  std::size_t given() const { return given_; }
+  const ConstBinding* data() const { return bindings_; }
+
+ private:
+  bool is_output() const { return first_ > 0; }
+  bool read_sequence(PyObject* values);
+  int find(PyObject* key) const;  // -1: no tensor of that name
+  bool read_dictionary(const char* argument, PyObject* values);
+  bool read_one(int i, PyObject* value);
+  bool read_part(int i, PyObject* value);
+  bool read_array(int i, PyObject* value, bool raw);
+  [[noreturn]] void refuse(int i, const std::string& what) const;
+
+  const OperatorInfo& op_;
+  const BufferTensorDesc* tensors_;
+  int first_, count_;
+  std::size_t given_ = 0;
+  ConstBinding bindings_[kMaxCount];
+  PyObject* kept_[kMaxCount] = {};  // references to the arrays
+};
+
+}  // namespace dmlops::python

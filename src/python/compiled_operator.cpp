@@ -1,0 +1,173 @@
+// CompiledOperator as a Python type of its own: pybind11's calls would cost more than a small
+// dispatch.
+#include "compiled_operator.hpp"
+
+#include <structmember.h>
+#include <utility>
+
+#include "arguments.hpp"
+#include "bindings.hpp"
+#include "descriptors.hpp"
+#include "gil.hpp"
+
+namespace py = pybind11;
+
+namespace dmlops::python {
+namespace {
+
+struct Object {
+  PyObject_HEAD CompiledOperator* compiled;
+  PyObject* desc;
+  PyObject* feature_level;
+};
+
+PyTypeObject* compiled_operator_type = nullptr;
+
+void deallocate(PyObject* self) {
+  auto* const object = reinterpret_cast<Object*>(self);
+  PyTypeObject* const type = Py_TYPE(self);
+  delete object->compiled;
+  Py_XDECREF(object->desc);
+  Py_XDECREF(object->feature_level);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* represent(PyObject* self) {
+  return PyUnicode_FromFormat("<CompiledOperator %R>", reinterpret_cast<Object*>(self)->desc);
+}
+
+PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
+                   PyObject* keyword_names) {
+  static Signature signature = {"dispatch", 2, 2, 2, {"inputs", "outputs"}};
+  PyObject* values[2];
+  if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
+  const CompiledOperator& compiled = *reinterpret_cast<Object*>(self)->compiled;
+  const CompiledOperator::Implementation& made = compiled.implementation();
+  const int inputs_needed = made.input_count();
+  try {
+    Bindings inputs(*made.op, made.tensors.data(), 0, inputs_needed);
+    Bindings outputs(*made.op, made.tensors.data(), inputs_needed, 1);
+    if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
+    const ConstBinding& out = *outputs.data();  // known to be writable
+    const Binding output = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes};
+    const GilReleased released(made.elements);
+    compiled.dispatch(inputs.data(), inputs.given(), &output, outputs.given());
+  } catch (...) {
+    return set_descriptor_error();  // the lock is held again here
+  }
+  Py_RETURN_NONE;
+}
+
+py::object compile(const py::object& desc, const py::object& feature_level,
+                   const py::object& initial) {
+  const OperatorDesc read = read_desc(desc);
+  const Device device(static_cast<FeatureLevel>(feature_level.cast<std::uint32_t>()));
+  validate(read, device.feature_level());
+  const OperatorInfo& op = *find_operator(read.type);
+  std::vector<BufferTensorDesc> tensors;
+  for (int i = 0; i < op.tensor_count(); ++i) {
+    tensors.push_back(*read.tensors[static_cast<std::size_t>(i)]);
+  }
+  Bindings bindings(op, tensors.data(), 0, op.input_count());
+  if (!initial.is_none() && !bindings.read("initial", initial.ptr())) throw py::error_already_set();
+  const ConstBinding* const first = bindings.data();
+  auto compiled = std::make_unique<CompiledOperator>(
+      device.compile(read, std::vector<ConstBinding>(first, first + bindings.given())));
+
+  auto result = py::reinterpret_steal<py::object>(
+      compiled_operator_type->tp_alloc(compiled_operator_type, 0));
+  if (!result) throw py::error_already_set();
+  auto* const object = reinterpret_cast<Object*>(result.ptr());
+  object->compiled = compiled.release();
+  object->desc = desc.inc_ref().ptr();
+  object->feature_level = feature_level.inc_ref().ptr();
+  return result;
+}
+
+constexpr const char* kDoc = R"(An operator that is ready to run: `Device.compile` makes it.
+
+Immutable: many threads may dispatch it at once.
+
+Attributes
+----------
+desc
+    The descriptor that was compiled.
+feature_level : FeatureLevel
+    That of the device.
+
+Examples
+--------
+>>> import numpy as np
+>>> from dmlops import ActivationReluOperatorDesc, BufferTensorDesc, Device
+>>> x = np.array([-1, 2], np.float32)
+>>> tensor = BufferTensorDesc.from_array(x)
+>>> relu = Device().compile(ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor))
+>>> relu.dispatch(inputs=[x], outputs=[x])
+>>> x
+array([0., 2.], dtype=float32)
+)";
+
+constexpr const char* kDispatchDoc = R"(dispatch($self, inputs, outputs)
+--
+
+Run on bound memory.
+
+Parameters
+----------
+inputs, outputs : list, tuple or dict
+    A binding for each tensor of the descriptor, in the order of its fields, or by their names. A
+    binding is a `numpy.ndarray`, anything that offers the buffer protocol or DLPack on the CPU, or a
+    `BufferBinding`. None stands for an input that is OWNED_BY_DML.
+
+    As in DirectML, what is bound is bytes. An array must be contiguous, of the tensor's type or of
+    bytes; an array that is not contiguous must have the strides that the tensor describes.
+
+Raises
+------
+BindingError
+    If memory is too small, misaligned, read-only as an output, or shared with an output where the
+    operator does not work in place, or in part. Nothing has been written then.
+TypeError
+    If something cannot be bound at all.
+
+Notes
+-----
+Bytes between and behind the elements of an output are never written.
+)";
+
+PyMethodDef methods[] = {
+    {"dispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dispatch)),
+     METH_FASTCALL | METH_KEYWORDS, kDispatchDoc},
+    {},
+};
+
+PyMemberDef members[] = {
+    {"desc", T_OBJECT_EX, offsetof(Object, desc), READONLY, nullptr},
+    {"feature_level", T_OBJECT_EX, offsetof(Object, feature_level), READONLY, nullptr},
+    {},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+    {Py_tp_repr, reinterpret_cast<void*>(represent)},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_doc, const_cast<char*>(kDoc)},
+    {},
+};
+
+PyType_Spec spec = {"dmlops.CompiledOperator", sizeof(Object), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+void add_compiled_operator(py::module_& module) {
+  PyObject* const type = PyType_FromSpec(&spec);
+  if (type == nullptr) throw py::error_already_set();
+  compiled_operator_type = reinterpret_cast<PyTypeObject*>(type);
+  module.attr("CompiledOperator") = py::handle(type);
+  module.def("compile", &compile);
+}
+
+}  // namespace dmlops::python
