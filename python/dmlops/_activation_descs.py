@@ -26,18 +26,14 @@ class ActivationDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationEluOperatorDesc(ActivationDesc):
-    """``x`` where ``x >= 0``, otherwise ``alpha * (exp(x) - 1)``.
+    """DML_ACTIVATION_ELU_OPERATOR_DESC: ``x`` where ``x >= 0``, otherwise ``alpha * (exp(x) - 1)``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.0
         The limit for very negative ``x``, with the opposite sign.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_ELU_OPERATOR_DESC.
 
     Examples
     --------
@@ -52,18 +48,14 @@ class ActivationEluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationCeluOperatorDesc(ActivationDesc):
-    """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``.
+    """DML_ACTIVATION_CELU_OPERATOR_DESC: ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.0
         The limit for very negative ``x``, with the opposite sign.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_CELU_OPERATOR_DESC.
 
     Examples
     --------
@@ -78,20 +70,16 @@ class ActivationCeluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationHardSigmoidOperatorDesc(ActivationDesc):
-    """``max(0, minimum(alpha * x + beta, 1))``.
+    """DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC: ``max(0, minimum(alpha * x + beta, 1))``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 0.2
         The slope.
     beta : float, default 0.5
         The value at 0.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC.
 
     Examples
     --------
@@ -107,16 +95,12 @@ class ActivationHardSigmoidOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationIdentityOperatorDesc(ActivationDesc):
-    """``x``.
+    """DML_ACTIVATION_IDENTITY_OPERATOR_DESC: ``x``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_IDENTITY_OPERATOR_DESC.
+        None where it is fused.
 
     Examples
     --------
@@ -130,18 +114,14 @@ class ActivationIdentityOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationLeakyReluOperatorDesc(ActivationDesc):
-    """``x`` where ``x >= 0``, otherwise ``alpha * x``.
+    """DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC: ``x`` where ``x >= 0``, otherwise ``alpha * x``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 0.01
         The slope below 0.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC.
 
     Examples
     --------
@@ -156,20 +136,16 @@ class ActivationLeakyReluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationLinearOperatorDesc(ActivationDesc):
-    """``alpha * x + beta``.
+    """DML_ACTIVATION_LINEAR_OPERATOR_DESC: ``alpha * x + beta``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.0
         The slope.
     beta : float, default 0.0
         The value at 0.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_LINEAR_OPERATOR_DESC.
 
     Examples
     --------
@@ -185,20 +161,16 @@ class ActivationLinearOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
-    """``alpha * ln(1 + exp(beta * x))``.
+    """DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC: ``alpha * ln(1 + exp(beta * x))``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.0
         The factor of the result.
     beta : float, default 1.0
         The factor of ``x``.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC.
 
     Examples
     --------
@@ -214,16 +186,12 @@ class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationReluOperatorDesc(ActivationDesc):
-    """``max(0, x)``.
+    """DML_ACTIVATION_RELU_OPERATOR_DESC: ``max(0, x)``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_RELU_OPERATOR_DESC.
+        None where it is fused.
 
     Examples
     --------
@@ -237,20 +205,16 @@ class ActivationReluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationScaledEluOperatorDesc(ActivationDesc):
-    """``gamma * x`` where ``x > 0``, otherwise ``gamma * (alpha * exp(x) - alpha)``.
+    """DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC: `gamma` times the ELU.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.67326319217681884765625
         The limit for very negative ``x``, before `gamma`.
     gamma : float, default 1.05070102214813232421875
         The factor of the result.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC.
 
     Examples
     --------
@@ -266,20 +230,16 @@ class ActivationScaledEluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationScaledTanhOperatorDesc(ActivationDesc):
-    """``alpha * tanh(beta * x)``.
+    """DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC: ``alpha * tanh(beta * x)``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.0
         The factor of the result.
     beta : float, default 0.5
         The factor of ``x``.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC.
 
     Examples
     --------
@@ -295,16 +255,12 @@ class ActivationScaledTanhOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationSigmoidOperatorDesc(ActivationDesc):
-    """``1 / (1 + exp(-x))``.
+    """DML_ACTIVATION_SIGMOID_OPERATOR_DESC: ``1 / (1 + exp(-x))``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_SIGMOID_OPERATOR_DESC.
+        None where it is fused.
 
     Examples
     --------
@@ -318,18 +274,14 @@ class ActivationSigmoidOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationSoftplusOperatorDesc(ActivationDesc):
-    """``ln(1 + exp(steepness * x)) / steepness``.
+    """DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC: ``ln(1 + exp(steepness * x)) / steepness``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     steepness : float, default 1.0
         At least 1 below feature level 6.4.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC.
 
     Examples
     --------
@@ -344,16 +296,12 @@ class ActivationSoftplusOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationSoftsignOperatorDesc(ActivationDesc):
-    """``x / (1 + abs(x))``.
+    """DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC: ``x / (1 + abs(x))``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC.
+        None where it is fused.
 
     Examples
     --------
@@ -367,16 +315,12 @@ class ActivationSoftsignOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationTanhOperatorDesc(ActivationDesc):
-    """``tanh(x)``.
+    """DML_ACTIVATION_TANH_OPERATOR_DESC: ``tanh(x)``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_TANH_OPERATOR_DESC.
+        None where it is fused.
 
     Examples
     --------
@@ -390,18 +334,14 @@ class ActivationTanhOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationThresholdedReluOperatorDesc(ActivationDesc):
-    """``x`` where ``x > alpha``, otherwise 0.
+    """DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC: ``x`` where ``x > alpha``, otherwise 0.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     alpha : float, default 1.0
         The threshold.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC.
 
     Examples
     --------
@@ -416,20 +356,16 @@ class ActivationThresholdedReluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationShrinkOperatorDesc(ActivationDesc):
-    """``x - bias`` above `threshold`, ``x + bias`` below its negative, otherwise 0.
+    """DML_ACTIVATION_SHRINK_OPERATOR_DESC: toward 0 by `bias`, and to 0 up to `threshold`.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        None where it is fused.
     bias : float, default 0.0
         What large values are moved toward 0 by.
     threshold : float, default 0.5
         Up to where values become 0.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_SHRINK_OPERATOR_DESC.
 
     Examples
     --------
@@ -445,16 +381,12 @@ class ActivationShrinkOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationGeluOperatorDesc(ActivationDesc):
-    """``0.5 * x * (1 + erf(x / sqrt(2)))``.
+    """DML_ACTIVATION_GELU_OPERATOR_DESC: ``0.5 * x * (1 + erf(x / sqrt(2)))``.
 
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
-
-    Notes
-    -----
-    DirectML's DML_ACTIVATION_GELU_OPERATOR_DESC.
+        None where it is fused.
 
     Examples
     --------

@@ -100,8 +100,8 @@ class Device:
         desc
             The descriptor of an operator.
         initial : dict, list or tuple, optional
-            Bindings for the inputs that are OWNED_BY_DML, by name or in the order of the fields with
-            None for the others. Their bytes are copied.
+            Bindings for the inputs that are OWNED_BY_DML, by name or in the order of the fields,
+            with None for the others. Their bytes are copied.
 
         Returns
         -------
@@ -119,13 +119,14 @@ class Device:
         Examples
         --------
         >>> from dmlops import ActivationGeluOperatorDesc, BufferTensorDesc, Device, FeatureLevel
-        >>> from dmlops import TensorDataType
+        >>> from dmlops import TensorDataType, ValidationError
         >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (4,))
         >>> gelu = ActivationGeluOperatorDesc(input_tensor=x, output_tensor=x)
-        >>> Device(FeatureLevel.LEVEL_5_0).compile(gelu)
-        Traceback (most recent call last):
-            ...
-        dmlops.ValidationError: ActivationGeluOperatorDesc needs DML_FEATURE_LEVEL_5_1; the device has 5_0
+        >>> try:
+        ...     Device(FeatureLevel.LEVEL_5_0).compile(gelu)
+        ... except ValidationError as error:
+        ...     print(error)
+        ActivationGeluOperatorDesc needs DML_FEATURE_LEVEL_5_1; the device has 5_0
         """
         return _core.compile(desc, self.feature_level, initial)
 

@@ -63,8 +63,8 @@ class BufferTensorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_BUFFER_TENSOR_DESC; DimensionCount is the length of `sizes`. The rules are checked
-    when an operator is compiled.
+    DirectML's DML_BUFFER_TENSOR_DESC; DimensionCount is the length of `sizes`. The rules are
+    checked when an operator is compiled.
 
     Examples
     --------
@@ -133,8 +133,9 @@ class BufferTensorDesc(Descriptor):
         for axis, (stride, rest) in enumerate(steps):
             if sizes[axis] > 1 and (stride < 0 or rest):
                 raise ValueError(
-                    f"from_array: axis {axis} has a stride of {array.strides[axis]} bytes; DirectML's"
-                    f" strides are whole, non-negative numbers of elements (of {array.itemsize} bytes)"
+                    f"from_array: axis {axis} has a stride of {array.strides[axis]} bytes;"
+                    " DirectML's strides are whole, non-negative numbers of elements"
+                    f" (of {array.itemsize} bytes)"
                 )
         strides = tuple(
             stride if size > 1 else 0 for size, (stride, _) in zip(sizes, steps, strict=True)

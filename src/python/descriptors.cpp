@@ -25,8 +25,10 @@ PyObject* binding_error = nullptr;
 
 [[noreturn]] void refuse_value(const std::string& where, py::handle value,
                                const std::string& type) {
-  throw ValidationError(where + " is " + std::string(py::str(value)) + ", which does not fit " +
-                        type);
+  const auto text = py::reinterpret_steal<py::object>(PyObject_Str(value.ptr()));
+  if (!text) PyErr_Clear();  // an integer of thousands of digits
+  throw ValidationError(where + " is " + (text ? text.cast<std::string>() : "a number") +
+                        ", which does not fit " + type);
 }
 
 // A whole number that fits T, which DirectML calls `type`.

@@ -1,0 +1,182 @@
+"""Descriptors for tests: one valid one of each operator, and a table of what DirectML accepts.
+
+The table is written down from DirectML's documents by hand, not from the code under test.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import dmlops
+from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
+
+FLOATS = ("FLOAT32", "FLOAT16")
+SMALL_SIGNED = ("INT32", "INT16", "INT8")
+SMALL_INTEGERS = (*SMALL_SIGNED, "UINT32", "UINT16", "UINT8")
+INTEGERS = (*SMALL_INTEGERS, "INT64", "UINT64")
+
+# Names of the activations' descriptors: (class, snake case name).
+ACTIVATIONS: dict[str, type] = {
+    "elu": dmlops.ActivationEluOperatorDesc,
+    "celu": dmlops.ActivationCeluOperatorDesc,
+    "hard_sigmoid": dmlops.ActivationHardSigmoidOperatorDesc,
+    "identity": dmlops.ActivationIdentityOperatorDesc,
+    "leaky_relu": dmlops.ActivationLeakyReluOperatorDesc,
+    "linear": dmlops.ActivationLinearOperatorDesc,
+    "parametric_softplus": dmlops.ActivationParametricSoftplusOperatorDesc,
+    "relu": dmlops.ActivationReluOperatorDesc,
+    "scaled_elu": dmlops.ActivationScaledEluOperatorDesc,
+    "scaled_tanh": dmlops.ActivationScaledTanhOperatorDesc,
+    "sigmoid": dmlops.ActivationSigmoidOperatorDesc,
+    "softplus": dmlops.ActivationSoftplusOperatorDesc,
+    "softsign": dmlops.ActivationSoftsignOperatorDesc,
+    "tanh": dmlops.ActivationTanhOperatorDesc,
+    "thresholded_relu": dmlops.ActivationThresholdedReluOperatorDesc,
+    "shrink": dmlops.ActivationShrinkOperatorDesc,
+    "gelu": dmlops.ActivationGeluOperatorDesc,
+}
+
+Desc = Any
+Maker = Callable[[BufferTensorDesc], Desc]
+
+
+def tensor(
+    sizes: Sequence[int] = (2, 3), data_type: str = "FLOAT32", **more: Any
+) -> BufferTensorDesc:
+    """Return the descriptor of a tensor."""
+    return BufferTensorDesc(TensorDataType[data_type], tuple(sizes), **more)
+
+
+def clip(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe clip to [0, 6]."""
+    values = {"input_tensor": x, "output_tensor": x, "min": 0.0, "max": 6.0} | more
+    return dmlops.ElementWiseClipOperatorDesc(**values)
+
+
+def clip1(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe clip to [0, 6] in the tensor's type."""
+    values = {"input_tensor": x, "output_tensor": x, "min": 0, "max": 6}
+    values |= {"min_max_data_type": x.data_type} | more
+    return dmlops.ElementWiseClip1OperatorDesc(**values)
+
+
+def batch_normalization(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe batch normalization with parameters of the input's own size."""
+    names = ("input", "mean", "variance", "scale", "bias", "output")
+    return dmlops.BatchNormalizationOperatorDesc(**({f"{n}_tensor": x for n in names} | more))
+
+
+def log_softmax(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe the old log softmax."""
+    values = {"input_tensor": x, "output_tensor": x} | more
+    return dmlops.ActivationLogSoftmaxOperatorDesc(**values)
+
+
+def log_softmax1(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe log softmax over the first dimension."""
+    values = {"input_tensor": x, "output_tensor": x, "axes": (0,)} | more
+    return dmlops.ActivationLogSoftmax1OperatorDesc(**values)
+
+
+def activation(name: str) -> Maker:
+    """Return what describes an activation with its default parameters."""
+
+    def make(x: BufferTensorDesc, **more: Any) -> Desc:
+        return ACTIVATIONS[name](**({"input_tensor": x, "output_tensor": x} | more))
+
+    return make
+
+
+# Each operator with what DirectML's pages say: from which level on which ranks and data types are
+# accepted. A later line replaces the earlier ones.
+Line = tuple[str, range, tuple[str, ...]]
+_FROM_1_0: tuple[Line, ...] = (
+    ("1_0", range(4, 5), FLOATS),
+    ("2_0", range(4, 6), FLOATS),
+    ("3_0", range(1, 9), FLOATS),
+)
+TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
+    "clip": (
+        clip,
+        (
+            ("1_0", range(4, 5), FLOATS),
+            ("2_1", range(4, 5), FLOATS + SMALL_INTEGERS),
+            ("3_0", range(1, 9), FLOATS + SMALL_INTEGERS),
+            ("5_0", range(1, 9), FLOATS + INTEGERS),
+        ),
+    ),
+    "clip1": (clip1, (("5_0", range(1, 9), FLOATS + INTEGERS),)),
+    "batch_normalization": (
+        batch_normalization,
+        (("1_0", range(4, 5), FLOATS), ("3_1", range(1, 9), FLOATS)),
+    ),
+    "log_softmax": (log_softmax, _FROM_1_0),
+    "log_softmax1": (log_softmax1, (("5_1", range(1, 9), FLOATS),)),
+    **{name: (activation(name), _FROM_1_0) for name in ACTIVATIONS},
+    "relu": (
+        activation("relu"),
+        (*_FROM_1_0, ("5_1", range(1, 9), FLOATS + SMALL_SIGNED)),
+    ),
+    "shrink": (
+        activation("shrink"),
+        (
+            ("2_0", range(4, 6), FLOATS),
+            ("3_0", range(1, 9), FLOATS),
+            ("5_1", range(1, 9), FLOATS + SMALL_INTEGERS),
+        ),
+    ),
+    "celu": (activation("celu"), (("3_0", range(1, 9), FLOATS),)),
+    "gelu": (activation("gelu"), (("5_1", range(1, 9), FLOATS),)),
+}
+
+LEVELS = tuple(FeatureLevel)
+
+
+def level(name: str) -> FeatureLevel:
+    """Return the level of the name "5_1"."""
+    return FeatureLevel[f"LEVEL_{name}"]
+
+
+def accepts(operator: str, at: FeatureLevel, data_type: str, rank: int) -> bool:
+    """Say whether the table accepts a tensor."""
+    ranks, types = range(0), ()
+    for since, more_ranks, more_types in TABLE[operator][1]:
+        if level(since) <= at:
+            ranks, types = more_ranks, more_types
+    return rank in ranks and data_type in types
+
+
+def refusal(desc: Desc, at: FeatureLevel = FeatureLevel.LEVEL_6_4) -> str | None:
+    """Return what a device of the level says against a descriptor, or None."""
+    try:
+        dmlops._core.validate(desc, at)
+    except dmlops.ValidationError as error:
+        return str(error)
+    return None
+
+
+def changed(desc: Desc, **values: Any) -> Desc:
+    """Return a descriptor with some fields replaced."""
+    return dataclasses.replace(desc, **values)
+
+
+def arrays_for(desc: Desc) -> tuple[list[Any], Any]:
+    """Return inputs with values spread over [-4, 4), or [0.5, 4) for batch normalization's, and an
+    output, as dense byte ranges of the tensors' sizes.
+    """
+    names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
+    arrays = []
+    for i, name in enumerate(names):
+        described = getattr(desc, name)
+        size = dmlops.calc_buffer_tensor_size(
+            described.data_type, described.sizes, described.strides
+        )
+        dtype = np.dtype(described.data_type.name.lower())
+        count = max(described.total_tensor_size_in_bytes or 0, size) // dtype.itemsize
+        steps = (np.arange(count) * 7919 + i * 31) % 61 / 60
+        arrays.append((0.5 + 3.5 * steps if i else 8 * steps - 4).astype(dtype))
+    return arrays[:-1], arrays[-1]

@@ -1,0 +1,220 @@
+"""The rules of each operator, one test for each: what is accepted, what is refused, the words."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from descriptors import (
+    ACTIVATIONS,
+    LEVELS,
+    TABLE,
+    activation,
+    batch_normalization,
+    clip,
+    clip1,
+    level,
+    log_softmax,
+    log_softmax1,
+    refusal,
+    tensor,
+)
+
+import dmlops
+from dmlops import FeatureLevel, TensorDataType
+
+
+def _refused(*parts: str, desc: object, at: FeatureLevel = FeatureLevel.LEVEL_6_4) -> None:
+    said = refusal(desc, at)
+    assert said is not None, "accepted"
+    for part in parts:
+        assert part in said, said
+
+
+@pytest.mark.parametrize("operator", TABLE)
+def test_output_must_match_the_input(operator: str) -> None:
+    make, x = TABLE[operator][0], tensor((2, 3))
+    name = type(make(x)).__name__
+    other = tensor((2, 3), "FLOAT16")
+    _refused(name, "FLOAT16", "FLOAT32", "same", desc=make(x, output_tensor=other))
+    _refused(name, "3 dimensions", "has 2", desc=make(x, output_tensor=tensor((2, 3, 1))))
+    _refused(
+        name, "(2, 4)", "(2, 3)", "dimension 1", "3, not 4",
+        desc=make(x, output_tensor=tensor((2, 4))),
+    )  # fmt: skip
+    _refused(name, "dimension 1", "3, not 1", desc=make(x, output_tensor=tensor((2, 1))))
+
+
+def test_operator_of_a_higher_level() -> None:
+    desc = log_softmax1(tensor())
+    expected = "ActivationLogSoftmax1OperatorDesc needs DML_FEATURE_LEVEL_5_1; the device has 5_0"
+    assert refusal(desc, level("5_0")) == expected
+    assert refusal(desc, level("5_1")) is None
+
+
+def test_a_message_names_the_level_that_accepts() -> None:
+    said = refusal(clip(tensor((2, 3), "INT64")), level("2_1"))
+    assert said == (
+        "ElementWiseClipOperatorDesc: input_tensor has data type INT64; it must be one of FLOAT32, "
+        "FLOAT16, UINT32, UINT16, UINT8, INT32, INT16, INT8 at DML_FEATURE_LEVEL_2_1; "
+        "DML_FEATURE_LEVEL_5_0 accepts it"
+    )
+    said = refusal(activation("elu")(tensor((2,) * 5)), level("1_0"))
+    assert said == (
+        "ActivationEluOperatorDesc: input_tensor has 5 dimensions; it must have 4 at "
+        "DML_FEATURE_LEVEL_1_0; DML_FEATURE_LEVEL_2_0 accepts it"
+    )
+
+
+@pytest.mark.parametrize("parameter", ["mean", "variance", "scale", "bias"])
+def test_batch_normalization_parameters_broadcast(parameter: str) -> None:
+    x = tensor((2, 3, 4, 5))
+    name = f"{parameter}_tensor"
+    for sizes in [(2, 3, 4, 5), (1, 3, 1, 1), (1, 1, 1, 1), (2, 1, 4, 1)]:
+        assert refusal(batch_normalization(x, **{name: tensor(sizes)})) is None
+    for strides in [(0, 1, 0, 0), (0, 0, 0, 0)]:
+        broadcast = tensor((2, 3, 4, 5), strides=strides)
+        assert refusal(batch_normalization(x, **{name: broadcast})) is None
+    wrong = batch_normalization(x, **{name: tensor((1, 2, 1, 1))})
+    _refused(name, "(1, 2, 1, 1)", "(2, 3, 4, 5)", "1 or 3, not 2", desc=wrong)
+    _refused(name, "1 dimensions", "4", desc=batch_normalization(x, **{name: tensor((3,))}))
+    wrong = batch_normalization(x, **{name: tensor((1, 3, 1, 1), "FLOAT16")})
+    _refused(name, "FLOAT16", "FLOAT32", desc=wrong)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e-5, math.inf, math.nan])
+def test_batch_normalization_epsilon_is_any_float(epsilon: float) -> None:
+    assert refusal(batch_normalization(tensor(), epsilon=epsilon)) is None
+
+
+def test_batch_normalization_spatial_below_4_0() -> None:
+    x, channels = tensor((2, 3, 4, 5)), tensor((1, 3, 1, 1))
+    every = dict.fromkeys(("mean_tensor", "variance_tensor"), channels)
+    spread = tensor((2, 3, 4, 5), strides=(0, 1, 0, 0))
+    full = tensor((1, 3, 4, 5))
+    for at in LEVELS:
+        old = at < level("4_0")
+        assert refusal(batch_normalization(x, **every), at) is None
+        for broadcast in (channels, spread, tensor((1, 3, 4, 1)), tensor((1, 3, 1, 5))):
+            for name in every:
+                desc = batch_normalization(x, spatial=False, **{name: broadcast})
+                assert (refusal(desc, at) is not None) == old, (at, broadcast)
+        more = {"scale_tensor": channels, "bias_tensor": channels}
+        fine = batch_normalization(x, spatial=False, mean_tensor=full, variance_tensor=full, **more)
+        assert refusal(fine, at) is None
+    _refused(
+        "mean_tensor", "dimension 2", "spatial=False", "DML_FEATURE_LEVEL_4_0 accepts it",
+        desc=batch_normalization(x, spatial=False, **every), at=level("3_1"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_fused_activation(name: str) -> None:
+    x = tensor((1, 2, 3, 4))
+    fused = ACTIVATIONS[name]()
+    desc = batch_normalization(x, fused_activation=fused)
+    since = level(TABLE[name][1][0][0])
+    for at in LEVELS:
+        assert (refusal(desc, at) is None) == (at >= since)
+    assert dmlops.required_feature_level(desc) == since
+    for field in ("input_tensor", "output_tensor"):
+        wrong = batch_normalization(x, fused_activation=ACTIVATIONS[name](**{field: x}))
+        _refused(type(fused).__name__, field, "no tensors", desc=wrong)
+
+
+def test_fused_activation_from_the_closed_list() -> None:
+    x = tensor()
+    for other in (clip(x), clip1(x), batch_normalization(x), log_softmax(x), log_softmax1(x)):
+        wrong = batch_normalization(x, fused_activation=other)
+        _refused(type(other).__name__, "cannot be fused", desc=wrong)
+    with pytest.raises(TypeError, match="fused_activation"):
+        refusal(batch_normalization(x, fused_activation="relu"))
+
+
+@pytest.mark.parametrize("steepness", [0.5, 0.0, -1.0, math.nan])
+def test_softplus_steepness_below_6_4(steepness: float) -> None:
+    x = tensor()
+    alone = activation("softplus")(x, steepness=steepness)
+    fused = batch_normalization(
+        x, fused_activation=dmlops.ActivationSoftplusOperatorDesc(steepness=steepness)
+    )
+    for desc in (alone, fused):
+        _refused("steepness", "at least 1", "LEVEL_6_4 accepts it", desc=desc, at=level("6_3"))
+        assert refusal(desc) is None
+        assert dmlops.required_feature_level(desc) == level("6_4")
+    assert refusal(activation("softplus")(x, steepness=1.0), level("6_3")) is None
+
+
+def test_log_softmax1_axes() -> None:
+    x = tensor((2, 3, 4))
+    for axes in [(0,), (2,), (2, 0), (1, 2, 0)]:
+        assert refusal(log_softmax1(x, axes=axes)) is None
+    _refused("axes is empty", desc=log_softmax1(x, axes=()))
+    _refused("axes has 1 twice", desc=log_softmax1(x, axes=(1, 0, 1)))
+    _refused("axes has 3", "3 dimensions", "at most 2", desc=log_softmax1(x, axes=(0, 3)))
+    _refused("4294967295", desc=log_softmax1(x, axes=(2**32 - 1,)))
+    _refused("-1", "UINT", desc=log_softmax1(x, axes=(-1,)))
+    _refused("twice", desc=log_softmax1(x, axes=(0,) * 10000))
+
+
+def test_log_softmax_effective_rank() -> None:
+    for sizes in [(4,), (2, 3), (1, 2, 3), (1, 1, 8, 10), (1,) * 8, (2, 1), (1, 2, 1)]:
+        assert refusal(log_softmax(tensor(sizes))) is None, sizes
+    for sizes in [(2, 3, 4), (2, 1, 3), (1, 2, 1, 1), (2, 1, 1, 1)]:
+        _refused("effective rank", str(sizes), desc=log_softmax(tensor(sizes)))
+
+
+def test_clip1_min_max_data_type() -> None:
+    wrong = clip1(tensor((2,), "INT32"), min_max_data_type=TensorDataType.INT16)
+    _refused("min_max_data_type is INT16", "INT32", desc=wrong)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value"),
+    [
+        ("INT8", -129), ("INT8", 128), ("UINT8", -1), ("UINT8", 256), ("INT64", 2**63),
+        ("UINT64", 2**64), ("UINT64", -1), ("INT16", 2**70),
+        ("FLOAT32", 1e39), ("FLOAT32", -1e39),
+    ],
+)  # fmt: skip
+def test_clip1_bounds_fit_the_type(data_type: str, value: float) -> None:
+    _refused(
+        "min is", "does not fit", data_type.replace("FLOAT32", "FLOAT"),
+        desc=clip1(tensor((2,), data_type), min=value),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [1.5, 1.0, "1", None])
+def test_clip1_bounds_of_integers_are_integers(value: object) -> None:
+    with pytest.raises(TypeError, match="max must be an integer"):
+        refusal(clip1(tensor((2,), "INT32"), max=value))
+
+
+@pytest.mark.parametrize("bounds", [(6, 0), (-math.inf, math.inf), (math.nan, math.nan)])
+def test_clip_bounds_are_any_floats(bounds: tuple[float, float]) -> None:
+    for data_type in ("FLOAT32", "FLOAT16", "UINT8", "INT64"):
+        assert refusal(clip(tensor((2,), data_type), min=bounds[0], max=bounds[1])) is None
+
+
+def test_numbers_must_fit_float() -> None:
+    _refused("max is 1e+39", "FLOAT", desc=clip(tensor(), max=1e39))
+    for digits in (400, 5000):  # Python does not print the latter
+        _refused("FLOAT", desc=activation("elu")(tensor(), alpha=10**digits))
+        _refused("INT32", desc=clip1(tensor((2,), "INT32"), min=10**digits))
+    with pytest.raises(TypeError, match="alpha must be a number, not str"):
+        refusal(activation("elu")(tensor(), alpha="1"))
+
+
+def test_wrong_types() -> None:
+    with pytest.raises(TypeError, match="desc must be the descriptor of an operator, not int"):
+        dmlops.Device().compile(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="input_tensor must be a BufferTensorDesc or None"):
+        refusal(clip("x"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="scale_bias must be a ScaleBias or None"):
+        refusal(clip(tensor(), scale_bias=(1, 2)))
+    for axes in ("01", b"01", 0):
+        with pytest.raises(TypeError):
+            log_softmax1(tensor(), axes=axes)
+    assert dmlops.Device(0x5000).feature_level is level("5_0")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="20481"):
+        dmlops.Device(0x5001)  # type: ignore[arg-type]

@@ -1,0 +1,390 @@
+"""What can be bound to a compiled operator, and what is refused before a byte is written."""
+
+from __future__ import annotations
+
+import array
+import mmap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from descriptors import activation, batch_normalization, clip, log_softmax1, tensor
+
+import dmlops
+from dmlops import BindingError, BufferBinding, BufferTensorDesc, Device, TensorFlags
+
+Array = npt.NDArray[Any]
+
+X = np.array([-1, 2, 7, 3.5, 100, -0.5], np.float32)
+CLIPPED = np.array([0, 2, 6, 3.5, 6, 0], np.float32)
+CLIP = Device().compile(clip(tensor((6,))))
+
+
+def _refused(match: str, inputs: Any, outputs: Any, compiled: Any = CLIP) -> None:
+    with pytest.raises(BindingError, match=match):
+        compiled.dispatch(inputs, outputs)
+
+
+def _bytearray(values: Array) -> Any:
+    return bytearray(values.tobytes())
+
+
+def _array(values: Array) -> Any:
+    return array.array("f", values.tolist())
+
+
+def _mmap(values: Array) -> Any:
+    memory = mmap.mmap(-1, values.nbytes)
+    memory[:] = values.tobytes()
+    return memory
+
+
+class _DLPack:
+    """Offers an array through DLPack alone."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values.copy()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+
+_MEMORY: dict[str, Callable[[Array], Any]] = {
+    "ndarray": np.copy,
+    "bytes of ndarray": lambda values: values.copy().view(np.uint8),
+    "reshaped": lambda values: values.copy().reshape(2, 3),
+    "bytearray": _bytearray,
+    "memoryview": lambda values: memoryview(_bytearray(values)),
+    "array.array": _array,
+    "mmap": _mmap,
+    "BufferBinding": lambda values: BufferBinding(values.copy()),
+    "DLPack": _DLPack,
+}
+
+
+def _values(memory: Any) -> Array:
+    if isinstance(memory, BufferBinding):
+        memory = memory.buffer
+    if isinstance(memory, _DLPack):
+        return memory.values
+    return np.frombuffer(memory, np.float32)
+
+
+@pytest.mark.parametrize("kind", _MEMORY)
+@pytest.mark.parametrize("form", ["list", "tuple", "dict", "keywords"])
+def test_kinds_of_memory(kind: str, form: str) -> None:
+    source, target = _MEMORY[kind](X), _MEMORY[kind](np.zeros_like(X))
+    if form == "dict":
+        CLIP.dispatch({"input_tensor": source}, {"output_tensor": target})
+    elif form == "keywords":
+        CLIP.dispatch(outputs=[target], inputs=[source])
+    else:
+        sequence = {"list": list, "tuple": tuple}[form]
+        CLIP.dispatch(sequence([source]), sequence([target]))
+    assert (_values(target) == CLIPPED).all()
+    assert (_values(source) == X).all()
+
+
+def test_bytes_are_inputs_only() -> None:
+    out = np.zeros_like(X)
+    CLIP.dispatch([X.tobytes()], [out])
+    assert (out == CLIPPED).all()
+    _refused("output_tensor is bound to memory that is read-only", [X], [X.tobytes()])
+
+
+def test_read_only_outputs() -> None:
+    out = np.zeros_like(X)
+    out.flags.writeable = False
+    _refused("output_tensor is bound to memory that is read-only", [X], [out])
+    _refused("read-only", [X], [BufferBinding(out)])
+    assert not out.any()
+
+
+def test_batch_normalization_inputs_by_order_and_by_name() -> None:
+    x = np.full((1, 2, 1, 1), 10, np.float32)
+    parameters = {"mean": 4, "variance": 9, "scale": 5, "bias": 0.5}
+    arrays = {f"{n}_tensor": np.full_like(x, v) for n, v in parameters.items()}
+    described = BufferTensorDesc.from_array(x)
+    compiled = Device().compile(batch_normalization(described, epsilon=0.0))
+    first, second = np.zeros_like(x), np.zeros_like(x)
+    compiled.dispatch([x, *arrays.values()], [first])
+    named = dict(reversed([("input_tensor", x), *arrays.items()]))
+    compiled.dispatch(named, {"output_tensor": second})
+    assert (first == 10.5).all()
+    assert (second == 10.5).all()
+
+
+def test_number_of_bindings() -> None:
+    out = np.zeros_like(X)
+    for inputs in ([], [X, X], [X] * 100):
+        _refused(f"{len(inputs)} inputs are bound; it has 1", inputs, [out])
+    for outputs in ([], [out, out]):
+        _refused(f"{len(outputs)} outputs are bound; it has 1", [X], outputs)
+    _refused("input_tensor is not bound", [None], [out])
+    _refused("input_tensor is not bound", {}, [out])
+    _refused("output_tensor is not bound", [X], [None])
+    assert not out.any()
+
+
+def test_names_of_bindings() -> None:
+    out = np.zeros_like(X)
+    _refused("inputs has the key 'input'; it takes input_tensor", {"input": X}, [out])
+    _refused("outputs has the key 1; it takes output_tensor", [X], {1: out})
+    _refused("inputs has the key", {"output_tensor": X}, [out])
+
+
+@pytest.mark.parametrize("wrong", [None, X, 5, "x", {1, 2}])
+def test_bindings_that_are_no_sequence(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="inputs must be a list, tuple or dict"):
+        CLIP.dispatch(wrong, [X.copy()])
+
+
+def test_arguments() -> None:
+    with pytest.raises(TypeError, match="missing required argument 'outputs'"):
+        CLIP.dispatch([X])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
+        CLIP.dispatch([X], out=[X])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="input_tensor must be a numpy"):
+        CLIP.dispatch([[1.0, 2.0]], [X.copy()])
+    with pytest.raises(TypeError):
+        type(CLIP)()
+
+
+def test_too_small() -> None:
+    out = np.zeros_like(X)
+    message = "tensor is bound to 20 bytes; it needs 24"
+    _refused("input_" + message, [X[:5]], [out])
+    _refused("output_" + message, [X], [out[:5]])
+    _refused("is bound to 0 bytes", [X[:0]], [out])
+    _refused("is bound to 20 bytes", [BufferBinding(X, size_in_bytes=20)], [out])
+    _refused("24 bytes at offset 16; the buffer has 24", [BufferBinding(X, 16)], [out])
+    for offset, size in [(2**63, 2**63), (2**64 - 16, 32), (16, 2**64 - 1)]:
+        _refused("the buffer has 24", [BufferBinding(X, offset, size)], [out])
+    assert not out.any()
+
+
+def test_total_tensor_size_in_bytes_must_be_bound() -> None:
+    large = tensor((6,), total_tensor_size_in_bytes=256)
+    compiled = Device().compile(clip(large, output_tensor=tensor((6,))))
+    out = np.zeros_like(X)
+    _refused("input_tensor is bound to 252 bytes; it needs 256", [bytes(252)], [out], compiled)
+    compiled.dispatch([X.tobytes() + bytes(232)], [out])
+    assert (out == CLIPPED).all()
+
+
+def test_bytes_of_rounding_up_need_not_exist() -> None:
+    values = np.array([-1, 2, 7], np.float16)
+    described = BufferTensorDesc.from_array(values)
+    Device().compile(clip(described)).dispatch([values], [values])
+    assert values.tolist() == [0, 2, 6]
+
+
+def test_offsets_are_multiples_of_16() -> None:
+    heap = np.zeros(32, np.float32)
+    heap[4:10] = X
+    CLIP.dispatch([BufferBinding(heap, 16)], [BufferBinding(heap, 64, 24)])
+    assert (heap[16:22] == CLIPPED).all()
+    before = heap.copy()
+    for offset in (1, 4, 8, 20):
+        _refused(
+            f"input_tensor is bound at offset {offset}, which is not a multiple of 16",
+            [BufferBinding(heap, offset)],
+            [BufferBinding(heap, 64)],
+        )
+        _refused("output_tensor", [X], [BufferBinding(heap, offset)])
+    assert (heap == before).all()
+
+
+def test_guaranteed_base_offset_alignment() -> None:
+    aligned = tensor((6,), guaranteed_base_offset_alignment=64)
+    compiled = Device().compile(clip(aligned, output_tensor=tensor((6,))))
+    heap, out = np.zeros(64, np.float32), np.zeros_like(X)
+    compiled.dispatch([BufferBinding(heap, 64)], [out])
+    _refused("not a multiple of 64", [BufferBinding(heap, 48)], [out], compiled)
+
+
+@pytest.mark.parametrize("value", [{"offset": -1}, {"offset": 2**64}, {"size_in_bytes": -4}])
+def test_buffer_binding_of_negative_place(value: dict[str, int]) -> None:
+    with pytest.raises(BindingError, match=next(iter(value))):
+        BufferBinding(X, **value)
+
+
+def test_data_type_of_an_array() -> None:
+    """An array of float64 where float32 is described is a mistake; bytes are not."""
+    wide = X.astype(np.float64)
+    out = np.zeros_like(X)
+    _refused(
+        "input_tensor is bound to an array of float64; the tensor is of float32", [wide], [out]
+    )
+    _refused("array of int32", [X.view(np.int32)], [out])
+    _refused("array of float64", [memoryview(wide)], [out])
+    CLIP.dispatch([X.view(np.int8)], [BufferBinding(out.view(np.int32))])
+    assert (out == CLIPPED).all()
+
+
+@pytest.mark.parametrize("strides", [(8, 1), (1, 3), (12, 2), (0, 1)])
+def test_arrays_with_the_tensors_strides(strides: tuple[int, int]) -> None:
+    base = np.arange(-8, 24, dtype=np.float32)
+    view = np.lib.stride_tricks.as_strided(base, (2, 3), [4 * s for s in strides])
+    described = BufferTensorDesc.from_array(view)
+    assert described.strides in (strides, None)
+    out = np.zeros((2, 3), np.float32)
+    compiled = Device().compile(clip(described, output_tensor=tensor((2, 3))))
+    compiled.dispatch([view], [out])
+    assert (out == np.clip(view, 0, 6)).all()
+
+
+def test_arrays_that_are_not_contiguous() -> None:
+    out = np.zeros_like(X)
+    for wrong in (np.zeros(12, np.float32)[::2], np.zeros(6, np.float32)[::-1]):
+        _refused("not contiguous.*from_array", [wrong], [out])
+        _refused("not contiguous", [X], [wrong])
+        _refused("not contiguous", [BufferBinding(wrong)], [out])
+    fortran = np.zeros((2, 3), np.float32, order="F")
+    compiled = Device().compile(clip(tensor((2, 3))))
+    _refused("not contiguous", [fortran], [out], compiled)
+    assert not out.any()
+
+
+def test_padding_bytes_are_never_written() -> None:
+    described = tensor((2, 2, 3), "FLOAT16", strides=(20, 2, 5), total_tensor_size_in_bytes=128)
+    x = np.arange(-6, 6, dtype=np.float16).reshape(2, 2, 3)
+    heap = np.full(64, 99, np.float16)
+    compiled = Device().compile(clip(tensor((2, 2, 3), "FLOAT16"), output_tensor=described))
+    compiled.dispatch([x], [heap])
+    view = np.lib.stride_tricks.as_strided(heap, (2, 2, 3), (40, 4, 10))
+    assert (view == np.clip(x, 0, 6)).all()
+    view[...] = 99
+    assert (heap == 99).all()
+
+
+# Aliasing: byte ranges of inputs and outputs, one of which is written.
+
+RELU = Device().compile(activation("relu")(tensor((6,))))
+LOG_SOFTMAX = Device().compile(log_softmax1(tensor((6,))))
+
+
+def _heap() -> Array:
+    return np.tile(X, 8)[:32]
+
+
+def test_identical_ranges_in_place() -> None:
+    heap = _heap()
+    for compiled in (CLIP, RELU):
+        values = X.copy()
+        compiled.dispatch([values], [values])
+        assert values.min() == 0
+    CLIP.dispatch([BufferBinding(heap, 32)], [BufferBinding(heap, 32, 24)])
+    assert (heap[8:14] == np.clip(_heap()[8:14], 0, 6)).all()
+    assert (np.delete(heap, range(8, 14)) == np.delete(_heap(), range(8, 14))).all()
+
+
+def test_identical_ranges_where_it_does_not_work_in_place() -> None:
+    values = X.copy()
+    _refused("overlapping memory.*not work in place", [values], [values], LOG_SOFTMAX)
+    x = tensor((6,))
+    normalize = Device().compile(batch_normalization(x))
+    for i in range(5):
+        inputs = [X.copy() for _ in range(5)]
+        inputs[i] = values
+        name = ("input", "mean", "variance", "scale", "bias")[i]
+        _refused(f"{name}_tensor and output_tensor", inputs, [values], normalize)
+    assert (values == X).all()
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 16), (16, 0), (64, 48)])
+def test_partial_overlap(first: int, second: int) -> None:
+    heap = _heap()
+    for compiled in (CLIP, LOG_SOFTMAX):
+        _refused(
+            "input_tensor and output_tensor",
+            [BufferBinding(heap, first)],
+            [BufferBinding(heap, second)],
+            compiled,
+        )
+    _refused("in part", [heap[:6]], [heap[1:7]])
+    _refused("in part", [heap[:7]], [heap[:6]])
+    assert (heap == _heap()).all()
+
+
+def test_disjoint_ranges_of_one_buffer() -> None:
+    heap = _heap()
+    CLIP.dispatch([BufferBinding(heap, 0, 32)], [BufferBinding(heap, 32, 32)])
+    assert (heap[8:14] == CLIPPED).all()
+    CLIP.dispatch([heap[14:20]], [heap[20:26]])
+    assert (heap[20:26] == np.clip(_heap()[14:20], 0, 6)).all()
+
+
+def test_overlapping_inputs() -> None:
+    x = np.array([1, 2, 3, 4, 5, 6], np.float32)
+    out = np.empty_like(x)
+    Device().compile(batch_normalization(tensor((6,)), epsilon=0.0)).dispatch([x] * 5, [out])
+    assert (out == x).all()
+
+
+def test_identical_ranges_with_different_strides() -> None:
+    values = np.arange(6, dtype=np.float32)
+    turned = clip(tensor((2, 3)), output_tensor=tensor((2, 3), strides=(1, 2)))
+    compiled = Device().compile(turned)
+    _refused("strides differ", [values], [values], compiled)
+    assert (values == np.arange(6)).all()
+    explicit = clip(tensor((2, 1, 3)), output_tensor=tensor((2, 1, 3), strides=(3, 77, 1)))
+    Device().compile(explicit).dispatch([values], [values])  # of size 1: the stride means nothing
+    assert values.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+# OWNED_BY_DML: bound once, when the operator is compiled.
+
+OWNED = TensorFlags.OWNED_BY_DML
+
+
+def _normalization() -> Any:
+    x, owned = tensor((6,)), tensor((6,), flags=OWNED)
+    return batch_normalization(x, mean_tensor=owned, scale_tensor=owned, epsilon=0.0)
+
+
+def test_owned_inputs_are_bound_once_and_copied() -> None:
+    mean, scale = np.full(6, 2, np.float32), np.full(6, 3, np.float32)
+    one, zero, out = np.ones(6, np.float32), np.zeros(6, np.float32), np.zeros(6, np.float32)
+    named = Device().compile(_normalization(), initial={"mean_tensor": mean, "scale_tensor": scale})
+    listed = Device().compile(_normalization(), initial=[None, mean, None, scale, None])
+    mean[:] = scale[:] = np.nan
+    for compiled in (named, listed):
+        compiled.dispatch([X, None, one, None, zero], [out])
+        assert (out == (X - 2) * 3).all()
+        out[:] = 0
+        compiled.dispatch({"input_tensor": X, "variance_tensor": one, "bias_tensor": zero}, [out])
+        assert (out == (X - 2) * 3).all()
+        before = out.copy()
+        _refused("mean_tensor is OWNED_BY_DML.*again", [X, one, one, None, zero], [out], compiled)
+        _refused("variance_tensor is not bound", [X, None, None, None, zero], [out], compiled)
+        assert (out == before).all()
+
+
+def test_owned_inputs_must_be_bound_when_compiled() -> None:
+    one = np.ones(6, np.float32)
+    device, desc = Device(), _normalization()
+    for initial in (None, {}, {"mean_tensor": one}):
+        with pytest.raises(BindingError, match="OWNED_BY_DML; it must be bound when"):
+            device.compile(desc, initial)
+    with pytest.raises(BindingError, match="bias_tensor is not OWNED_BY_DML"):
+        device.compile(desc, dict.fromkeys(("mean_tensor", "scale_tensor", "bias_tensor"), one))
+    with pytest.raises(BindingError, match="mean_tensor is bound to 20 bytes; it needs 24"):
+        device.compile(desc, dict.fromkeys(("mean_tensor", "scale_tensor"), one[:5]))
+    with pytest.raises(BindingError, match="2 initial bindings; it has 5 inputs"):
+        device.compile(desc, [None, one])
+    with pytest.raises(BindingError, match="initial has the key 'output_tensor'"):
+        device.compile(desc, {"output_tensor": one})
+
+
+def test_compiled_operator_says_what_it_is() -> None:
+    assert CLIP.desc == clip(tensor((6,)))
+    assert CLIP.feature_level is dmlops.FeatureLevel.LEVEL_6_4
+    assert repr(CLIP) == f"<CompiledOperator {CLIP.desc!r}>"
+    with pytest.raises(AttributeError):
+        CLIP.desc = None  # type: ignore[misc]

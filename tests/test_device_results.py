@@ -1,0 +1,225 @@
+"""What compiled operators compute: the references' values, whatever the strides and the offsets."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+from descriptors import (
+    TABLE,
+    activation,
+    batch_normalization,
+    clip,
+    clip1,
+    log_softmax,
+    log_softmax1,
+    tensor,
+)
+from reference import FLOATS, INTEGERS
+from samples import any_bits, uniform
+
+import dmlops
+from dmlops import BufferTensorDesc, Device
+
+Array = npt.NDArray[Any]
+
+
+def run(desc: Any, *inputs: Array) -> Array:
+    """Compile a descriptor of dense tensors, and dispatch it once."""
+    output = np.empty(desc.output_tensor.sizes, inputs[0].dtype)
+    Device().compile(desc).dispatch(list(inputs), [output])
+    return output
+
+
+def _describe(x: Array) -> BufferTensorDesc:
+    return BufferTensorDesc.from_array(x)
+
+
+# log softmax: the values that DirectML's page for LOG_SOFTMAX1 should have shown.
+
+_X = np.array([[[12, 0], [-101, 11]], [[3, 234], [0, -101]]], np.float32)
+_SMALL = -1.670156131839396e-05
+_EXAMPLES: dict[tuple[int, ...], list[float]] = {
+    (0,): [-1.2340218972325883e-04, -234, -101, 0, -9.000123402189724, 0, 0, -112],
+    (1,): [0, -11 + _SMALL, -113, _SMALL, -0.0485873515737421, 0, -3.048587351573742, -335],
+    (2,): [-6.144193477732806e-06, -12.000006144193478, -112, 0, -231, 0, 0, -101],
+    (0, 2): [-222, -234, -112 + _SMALL, _SMALL, -231, 0, -11 + _SMALL, -112 + _SMALL],
+    (0, 1, 2): [-222, -234, -335, -223, -231, 0, -234, -335],
+}
+
+
+@pytest.mark.parametrize("axes", _EXAMPLES)
+def test_log_softmax1_example(axes: tuple[int, ...]) -> None:
+    expected = np.array(_EXAMPLES[axes]).reshape(2, 2, 2)
+    for order in (axes, axes[::-1]):
+        result = run(log_softmax1(_describe(_X), axes=order), _X)
+        np.testing.assert_allclose(result, expected, rtol=3e-7, atol=1e-38)
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 7), (1, 1, 4, 7), (1, 3, 1)])
+def test_log_softmax_is_over_the_last_dimension(shape: tuple[int, ...]) -> None:
+    x = uniform(shape, "float32")
+    reference.assert_same_bits(run(log_softmax(_describe(x)), x), dmlops.log_softmax(x))
+
+
+# clip: bounds of FLOAT, and of the tensor's own type.
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "expected"),
+    [
+        ("int32", -2.9, 2.9, (-2, 2)),
+        ("uint8", -1.0, 1e10, (0, 255)),
+        ("int8", -math.inf, math.inf, (-128, 127)),
+        ("int64", -1e30, 1e30, (-(2**63), 2**63 - 1)),
+        ("uint64", -0.5, 3e38, (0, 2**64 - 1)),
+        ("int16", math.nan, math.nan, (-(2**15), 2**15 - 1)),
+        ("uint32", 2.0**24 + 1, math.nan, (2**24, 2**32 - 1)),
+        ("float16", -1e30, 1e30, (-math.inf, math.inf)),
+        ("float16", 0.0, 1.00048828125, (0.0, 1.0)),
+        ("float32", math.nan, 0.1, (-math.inf, np.float32(0.1))),
+        ("float32", 2.0, 1.0, (2.0, 2.0)),
+    ],
+)
+def test_clip_bounds_in_the_tensors_type(
+    dtype: str, low: float, high: float, expected: tuple[float, float]
+) -> None:
+    """Integers: toward zero, limited to the type; float16: to nearest even; NaN: no bound."""
+    if dtype in FLOATS:
+        x = np.array([-math.inf, math.inf], dtype)
+    else:
+        x = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    result = run(clip(_describe(x), min=low, max=high), x)
+    assert result.tolist() == [np.dtype(dtype).type(v) for v in expected]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+def test_clip1_bounds_are_exact(dtype: str) -> None:
+    if dtype in FLOATS:
+        low, high = (float(np.dtype(dtype).type(v)) for v in (-1.7, 2.3))
+        x = uniform((100,), dtype)
+    else:
+        low, high = int(np.iinfo(dtype).min) + 3, int(np.iinfo(dtype).max) - 2
+        x = any_bits((100,), dtype)
+        x[:4] = np.iinfo(dtype).min, np.iinfo(dtype).max, low + 1, high - 1
+    result = run(clip1(_describe(x), min=low, max=high), x)
+    reference.assert_same_values(result, reference.clip(x, low, high))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_clip1_nan_is_no_bound(dtype: str) -> None:
+    x = uniform((100,), dtype)
+    result = run(clip1(_describe(x), min=math.nan, max=1.0), x)
+    reference.assert_same_values(result, reference.clip(x, None, 1.0))
+
+
+# Every operator against its formula. Bits and ulps have tests of their own; here it must be the
+# right operator with the right parameters in the right places.
+
+_PARAMETERS: dict[str, tuple[float, ...]] = {"shrink": (0.25, 1.5), "softplus": (1.5,)}
+
+
+def _formula(name: str, x: Array, p: Sequence[float]) -> Array:
+    x = x.astype(np.float64)
+    erf = np.vectorize(math.erf)
+    formulas = {
+        "elu": lambda a: np.where(x >= 0, x, a * np.expm1(x)),
+        "celu": lambda a: np.maximum(0, x) + np.minimum(0, a * np.expm1(x / a)),
+        "hard_sigmoid": lambda a, b: np.maximum(0, np.minimum(a * x + b, 1)),
+        "identity": lambda: x,
+        "leaky_relu": lambda a: np.where(x >= 0, x, a * x),
+        "linear": lambda a, b: a * x + b,
+        "parametric_softplus": lambda a, b: a * np.log1p(np.exp(b * x)),
+        "relu": lambda: np.maximum(0, x),
+        "scaled_elu": lambda a, g: np.where(x > 0, g * x, g * (a * np.exp(x) - a)),
+        "scaled_tanh": lambda a, b: a * np.tanh(b * x),
+        "sigmoid": lambda: 1 / (1 + np.exp(-x)),
+        "softplus": lambda s: np.log1p(np.exp(s * x)) / s,
+        "softsign": lambda: x / (1 + np.abs(x)),
+        "tanh": lambda: np.tanh(x),
+        "thresholded_relu": lambda a: np.where(x > a, x, 0),
+        "shrink": lambda b, t: np.where(x > t, x - b, np.where(x < -t, x + b, 0)),
+        "gelu": lambda: 0.5 * x * (1 + erf(x / math.sqrt(2))),
+    }
+    return np.asarray(formulas[name](*p))
+
+
+def _activation(name: str, x: BufferTensorDesc | None) -> tuple[Any, tuple[float, ...]]:
+    """Return the descriptor with parameters that differ from one another, and the parameters."""
+    make = activation(name)
+    fields = [f.name for f in dataclasses.fields(make(x))][2:]  # type: ignore[arg-type]
+    values = _PARAMETERS.get(name, (0.75, 0.375))[: len(fields)]
+    more = dict(zip(fields, values, strict=True))
+    return make(x, **more), values  # type: ignore[arg-type]
+
+
+def _close(result: Array, expected: Array) -> None:
+    half = result.dtype == np.float16
+    np.testing.assert_allclose(
+        result, expected, rtol=1e-3 if half else 2e-6, atol=1e-3 if half else 1e-6
+    )
+
+
+_NAMES = [name for name in TABLE if "clip" not in name and "_normal" not in name][2:]
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_activation(name: str, dtype: str) -> None:
+    x = uniform((2, 101), dtype)
+    desc, parameters = _activation(name, _describe(x))
+    _close(run(desc, x), _formula(name, x, parameters))
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_fused_activation(name: str, dtype: str) -> None:
+    x = uniform((2, 3, 35), dtype)
+    mean, variance, scale, bias = (uniform((1, 3, 1), dtype, 0.5, 2, seed=i) for i in range(1, 5))
+    fused, parameters = _activation(name, None)
+    names = dict.fromkeys(
+        ("mean_tensor", "variance_tensor", "scale_tensor", "bias_tensor"), _describe(mean)
+    )
+    desc = batch_normalization(_describe(x), fused_activation=fused, epsilon=0.125, **names)
+    normal, _ = reference.batch_normalization(x, mean, variance, scale, bias, epsilon=0.125)
+    _close(run(desc, x, mean, variance, scale, bias), _formula(name, normal, parameters))
+
+
+@pytest.mark.parametrize("data_type", ["INT32", "INT8"])
+@pytest.mark.parametrize("name", ["relu", "shrink"])
+def test_integer_activations_are_not_implemented_yet(name: str, data_type: str) -> None:
+    with pytest.raises(dmlops.ValidationError, match=f"{data_type} is not implemented"):
+        Device().compile(activation(name)(tensor((2,), data_type)))
+
+
+# One compiled operator, many threads.
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_many_threads(size: int) -> None:
+    x = uniform((size,), "float32")
+    desc = log_softmax1(_describe(x))
+    compiled = Device().compile(desc)
+    expected = run(desc, x)
+    wrong = []
+
+    def work(seed: int) -> None:
+        for _ in range(50):
+            out = np.zeros_like(x)
+            compiled.dispatch([x], [out])
+            if not (out == expected).all():
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
