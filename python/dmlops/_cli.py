@@ -17,6 +17,7 @@ import dmlops
 COMMANDS = {
     "info": "show version, instruction sets, threads and platform, as a bug report needs them",
     "demo": "run the operators on photographs and handwritten digits, and draw the results",
+    "bench": "compare the speed with NumPy, PyTorch, ONNX Runtime and others, side by side",
 }
 
 INTERRUPTED = 128 + 2  # the exit status that shells give to SIGINT
