@@ -26,13 +26,13 @@ bool merges(const Dimension& inner, const Dimension& outer, int operands) {
   return true;
 }
 
-void run_serially(const Plan& plan, RowKernel kernel, const void* parameters) {
+void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   const FloatEnvironment environment;
   Rows rows;
   rows.length = plan.sizes[0];
   rows.count = plan.rank > 1 ? plan.sizes[1] : 1;
   for (int k = 0; k < plan.operands; ++k) {
-    rows.data[k] = plan.data[k];
+    rows.data[k] = data[k];
     rows.step[k] = plan.strides[k][0];
     rows.pitch[k] = plan.rank > 1 ? plan.strides[k][1] : 0;
   }
@@ -117,7 +117,7 @@ std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
   return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
 }
 
-void run(const Plan& plan, RowKernel kernel, const void* parameters) {
+void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   std::int64_t bytes = plan.bytes_per_element;
   for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
 
@@ -130,13 +130,13 @@ void run(const Plan& plan, RowKernel kernel, const void* parameters) {
   }
   const std::int64_t unit = split == 0 ? plan.split_unit : 1;
   const int pieces = pieces_for(bytes, (plan.sizes[split] + unit - 1) / unit);
-  if (pieces == 1) return run_serially(plan, kernel, parameters);
+  if (pieces == 1) return run_serially(plan, data, kernel, parameters);
   parallel_for(pieces, [&](int i) {
     const std::int64_t begin = piece_begin(plan.sizes[split], pieces, i, unit);
     Plan part = plan;
     part.sizes[split] = piece_begin(plan.sizes[split], pieces, i + 1, unit) - begin;
-    for (int k = 0; k < plan.operands; ++k) part.data[k] += begin * plan.strides[k][split];
-    run_serially(part, kernel, parameters);
+    for (int k = 0; k < plan.operands; ++k) part.data[k] = data[k] + begin * plan.strides[k][split];
+    run_serially(part, part.data, kernel, parameters);
   });
 }
 

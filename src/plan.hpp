@@ -23,8 +23,12 @@ struct Plan {
 // Inputs are broadcast to the output: a dimension of size 1 gets stride 0. No size may be 0.
 Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count);
 
-// Splits the rows over the threads where there is enough work, and calls the kernel.
-void run(const Plan& plan, RowKernel kernel, const void* parameters);
+// Splits the rows over the threads where there is enough work, and calls the kernel. `data`: where
+// the operands are, if not where the plan says.
+void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters);
+inline void run(const Plan& plan, RowKernel kernel, const void* parameters) {
+  run(plan, plan.data, kernel, parameters);
+}
 
 // How many pieces to split work of so many bytes into, at most `limit`.
 int pieces_for(std::int64_t bytes, std::int64_t limit);

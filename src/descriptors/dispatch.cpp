@@ -1,4 +1,4 @@
-// CompiledOperator::dispatch: checks the bindings, adds their addresses to the plan, and runs it.
+// CompiledOperator::dispatch: checks the bindings, and runs the plan on them.
 #include <string>
 
 #include "descriptors/compile.hpp"
@@ -67,12 +67,12 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   compiled.output().check(op, output);
   const Range written = range_of(output);
 
-  Plan plan = compiled.prepared.plan;  // its pointers are offsets so far, all of them 0
-  plan.data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
+  char* data[kMaxOperands];  // the plan was made for tensors at address 0
+  data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
   for (int i = 0; i < count; ++i) {
     const Slot& slot = compiled.slots[i];
     const ConstBinding& binding = inputs[i];
-    const char* data = slot.content.data();
+    const void* begin = slot.content.data();
     if (slot.owned) {
       if (binding.buffer != nullptr) {
         refuse(op, std::string(slot.name) +
@@ -83,11 +83,11 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
       if (binding.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
       slot.check(op, binding);
       check_aliasing(op, slot, range_of(binding), written);
-      data = static_cast<const char*>(binding.buffer) + binding.offset;
+      begin = static_cast<const char*>(binding.buffer) + binding.offset;
     }
-    plan.data[i + 1] = const_cast<char*>(data);  // kernels write operand 0 alone
+    data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 alone
   }
-  compiled.prepared.run_on(plan);
+  compiled.prepared.run(data);
 }
 
 }  // namespace dmlops

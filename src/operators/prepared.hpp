@@ -22,10 +22,10 @@ struct PreparedOperator {
   std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters>
       parameters;
 
-  void run() const { run_on(plan); }
-  // On other memory of the same layout.
-  void run_on(const Plan& moved) const {
-    std::visit([&](const auto& p) { dmlops::run(moved, kernel, &p); }, parameters);
+  void run() const { run(plan.data); }
+  // On other memory of the same layout: where the operands begin.
+  void run(char* const* data) const {
+    std::visit([&](const auto& p) { dmlops::run(plan, data, kernel, &p); }, parameters);
   }
 };
 

@@ -50,6 +50,15 @@ class Reference {
   PyObject* object_;
 };
 
+// A new reference: what reads an item can run any code, which may take it out of the list.
+PyObject* item(PyObject* list_or_tuple, Py_ssize_t i) {
+  if (PyTuple_Check(list_or_tuple)) return Py_NewRef(PyTuple_GET_ITEM(list_or_tuple, i));
+#ifndef Py_GIL_DISABLED
+  if (i < PyList_GET_SIZE(list_or_tuple)) return Py_NewRef(PyList_GET_ITEM(list_or_tuple, i));
+#endif
+  return PySequence_GetItem(list_or_tuple, i);
+}
+
 // An attribute as a size; false with a Python error set. None leaves `result` as it is.
 bool read_size(PyObject* object, const char* attribute, std::uint64_t& result) {
   const Reference value(PyObject_GetAttrString(object, attribute));
@@ -129,11 +138,11 @@ bool Bindings::read_one(int i, PyObject* value) {
 }
 
 bool Bindings::read_sequence(PyObject* values) {
-  const Py_ssize_t count = PySequence_Size(values);
+  const Py_ssize_t count = Py_SIZE(values);
   given_ = static_cast<std::size_t>(count);
   for (int i = 0; i < count_ && i < count; ++i) {
-    PyObject* const value = PySequence_GetItem(values, i);  // owned: reading it can run any code
-    if (value == nullptr || !read_one(i, Reference(value).get())) return false;
+    const Reference value(item(values, i));
+    if (value.get() == nullptr || !read_one(i, value.get())) return false;
   }
   return true;
 }

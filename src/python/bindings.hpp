@@ -18,7 +18,7 @@ class Bindings {
   Bindings(const OperatorInfo& op, const BufferTensorDesc* tensors, int first, int count)
       : op_(op), tensors_(tensors), first_(first), count_(count) {}
   ~Bindings() {
-    for (PyObject* const array : kept_) Py_XDECREF(array);
+    for (int i = 0; i < count_; ++i) Py_XDECREF(kept_[i]);
   }
   Bindings(const Bindings&) = delete;
   Bindings& operator=(const Bindings&) = delete;
