@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
         "dmlops": dmlops.build_info(),
         "machine": machine.describe(processors),
         "settings": {"threads": arguments.threads, "quick": arguments.quick},
-        "peers": {name: peer.version for name, peer in loaded.items()},
+        "peers": {name: peer.version for name, peer in loaded.items() if peer.checked},
         "missing": missing,
         "cells": records,
         "groups": list(groups.averages(records)),

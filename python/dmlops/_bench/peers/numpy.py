@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from dmlops._bench.peers.base import Array, Peer, Way, float32_like
 from dmlops._bench.problem import Problem, parameters
+
+LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
 
 
 class NumPy(Peer):
@@ -21,17 +22,16 @@ class NumPy(Peer):
         """Nothing: NumPy's ufuncs have one thread."""
 
     def clip(self, problem: Problem) -> Iterator[Way]:
-        """Yield np.clip, the ufunc below it, and minimum and maximum."""
+        """Yield np.clip, and minimum and maximum, which cost less for small arrays."""
         p, x, y = problem.arguments, problem.input, problem.output
         if "scale" in p:
             yield from self.scaled_clip(problem)
             return
         for room in rooms(y):
             bounds = {"lo": room.dtype.type(p["min"]), "hi": room.dtype.type(p["max"])}
-            names = {"np": np, "x": x, "y": y, "w": room, "clip": ufunc_clip(), **bounds}
+            names = {"np": np, "x": x, "y": y, "w": room, **bounds}
             widen = "" if room is y else "np.copyto(w, x); "
             source = "x" if room is y else "w"
-            yield way(f"{widen}clip({source}, lo, hi, w)", names)
             yield way(f"{widen}np.clip({source}, lo, hi, out=w)", names)
             yield way(f"{widen}np.minimum({source}, hi, out=w); np.maximum(w, lo, out=w)", names)
 
@@ -41,10 +41,9 @@ class NumPy(Peer):
         for room in rooms(y) if y.dtype.kind == "f" else [float32_like(y)]:
             number = room.dtype.type
             names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
-            names |= {"clip": ufunc_clip(), "s": number(p["scale"]), "b": number(p["bias"])}
+            names |= {"s": number(p["scale"]), "b": number(p["bias"])}
             names |= {"lo": number(p["min"]), "hi": number(p["max"])}
-            scaled = "np.multiply(x, s, out=w, dtype=t); np.add(w, b, out=w); clip(w, lo, hi, w)"
-            yield way(scaled, names)
+            yield way(f"np.multiply(x, s, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names)
 
     def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
         """Yield multiply, add and clip."""
@@ -52,12 +51,9 @@ class NumPy(Peer):
         for room in rooms(y):
             number = room.dtype.type
             names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
-            names |= {"clip": ufunc_clip(), "a": number(p["alpha"]), "b": number(p["beta"])}
-            names |= {"zero": number(0), "one": number(1)}
-            yield way(
-                "np.multiply(x, a, out=w, dtype=t); np.add(w, b, out=w); clip(w, zero, one, w)",
-                names,
-            )
+            names |= {"a": number(p["alpha"]), "b": number(p["beta"])}
+            names |= {"lo": number(0), "hi": number(1)}
+            yield way(f"np.multiply(x, a, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names)
 
     def batch_normalization(self, problem: Problem) -> Iterator[Way]:
         """Yield the normalization folded into one multiplication and one addition."""
@@ -66,14 +62,8 @@ class NumPy(Peer):
         for room in rooms(y):
             factor = float32_like(mean)
             names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
-            names |= {
-                "m": mean,
-                "v": variance,
-                "s": scale,
-                "b": bias,
-                "e": np.float32(p["epsilon"]),
-            }
-            names |= {"f": factor, "o": np.empty_like(factor)}
+            names |= {"m": mean, "v": variance, "s": scale, "b": bias}
+            names |= {"e": np.float32(p["epsilon"]), "f": factor, "o": np.empty_like(factor)}
             yield way(
                 "np.add(v, e, out=f); np.sqrt(f, out=f); np.divide(s, f, out=f); "
                 "np.multiply(m, f, out=o); np.subtract(b, o, out=o); "
@@ -111,11 +101,3 @@ def way(statement: str, names: dict[str, Any]) -> Way:
     if names["w"] is not names["y"]:
         statement += "; np.copyto(y, w, casting='unsafe')"
     return Way(statement, names)
-
-
-def ufunc_clip() -> Any:
-    """Return the ufunc that np.clip calls, which is much faster for small arrays."""
-    try:
-        return import_module("numpy._core.umath").clip
-    except ImportError:
-        return import_module("numpy.core.umath").clip
