@@ -19,6 +19,25 @@ from dmlops._activation_descs import (
     ActivationTanhOperatorDesc,
     ActivationThresholdedReluOperatorDesc,
 )
+from dmlops._activations import (
+    celu,
+    elu,
+    gelu,
+    hard_sigmoid,
+    identity,
+    leaky_relu,
+    linear,
+    parametric_softplus,
+    relu,
+    scaled_elu,
+    scaled_tanh,
+    shrink,
+    sigmoid,
+    softplus,
+    softsign,
+    tanh,
+    thresholded_relu,
+)
 from dmlops._core import BindingError, CompiledOperator, ValidationError
 from dmlops._core import version as _version
 from dmlops._device import BufferBinding, Device, required_feature_level
@@ -30,7 +49,7 @@ from dmlops._operator_descs import (
     ElementWiseClip1OperatorDesc,
     ElementWiseClipOperatorDesc,
 )
-from dmlops._operators import batch_normalization, clip, hard_sigmoid, log_softmax
+from dmlops._operators import batch_normalization, clip, log_softmax
 from dmlops._runtime import available_isas, build_info, get_num_threads, isa, set_num_threads
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
@@ -74,13 +93,29 @@ __all__ = [
     "batch_normalization",
     "build_info",
     "calc_buffer_tensor_size",
+    "celu",
     "clip",
+    "elu",
+    "gelu",
     "get_num_threads",
     "hard_sigmoid",
+    "identity",
     "isa",
+    "leaky_relu",
+    "linear",
     "log_softmax",
+    "parametric_softplus",
+    "relu",
     "required_feature_level",
+    "scaled_elu",
+    "scaled_tanh",
     "set_num_threads",
+    "shrink",
+    "sigmoid",
+    "softplus",
+    "softsign",
+    "tanh",
+    "thresholded_relu",
 ]
 
 # The errors are found where they are exported.

@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeVar, overload
+from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,34 @@ def clip(
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
+def elu(
+    input: NDArray[_Float],
+    alpha: Number = 1.0,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def elu(
+    input: ArrayLike,
+    alpha: Number = 1.0,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def celu(
+    input: NDArray[_Float],
+    alpha: Number = 1.0,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def celu(
+    input: ArrayLike,
+    alpha: Number = 1.0,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
 def hard_sigmoid(
     input: NDArray[_Float],
     alpha: Number = 0.2,
@@ -62,6 +90,200 @@ def hard_sigmoid(
     input: ArrayLike,
     alpha: Number = 0.2,
     beta: Number = 0.5,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def identity(
+    input: NDArray[_Float],
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def identity(
+    input: ArrayLike,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def leaky_relu(
+    input: NDArray[_Float],
+    alpha: Number = 0.01,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def leaky_relu(
+    input: ArrayLike,
+    alpha: Number = 0.01,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def linear(
+    input: NDArray[_Float],
+    alpha: Number = 1.0,
+    beta: Number = 0.0,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def linear(
+    input: ArrayLike,
+    alpha: Number = 1.0,
+    beta: Number = 0.0,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def parametric_softplus(
+    input: NDArray[_Float],
+    alpha: Number = 1.0,
+    beta: Number = 1.0,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def parametric_softplus(
+    input: ArrayLike,
+    alpha: Number = 1.0,
+    beta: Number = 1.0,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def relu(
+    input: NDArray[_Float],
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def relu(
+    input: ArrayLike,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scaled_elu(
+    input: NDArray[_Float],
+    alpha: Number = 1.6732632,
+    gamma: Number = 1.050701,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def scaled_elu(
+    input: ArrayLike,
+    alpha: Number = 1.6732632,
+    gamma: Number = 1.050701,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def scaled_tanh(
+    input: NDArray[_Float],
+    alpha: Number = 1.0,
+    beta: Number = 0.5,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def scaled_tanh(
+    input: ArrayLike,
+    alpha: Number = 1.0,
+    beta: Number = 0.5,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def sigmoid(
+    input: NDArray[_Float],
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def sigmoid(
+    input: ArrayLike,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def softplus(
+    input: NDArray[_Float],
+    steepness: Number = 1.0,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def softplus(
+    input: ArrayLike,
+    steepness: Number = 1.0,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def softsign(
+    input: NDArray[_Float],
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def softsign(
+    input: ArrayLike,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def tanh(
+    input: NDArray[_Float],
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def tanh(
+    input: ArrayLike,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def thresholded_relu(
+    input: NDArray[_Float],
+    alpha: Number = 1.0,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def thresholded_relu(
+    input: ArrayLike,
+    alpha: Number = 1.0,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def shrink(
+    input: NDArray[_Float],
+    bias: Number = 0.0,
+    threshold: Number = 0.5,
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def shrink(
+    input: ArrayLike,
+    bias: Number = 0.0,
+    threshold: Number = 0.5,
+    *,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]: ...
+@overload
+def gelu(
+    input: NDArray[_Float],
+    *,
+    out: NDArray[_Float] | None = None,
+) -> NDArray[_Float]: ...
+@overload
+def gelu(
+    input: ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -117,6 +339,7 @@ class BindingError(ValueError): ...
 
 _Bindings = Sequence[object] | Mapping[str, object]
 
+@final
 class CompiledOperator:
     @property
     def desc(self) -> OperatorDesc: ...

@@ -1,18 +1,18 @@
-"""The operators, with their documentation: the functions themselves are C++, and nothing stands between."""
+"""The operators, with their documentation: the functions are C++, and nothing stands between."""
 
-from dmlops._core import add_docstring, batch_normalization, clip, hard_sigmoid, log_softmax
+from dmlops._core import add_docstring, batch_normalization, clip, log_softmax
 
-__all__ = ["batch_normalization", "clip", "hard_sigmoid", "log_softmax"]
+__all__ = ["batch_normalization", "clip", "log_softmax"]
 
 # What all operators say of their input, their output and their errors.
 _INPUT = """\
 input : numpy.ndarray
-    Any strides, 0 to 8 dimensions, {dtypes}. Also anything that offers DLPack on the CPU or the buffer
-    protocol. Nothing is copied or cast."""
+    Any strides, 0 to 8 dimensions, {dtypes}. Also anything that offers DLPack
+    on the CPU or the buffer protocol. Nothing is copied or cast."""
 _OUT = """\
 out : numpy.ndarray, optional
-    Where the result goes: same dtype and shape as `input`, any strides that do not make elements overlap.
-    It may be `input` itself, and may overlap it."""
+    Where the result goes: same dtype and shape as `input`, any strides that do
+    not make elements overlap. It may be `input` itself, and may overlap it."""
 _RETURNS = """\
 Returns
 -------
@@ -28,7 +28,8 @@ ValueError
 _FLOATS = "float32 or float16"
 
 
-def _document(function: object, signature: str, text: str, *, dtypes: str = _FLOATS) -> None:
+def document(function: object, signature: str, text: str, *, dtypes: str = _FLOATS) -> None:
+    """Attach a docstring to a built-in function; `text` has places for the shared parts."""
     shared = {
         "input": _INPUT.format(dtypes=dtypes),
         "out": _OUT,
@@ -38,23 +39,26 @@ def _document(function: object, signature: str, text: str, *, dtypes: str = _FLO
     add_docstring(function, f"{signature}\n--\n\n{text.format(**shared)}")
 
 
-_document(
+document(
     clip,
     "clip(input, min=None, max=None, *, scale_bias=None, out=None)",
     """\
 Limit each element to the range from `min` to `max`.
 
-Computes ``max(min, minimum(g(x), max))`` with ``g(x) = x * scale + bias`` where `scale_bias` is given, and
-``g(x) = x`` otherwise. Where `min` is greater than `max`, the result is `min` everywhere.
+Computes ``max(min, minimum(g(x), max))`` with ``g(x) = x * scale + bias`` where
+`scale_bias` is given, and ``g(x) = x`` otherwise. Where `min` is greater than
+`max`, the result is `min` everywhere.
 
 Parameters
 ----------
 {input}
 min, max : float or int, optional
-    The bounds, rounded to the dtype; None or NaN is no bound. For integers they are exact: they must be whole,
-    and those beyond the dtype's range become its limits.
+    The bounds, rounded to the dtype; None or NaN is no bound. For integers they
+    are exact: they must be whole, and those beyond the dtype's range become its
+    limits.
 scale_bias : ScaleBias, optional
-    Applied first, with one rounding; integers are computed in float64, truncated toward zero and saturated.
+    Applied first, with one rounding; integers are computed in float64,
+    truncated toward zero and saturated.
 {out}
 
 {returns}
@@ -78,39 +82,10 @@ array([  0, 100, 255], dtype=uint8)
     dtypes="float32, float16, or an integer dtype",
 )
 
-_document(
-    hard_sigmoid,
-    "hard_sigmoid(input, alpha=0.2, beta=0.5, *, out=None)",
-    """\
-Compute ``max(0, minimum(alpha * x + beta, 1))`` for each element.
-
-Parameters
-----------
-{input}
-alpha, beta : float, default 0.2 and 0.5
-    Slope and offset, as float32.
-{out}
-
-{returns}
-
-{raises}
-
-Notes
------
-DirectML's DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC. ``alpha * x + beta`` is rounded once.
-
-Examples
---------
->>> import numpy as np
->>> import dmlops
->>> dmlops.hard_sigmoid(np.array([-5, 0, 1.25, 5], np.float32))
-array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
-""",
-)
-
-_document(
+document(
     batch_normalization,
-    "batch_normalization(input, mean, variance, scale, bias, epsilon=1e-05, *, fused_activation=None, out=None)",
+    "batch_normalization(input, mean, variance, scale, bias, epsilon=1e-05, *, "
+    "fused_activation=None, out=None)",
     """\
 Normalize each element with a mean and a variance, then scale and shift it.
 
@@ -120,7 +95,8 @@ Parameters
 ----------
 {input}
 mean, variance, scale, bias : numpy.ndarray
-    The parameters: the dtype of `input`, as many dimensions, each of size 1 or that of `input`.
+    The parameters: the dtype of `input`, as many dimensions, each of size 1 or
+    that of `input`.
 epsilon : float, default 1e-5
     Added to the variance, as float32.
 fused_activation : None
@@ -133,8 +109,8 @@ fused_activation : None
 
 Notes
 -----
-DirectML's DML_BATCH_NORMALIZATION_OPERATOR_DESC. The mean is subtracted first; the factor
-``scale / sqrt(variance + epsilon)`` is computed in float64 and rounded once to float32.
+DirectML's DML_BATCH_NORMALIZATION_OPERATOR_DESC. The mean is subtracted first;
+float16 is computed in float32 and rounded once.
 
 Examples
 --------
@@ -151,13 +127,14 @@ array([[[-1.,  1.],
 """,
 )
 
-_document(
+document(
     log_softmax,
     "log_softmax(input, axes=-1, *, out=None)",
     """\
 Compute the logarithm of the softmax over one or several axes.
 
-Computes ``(x - max) - ln(sum(exp(x - max)))``; maximum and sum go over all listed axes together.
+Computes ``(x - max) - ln(sum(exp(x - max)))``; maximum and sum go over all listed
+axes together.
 
 Parameters
 ----------
@@ -172,8 +149,8 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC. A group with a NaN or a positive infinity, or with nothing
-but negative infinities, is NaN throughout.
+DirectML's DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC. A group with a NaN or a
+positive infinity, or with nothing but negative infinities, is NaN throughout.
 
 Examples
 --------

@@ -29,6 +29,23 @@ void load_floats(float* target, std::int64_t count, const char* source, std::int
   }
 }
 
+// scale / sqrt(variance + epsilon) within 0.51 ulp: the rounding errors of the sum, the root and
+// the quotient are exact in float32, and their effect is added at the end. Where that is not
+// finite, as at infinities and 0, the quotient stands alone.
+DMLOPS_INLINE f32x normalization_factor(f32x scale, f32x variance, f32x epsilon) {
+  const f32x sum = variance + epsilon;
+  const f32x virtual_variance = sum - epsilon;
+  const f32x sum_error = (variance - virtual_variance) + (epsilon - (sum - virtual_variance));
+  const f32x root = sqrt(sum);
+  const f32x root_error = fma(-root, root, sum) + sum_error;  // of its square
+  const f32x inverse = 1.0f / root;
+  const f32x quotient = scale * inverse;
+  const f32x quotient_error = fma(-quotient, root, scale);  // times root
+  const f32x half_root_error = 0.5f * (root_error * inverse);
+  const f32x correction = fma(-quotient, half_root_error, quotient_error) * inverse;
+  return abs(correction) < __builtin_inff() ? quotient + correction : quotient;
+}
+
 // Reads the parameters of `count` neighbours, along the row or down the column from (row, column).
 template <class T>
 void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int64_t row,
@@ -42,11 +59,10 @@ void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int6
   load_operand(variance, kVariance);
   load_operand(channels.factor, kScale);
   load_operand(channels.bias, kBias);
-  const f64x eps = splat<f64x>(static_cast<double>(epsilon));
-  for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
-    const f64x factor = to_double(channels.factor + i) / sqrt(to_double(variance + i) + eps);
-    const f32half rounded = __builtin_convertvector(factor, f32half);
-    std::memcpy(channels.factor + i, &rounded, sizeof rounded);
+  for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+    store(channels.factor + i,
+          normalization_factor(load<f32x>(channels.factor + i), load<f32x>(variance + i),
+                               splat<f32x>(epsilon)));
   }
 }
 

@@ -68,25 +68,53 @@ DMLOPS_INLINE T truncate(double value) {
   }
 }
 
-// Integers are scaled in double, one at a time; the compiler's own vectors serve well enough here.
+// Integers are scaled in double, one at a time.
 template <class T>
-void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
-  const T min = bound_from_bits<T>(p.min_bits), max = bound_from_bits<T>(p.max_bits);
-  const double scale = static_cast<double>(p.scale), bias = static_cast<double>(p.bias);
-  for_each_tile<T>(rows, [=](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
+struct ScaledInteger {
+  T min, max;
+  double scale, bias;
+
+  explicit ScaledInteger(const ClipParameters& p)
+      : min(bound_from_bits<T>(p.min_bits)),
+        max(bound_from_bits<T>(p.max_bits)),
+        scale(static_cast<double>(p.scale)),
+        bias(static_cast<double>(p.bias)) {}
+
+  DMLOPS_INLINE T operator()(T x) const {
+    const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
+    const T limited = scaled < max ? scaled : max;
+    return limited > min ? limited : min;
+  }
+};
+
+template <class T, class Formula>
+DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
+  for_each_tile<T>(rows, [&formula](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
     for (std::int64_t r = 0; r < tile.count; ++r) {
       const char* input = tile.input + r * tile.input_pitch;
       char* output = tile.output + r * tile.output_pitch;
       for (std::int64_t i = 0; i < tile.length; ++i) {
         const auto offset = i * static_cast<std::int64_t>(sizeof(T));
-        const T x = load_element<T>(input + offset);
-        const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
-        const T limited = scaled < max ? scaled : max;
-        const T result = limited > min ? limited : min;
-        store_element(output + offset, result);
+        store_element(output + offset, formula(load_element<T>(input + offset)));
       }
     }
   });
+}
+
+template <class T>
+void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
+  const ScaledInteger<T> formula(p);
+  constexpr std::int64_t kWorthATable = 1024;
+  if constexpr (sizeof(T) == 1) {
+    if (rows.length * rows.count >= kWorthATable) {
+      T results[256];
+      for (int i = 0; i < 256; ++i) results[i] = formula(bit_cast<T>(static_cast<Bits<T>>(i)));
+      return map_elements<T>(rows, [&results](T x) DMLOPS_LAMBDA_INLINE {
+        return results[bit_cast<Bits<T>>(x)];
+      });
+    }
+  }
+  map_elements<T>(rows, formula);
 }
 
 template <class T>

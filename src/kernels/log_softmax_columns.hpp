@@ -1,5 +1,5 @@
-// log_softmax down columns: neighbours in memory belong to different groups, and a lane of all
-// their sums is a row of an array.
+// log_softmax down columns: many groups at once, each in a lane of its own. A lane of all their
+// sums is a row of an array.
 #pragma once
 
 #include "kernels/log_softmax_group.hpp"
@@ -8,81 +8,168 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr std::int64_t kColumns = 64;
 
+// 64 elements of each of up to 64 groups, as dense rows: one row of the sums' lanes. A missing
+// column is 0 throughout.
 template <class T>
-DMLOPS_INLINE f32x load_columns(const char* row, std::int64_t column, std::int64_t columns) {
-  const T* source = reinterpret_cast<const T*>(row) + column;
-  if (columns - column >= kLanes<f32x>) return load<f32x>(source);
-  return load_partial<f32x>(source, static_cast<std::size_t>(columns - column));
-}
+class ColumnBlock {
+ public:
+  ColumnBlock(const Groups& groups, const GroupShape& in, const GroupShape& out)
+      : groups_(groups), in_(in), out_(out), count_(in.count()) {}
 
-struct ColumnSums {
-  alignas(kVectorBytes) double maxima[kColumns] = {};
-  alignas(kVectorBytes) float sums[kSumLanes][kColumns];    // of the current block
-  alignas(kVectorBytes) double lanes[kSumLanes][kColumns];  // of the blocks before it
-  alignas(kVectorBytes) i32x minus_maxima[kColumns / kLanes<f32x>] = {};
-
-  template <bool kRefined, class T>
-  void add(const char* input, const GroupShape& in, std::int64_t columns, const float* max) {
-    const std::int64_t rows = in.count();
-    in.for_each_element([&](std::int64_t offset, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-      const std::int64_t in_block = i % kSumBlock;
-      float* const lane = sums[i % kSumLanes];
-      for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) {
-        const f32x x = load_columns<T>(input + offset, c, columns);
-        const f32x e = exp_below<kRefined>(x, load<f32x>(max + c), minus_maxima[c / kLanes<f32x>]);
-        store(lane + c, in_block < kSumLanes ? e : load<f32x>(lane + c) + e);
-      }
-      if (in_block == kSumBlock - 1 || i == rows - 1)
-        end_block(i < kSumBlock, least(in_block + 1, kSumLanes), columns);
-    });
-    for (std::int64_t half = kSumLanes / 2; half > 0; half /= 2) {
-      for (std::int64_t j = 0; j < half && j + half < rows; ++j) {
-        for (std::int64_t c = 0; c < columns; ++c) lanes[j][c] += lanes[j + half][c];
-      }
-    }
+  // The groups from `first` on.
+  void select(std::int64_t first, std::int64_t columns) {
+    input_ = groups_.input + first * groups_.input_step;
+    output_ = groups_.output + first * groups_.output_step;
+    columns_ = columns;
+    loaded_ = -1;
   }
 
-  // The sum of all but one maximum of a column.
-  double rest(std::int64_t column) const {
-    return lanes[0][column] * 0x1p-64 + (maxima[column] - 1.0);
+  std::int64_t columns() const { return columns_; }
+  std::int64_t blocks() const { return (count_ + kSumLanes - 1) / kSumLanes; }
+  std::int64_t rows(std::int64_t block) const {
+    return least(kSumLanes, count_ - block * kSumLanes);
+  }
+
+  // Elements [64 block, 64 block + rows) of the groups.
+  const T* load(std::int64_t block) {
+    if (block != loaded_) {
+      const std::int64_t begin = block * kSumLanes;
+      in_.for_each_run(begin, begin + rows(block),
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                         pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
+                                       input_ + offset, groups_.input_step, in_.step());
+                       });
+      loaded_ = block;
+    }
+    return reinterpret_cast<const T*>(buffer_);
+  }
+
+  // Where results for the loaded elements go; store() brings them to the output.
+  T* results() { return reinterpret_cast<T*>(buffer_); }
+  void store(std::int64_t block) {
+    const std::int64_t begin = block * kSumLanes;
+    loaded_ = -1;
+    out_.for_each_run(
+        begin, begin + rows(block), [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+          // Along the groups or along their elements, whichever are neighbours.
+          const char* source = buffer_ + i * kPitch;
+          char* target = output_ + offset;
+          if (groups_.output_step == kSize) {
+            pack<Bits<T>>(target, out_.step(), columns_, length, source, kSize, kPitch);
+          } else if (out_.step() == kSize) {
+            pack<Bits<T>>(target, groups_.output_step, length, columns_, source, kPitch, kSize);
+          } else {
+            for (std::int64_t row = 0; row < length; ++row) {
+              unpack<Bits<T>>(target + row * out_.step(), groups_.output_step, 0,
+                              source + row * kPitch, columns_, 1);
+            }
+          }
+        });
   }
 
  private:
-  // Moves the sums of a block, of which the first `used` lanes count, into the double lanes.
-  void end_block(bool first_block, std::int64_t used, std::int64_t columns) {
-    for (std::int64_t lane = 0; lane < used; ++lane) {
-      if (first_block) {
-        for (std::int64_t c = 0; c < columns; ++c)
-          lanes[lane][c] = static_cast<double>(sums[lane][c]);
-      } else {
-        add_to_lanes(lanes[lane], sums[lane], columns);
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kPitch = kColumns * kSize;
+  const Groups& groups_;
+  const GroupShape& in_;
+  const GroupShape& out_;
+  std::int64_t count_, columns_ = 0, loaded_ = -1;
+  const char* input_ = nullptr;
+  char* output_ = nullptr;
+  alignas(kVectorBytes) char buffer_[kSumLanes * kPitch] = {};
+};
+
+// Calls visit(c) for the first lane of each vector of columns.
+template <class Visit>
+DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
+  for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
+}
+
+struct ColumnSums {
+  alignas(kVectorBytes) double maxima[kColumns];
+  alignas(kVectorBytes) float sums[kSumLanes][kColumns];  // of the current 16 blocks
+  alignas(
+      kVectorBytes) double lanes[kSumLanes][kColumns];  // of those before; not used by short groups
+
+  template <bool kRefined, class T>
+  void add(ColumnBlock<T>& block, const float* max) {
+    const std::int64_t blocks = block.blocks(), columns = block.columns();
+    for (double& counted : maxima) counted = 0;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const T* x = block.load(b);
+      const std::int64_t rows = block.rows(b), step = b % kSumSteps;
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const f32x top = load<f32x>(max + c);
+        i32x minus_maxima = {};
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const f32x e = exp_below<kRefined>(load<f32x>(x + r * kColumns + c), top, minus_maxima);
+          store(sums[r] + c, step == 0 ? e : load<f32x>(sums[r] + c) + e);
+        }
+        for (int k = 0; k < kLanes<f32x>; ++k)
+          maxima[c + k] -= static_cast<double>(minus_maxima[k]);
+      });
+      if (blocks > kSumSteps && (step == kSumSteps - 1 || b == blocks - 1)) {
+        move_to_lanes(b < kSumSteps, step == 0 ? rows : kSumLanes, columns);
       }
     }
-    for (std::int64_t c = 0; c < columns; ++c) {
-      maxima[c] -= static_cast<double>(minus_maxima[c / kLanes<f32x>][c % kLanes<f32x>]);
-    }
-    for (i32x& counts : minus_maxima) counts = i32x{};
+    const std::int64_t used = blocks == 1 ? block.rows(0) : kSumLanes;
+    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) combine(c, used, blocks > kSumSteps);
   }
+
+  // The sum of all but one maximum of each column, from column c on.
+  f64x rest(std::int64_t c) const {
+    return load<f64x>(totals_ + c) * 0x1p-64 + (load<f64x>(maxima + c) - 1.0);
+  }
+
+ private:
+  // The first `used` lanes count: a last block can be short.
+  void move_to_lanes(bool first, std::int64_t used, std::int64_t columns) {
+    for (std::int64_t lane = 0; lane < used; ++lane) {
+      for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
+        const f64x sum = to_double(sums[lane] + c);
+        store(lanes[lane] + c, first ? sum : load<f64x>(lanes[lane] + c) + sum);
+      }
+    }
+  }
+
+  // Lane j takes in lane j + 32, then j + 16, ...
+  void combine(std::int64_t c, std::int64_t used, bool from_lanes) {
+    const auto lane = [&](std::int64_t j) DMLOPS_LAMBDA_INLINE {
+      return from_lanes ? load<f64x>(lanes[j] + c) : to_double(sums[j] + c);
+    };
+    constexpr std::int64_t half_of_lanes = kSumLanes / 2;
+    f64x partial[half_of_lanes];
+    for (std::int64_t j = 0; j < least(half_of_lanes, used); ++j) {
+      partial[j] = j + half_of_lanes < used ? lane(j) + lane(j + half_of_lanes) : lane(j);
+    }
+    for (std::int64_t half = half_of_lanes / 2; half > 0; half /= 2) {
+      for (std::int64_t j = 0; j < half && j + half < used; ++j) partial[j] += partial[j + half];
+    }
+    store(totals_ + c, partial[0]);
+  }
+
+  alignas(kVectorBytes) double totals_[kColumns];
 };
 
 // ln(1 + rest) of each column.
 template <class T>
-void log_sums_of_columns(float* log_sum, const char* input, const GroupShape& in,
-                         std::int64_t columns, const float* max) {
-  ColumnSums sums;
-  sums.add<false, T>(input, in, columns, max);
-  const double limit = rest_to_refine(in.count());
-  alignas(kVectorBytes) double rest[kColumns] = {};
-  bool refine = false;
-  for (std::int64_t c = 0; c < columns; ++c) {
-    rest[c] = sums.rest(c);
-    refine = refine || rest[c] < limit;
-  }
-  if (std::is_same_v<T, float> && refine) {
-    ColumnSums refined;
-    refined.add<true, T>(input, in, columns, max);
-    for (std::int64_t c = 0; c < columns; ++c)
-      rest[c] = rest[c] < limit ? refined.rest(c) : rest[c];
+void log_sums_of_columns(float* log_sum, ColumnSums& sums, ColumnBlock<T>& block,
+                         std::int64_t count, const float* max) {
+  sums.add<false>(block, max);
+  alignas(kVectorBytes) double rest[kColumns];
+  const std::int64_t columns = block.columns();
+  for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) store(rest + c, sums.rest(c));
+  if constexpr (std::is_same_v<T, float>) {
+    const double limit = rest_to_refine(count);
+    bool refine = false;
+    for (std::int64_t c = 0; c < columns; ++c) refine = refine || rest[c] < limit;
+    if (refine) {
+      sums.add<true>(block, max);
+      for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
+        const f64x coarse = load<f64x>(rest + c);
+        store(rest + c, coarse < limit ? sums.rest(c) : coarse);
+      }
+    }
   }
   for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
     const f32half rounded = __builtin_convertvector(log1p(load<f64x>(rest + c)), f32half);
@@ -90,42 +177,36 @@ void log_sums_of_columns(float* log_sum, const char* input, const GroupShape& in
   }
 }
 
-// One group a column; the columns are neighbours in input and output.
 template <class T>
-void log_softmax_down_columns(const char* input, char* output, const GroupShape& in,
-                              const GroupShape& out, std::int64_t columns) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  const std::int64_t rows = in.count();
-  alignas(kVectorBytes) float max[kColumns];
-  alignas(kVectorBytes) float log_sum[kColumns] = {};
-  for (float& m : max) m = negative_infinity<float>();
-  in.for_each_element([&](std::int64_t offset, std::int64_t) DMLOPS_LAMBDA_INLINE {
-    for (std::int64_t c = 0; c < columns; c += lanes) {
-      store(max + c, running_max(load<f32x>(max + c), load_columns<T>(input + offset, c, columns)));
+void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const GroupShape& out) {
+  ColumnBlock<T> block(groups, in, out);
+  ColumnSums sums;
+  alignas(kVectorBytes) float max[kColumns], log_sum[kColumns];
+  for (std::int64_t g = 0; g < groups.count; g += kColumns) {
+    block.select(g, least(kColumns, groups.count - g));
+    for (float& m : max) m = negative_infinity<float>();
+    for (std::int64_t b = 0; b < block.blocks(); ++b) {
+      const T* x = block.load(b);
+      for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        f32x top = load<f32x>(max + c);
+        for (std::int64_t r = 0; r < block.rows(b); ++r)
+          top = running_max(top, load<f32x>(x + r * kColumns + c));
+        store(max + c, top);
+      });
     }
-  });
-  log_sums_of_columns<T>(log_sum, input, in, columns, max);
-  // Input and output have the same sizes, so that their runs are the same.
-  const std::int64_t in_step = in.strides[in.rank - 1], out_step = out.strides[out.rank - 1];
-  in.for_each_run(0, rows, [&](std::int64_t in_offset, std::int64_t first, std::int64_t length) {
-    out.for_each_run(first, first + length,
-                     [&](std::int64_t out_offset, std::int64_t, std::int64_t) {
-                       for (std::int64_t i = 0; i < length; ++i) {
-                         const char* x = input + in_offset + i * in_step;
-                         T* y = reinterpret_cast<T*>(output + out_offset + i * out_step);
-                         for (std::int64_t c = 0; c < columns; c += lanes) {
-                           const f32x v = load_columns<T>(x, c, columns);
-                           const f32x result =
-                               log_softmax_result(v, load<f32x>(max + c), load<f32x>(log_sum + c));
-                           if (columns - c >= lanes) {
-                             store(y + c, result);
-                           } else {
-                             store_partial(y + c, result, static_cast<std::size_t>(columns - c));
-                           }
-                         }
-                       }
-                     });
-  });
+    log_sums_of_columns(log_sum, sums, block, in.count(), max);
+    for (std::int64_t b = 0; b < block.blocks(); ++b) {
+      const T* x = block.load(b);
+      T* y = block.results();
+      for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const f32x top = load<f32x>(max + c), log = load<f32x>(log_sum + c);
+        for (std::int64_t i = c; i < block.rows(b) * kColumns; i += kColumns) {
+          store(y + i, log_softmax_result(load<f32x>(x + i), top, log));
+        }
+      });
+      block.store(b);
+    }
+  }
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

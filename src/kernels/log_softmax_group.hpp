@@ -57,13 +57,6 @@ DMLOPS_INLINE f32x exp_below(f32x x, f32x max, i32x& minus_maxima) {
   return is_max ? splat<f32x>(0.0f) : e;
 }
 
-// lanes[i] += sums[i], in double.
-DMLOPS_INLINE void add_to_lanes(double* lanes, const float* sums, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
-    store(lanes + i, load<f64x>(lanes + i) + to_double(sums + i));
-  }
-}
-
 DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x max, f32x log_sum) {
   return canonical_nan((x - max) - log_sum);
 }
@@ -79,6 +72,8 @@ struct GroupShape {
     for (int d = 0; d < rank; ++d) product *= sizes[d];
     return product;
   }
+
+  std::int64_t step() const { return strides[rank - 1]; }  // between neighbours
 
   bool dense(std::int64_t size) const { return rank == 1 && (strides[0] == size || sizes[0] == 1); }
 
@@ -97,17 +92,6 @@ struct GroupShape {
       visit(offset, i - begin, length);
       i += length;
     }
-  }
-
-  // visit(offset in memory, index) for every element of the group.
-  template <class Visit>
-  DMLOPS_INLINE void for_each_element(const Visit& visit) const {
-    for_each_run(0, count(),
-                 [&](std::int64_t offset, std::int64_t first, std::int64_t length)
-                     DMLOPS_LAMBDA_INLINE {
-                       for (std::int64_t i = 0; i < length; ++i)
-                         visit(offset + i * strides[rank - 1], first + i);
-                     });
   }
 };
 

@@ -15,9 +15,10 @@ float row_max(const T* x, std::int64_t count, float so_far) {
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     for (int k = 0; k < 4; ++k) max[k] = running_max(max[k], load<f32x>(x + i + k * lanes));
   }
-  for (; i < count; i += lanes) {
-    const auto rest = static_cast<std::size_t>(count - i < lanes ? count - i : lanes);
-    max[0] = running_max(max[0], load_partial<f32x>(x + i, rest, negative_infinity<T>()));
+  for (; i + lanes <= count; i += lanes) max[0] = running_max(max[0], load<f32x>(x + i));
+  if (i < count) {
+    const auto rest = static_cast<std::size_t>(count - i);
+    max[1] = running_max(max[1], load_partial<f32x>(x + i, rest, negative_infinity<T>()));
   }
   const f32x all = running_max(running_max(max[0], max[1]), running_max(max[2], max[3]));
   float result = all[0];
@@ -36,13 +37,19 @@ struct RowSum {
     const f32x max = splat<f32x>(maximum);
     for (std::int64_t begin = 0; begin < count; begin += kSumBlock) {
       const std::int64_t left = count - begin;
-      add_block<kRefined>(x + begin, left < kSumBlock ? left : kSumBlock, max);
+      add_block<kRefined>(x + begin, least(left, kSumBlock), max);
     }
   }
 
   // The sum of all but one maximum.
   double rest() {
-    for (int half = kSumLanes / 2; half > 0; half /= 2) {
+    int half = kSumLanes / 2;
+    for (; half >= kLanes<f64x>; half /= 2) {
+      for (int j = 0; j < half; j += kLanes<f64x>) {
+        store(lanes + j, load<f64x>(lanes + j) + load<f64x>(lanes + j + half));
+      }
+    }
+    for (; half > 0; half /= 2) {
       for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
     }
     return lanes[0] * 0x1p-64 + static_cast<double>(maxima - 1);
@@ -58,8 +65,8 @@ struct RowSum {
       for (T& element : filled) element = negative_infinity<T>();
       std::memcpy(filled, x + whole * kSumLanes, static_cast<std::size_t>(rest) * sizeof(T));
     }
-    constexpr int kRegisters =
-        4;  // independent sums: enough to hide the latency of exp, few enough for any register file
+    // Independent sums: enough to hide the latency of exp, few enough for any register file.
+    constexpr int kRegisters = 4;
     constexpr int kWidth = kRegisters * kLanes<f32x>;
     i32x minus_maxima = {};
     for (int lane = 0; lane < kSumLanes; lane += kWidth) {
@@ -72,7 +79,9 @@ struct RowSum {
       }
       alignas(kVectorBytes) float stored[kWidth];
       for (int k = 0; k < kRegisters; ++k) store(stored + k * kLanes<f32x>, sums[k]);
-      add_to_lanes(lanes + lane, stored, kWidth);
+      for (int k = 0; k < kWidth; k += kLanes<f64x>) {
+        store(lanes + lane + k, load<f64x>(lanes + lane + k) + to_double(stored + k));
+      }
     }
     for (int i = 0; i < kLanes<f32x>; ++i) maxima -= minus_maxima[i];
   }
@@ -83,8 +92,7 @@ void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const Gr
   constexpr std::int64_t size = sizeof(T);
   constexpr std::int64_t kPart = 4 * kSumBlock;
   alignas(kVectorBytes) char buffer[kPart * size];
-  const std::int64_t count = in.count(), stride = in.strides[in.rank - 1],
-                     output_stride = out.strides[out.rank - 1];
+  const std::int64_t count = in.count(), stride = in.step(), output_stride = out.step();
 
   for (std::int64_t g = 0; g < groups.count; ++g) {
     const char* const input = groups.input + g * groups.input_step;

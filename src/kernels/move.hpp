@@ -79,6 +79,43 @@ DMLOPS_INLINE void transpose_square(char* target, std::int64_t target_pitch, con
   for (int i = 0; i < n; ++i) store_element(target + i * target_pitch, rows[i]);
 }
 
+constexpr std::int64_t kPrefetchColumns =
+    16;  // how far ahead of a transposition lines are asked for
+
+// Asks for the cache lines of a run that the processor does not foresee. Any address will do.
+DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(begin + i);
+}
+
+template <class V, std::size_t... kIndex>
+DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
+#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
+  return __builtin_shufflevector(a, b, (2 * kIndex)...);
+#else
+  return __builtin_shuffle(a, b, V{static_cast<Lane<V>>(2 * kIndex)...});
+#endif
+}
+
+// One dense row from elements `step` bytes apart.
+template <class U>
+DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
+                                std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U);
+  std::int64_t i = 0;
+  if (step == 2 * size) {
+    // Two vectors for one, while the second does not reach past the last element.
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes < length; i += lanes) {
+      const char* from = source + i * step;
+      store_element(target + i * size,
+                    every_second(load_element<V>(from), load_element<V>(from + sizeof(V)),
+                                 std::make_index_sequence<static_cast<std::size_t>(lanes)>()));
+    }
+  }
+  for (; i < length; ++i) store_element(target + i * size, load_element<U>(source + i * step));
+}
+
 // Fills `count` dense rows of `length` elements of type U, `target_pitch` bytes apart, from
 // elements that lie `step` bytes apart in rows `pitch` bytes apart.
 template <class U>
@@ -87,11 +124,15 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   constexpr std::int64_t size = sizeof(U);
   constexpr std::int64_t square = 16 / size;
   if (pitch == size && step != size && length >= square && count >= square) {
-    // Contiguous across the rows: squares, the last of which overlap their neighbours.
-    for (std::int64_t row = 0; row < count; row += square) {
-      const std::int64_t r = row + square <= count ? row : count - square;
-      for (std::int64_t column = 0; column < length; column += square) {
-        const std::int64_t c = column + square <= length ? column : length - square;
+    // Contiguous across the rows: squares, the last of which overlap their neighbours. Down the
+    // rows first, so that a cache line is used up before the next, which may want its place.
+    for (std::int64_t column = 0; column < length; column += square) {
+      const std::int64_t c = least(column, length - square);
+      for (std::int64_t ahead = 0; ahead < square; ++ahead) {
+        prefetch_lines(source + (column + kPrefetchColumns + ahead) * step, count * size);
+      }
+      for (std::int64_t row = 0; row < count; row += square) {
+        const std::int64_t r = least(row, count - square);
         transpose_square<U>(target + r * target_pitch + c * size, target_pitch,
                             source + r * pitch + c * step, step);
       }
@@ -102,8 +143,7 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     if (step == size) {
       std::memcpy(target, source, static_cast<std::size_t>(length * size));
     } else {
-      for (std::int64_t i = 0; i < length; ++i)
-        store_element(target + i * size, load_element<U>(source + i * step));
+      pack_strided<U>(target, length, source, step);
     }
   }
 }

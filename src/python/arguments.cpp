@@ -37,25 +37,27 @@ bool read_double(const char* function, const char* argument, PyObject* value, do
   return not_a_number(function, argument, value, "a number");
 }
 
-// A whole number of any size; beyond 64 bits an infinity stands for it, which saturates as it
-// would.
+// A whole number of any size. Beyond 64 bits it becomes a double, or an infinity: integer tensors
+// saturate either way.
 bool read_integer(PyObject* value, Scalar& result) {
   int overflow = 0;
   const long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
-  if (integer == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return false;
   if (overflow == 0) {
     result = Scalar(static_cast<std::int64_t>(integer));
-  } else if (overflow < 0) {
-    result = Scalar(-std::numeric_limits<double>::infinity());
-  } else {
-    const unsigned long long natural = PyLong_AsUnsignedLongLong(value);
-    if (PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      result = Scalar(std::numeric_limits<double>::infinity());
-    } else {
-      result = Scalar(static_cast<std::uint64_t>(natural));
-    }
+    return integer != -1 || PyErr_Occurred() == nullptr;
   }
+  if (overflow > 0) {
+    const unsigned long long natural = PyLong_AsUnsignedLongLong(value);
+    result = Scalar(static_cast<std::uint64_t>(natural));
+    if (PyErr_Occurred() == nullptr) return true;
+    PyErr_Clear();
+  }
+  double wide = PyLong_AsDouble(value);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    wide = overflow * std::numeric_limits<double>::infinity();
+  }
+  result = Scalar(wide);
   return true;
 }
 

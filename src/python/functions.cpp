@@ -1,47 +1,25 @@
 // The operators as Python functions: vectorcall entries that allocate nothing but the result.
 #include "functions.hpp"
 
-#include <chrono>
-#include <thread>
-
 #include "arguments.hpp"
-#include "dmlops/runtime.hpp"
+#include "float_environment.hpp"
+#include "gil.hpp"
 #include "ndarray.hpp"
 
 namespace dmlops::python {
 namespace {
 
-// Lets other Python threads run while there is work enough to make up for the hand-over.
-class GilReleased {
- public:
-  explicit GilReleased(const TensorView& output) {
-    std::int64_t elements = 1;
-    for (int d = 0; d < output.rank; ++d) elements *= output.sizes[static_cast<std::size_t>(d)];
-    if (elements >= kWorthwhile) state_ = PyEval_SaveThread();
-  }
-  ~GilReleased() {
-    if (state_ == nullptr) return;
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (...) {
-      // The interpreter has shut down, and up to Python 3.13 it ends this thread by unwinding it.
-      // Later ones let it sleep for the rest of the process, as is done here.
-      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-    }
-  }
-  GilReleased(const GilReleased&) = delete;
-  GilReleased& operator=(const GilReleased&) = delete;
-
- private:
-  static constexpr std::int64_t kWorthwhile = 16 * 1024;
-  PyThreadState* state_ = nullptr;
-};
+std::int64_t element_count(const TensorView& view) {
+  std::int64_t elements = 1;
+  for (int d = 0; d < view.rank; ++d) elements *= view.sizes[static_cast<std::size_t>(d)];
+  return elements;
+}
 
 // Runs `operate` on the output, and returns it.
 template <class Operate>
 PyObject* finish(Array& output, const Operate& operate) {
   try {
-    const GilReleased released(output.view());
+    const GilReleased released(element_count(output.view()));
     operate(output.view());
   } catch (...) {
     return set_error();  // the lock is held again here
@@ -189,22 +167,43 @@ PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t position
   });
 }
 
-template <class Function>
-PyCFunction entry(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+// Arguments are rounded, and results defined, in the default floating-point state, whatever the
+// caller's is.
+template <auto kFunction>
+PyObject* in_default_state(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
+                           PyObject* keyword_names) {
+  const FloatEnvironment environment;
+  return kFunction(self, arguments, positional, keyword_names);
 }
 
-PyMethodDef methods[] = {
-    {"clip", entry(clip), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"hard_sigmoid", entry(activation<Activation::hard_sigmoid>), METH_FASTCALL | METH_KEYWORDS,
-     nullptr},
-    {"batch_normalization", entry(batch_normalization), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"log_softmax", entry(log_softmax), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
+template <auto kFunction>
+PyMethodDef entry(const char* name) {
+  const auto function = &in_default_state<kFunction>;
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+          METH_FASTCALL | METH_KEYWORDS, nullptr};
+}
+
+template <Activation... kTypes>
+PyMethodDef* activation_methods() {
+  static PyMethodDef methods[] = {entry<activation<kTypes>>(info(kTypes).name)..., {}};
+  return methods;
+}
 
 }  // namespace
 
-bool add_functions(PyObject* module) { return PyModule_AddFunctions(module, methods) == 0; }
+bool add_functions(PyObject* module) {
+  using A = Activation;
+  static PyMethodDef operators[] = {entry<clip>("clip"),
+                                    entry<batch_normalization>("batch_normalization"),
+                                    entry<log_softmax>("log_softmax"),
+                                    {}};
+  PyMethodDef* const activations =
+      activation_methods<A::elu, A::celu, A::hard_sigmoid, A::identity, A::leaky_relu, A::linear,
+                         A::parametric_softplus, A::relu, A::scaled_elu, A::scaled_tanh, A::sigmoid,
+                         A::softplus, A::softsign, A::tanh, A::thresholded_relu, A::shrink,
+                         A::gelu>();
+  return PyModule_AddFunctions(module, operators) == 0 &&
+         PyModule_AddFunctions(module, activations) == 0;
+}
 
 }  // namespace dmlops::python

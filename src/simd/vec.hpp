@@ -135,15 +135,15 @@ DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
 #endif
 }
 
-DMLOPS_INLINE f64x sqrt(f64x x) {
+DMLOPS_INLINE f32x sqrt(f32x x) {
 #if defined(__AVX512F__)
-  return _mm512_sqrt_pd(x);
+  return _mm512_sqrt_ps(x);
 #elif defined(__AVX2__)
-  return _mm256_sqrt_pd(x);
+  return _mm256_sqrt_ps(x);
 #elif defined(__aarch64__) || defined(_M_ARM64)
-  return vsqrtq_f64(x);
+  return vsqrtq_f32(x);
 #else
-  return _mm_sqrt_pd(x);
+  return _mm_sqrt_ps(x);
 #endif
 }
 
