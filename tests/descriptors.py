@@ -41,7 +41,7 @@ ACTIVATIONS: dict[str, type] = {
 }
 
 Desc = Any
-Maker = Callable[[BufferTensorDesc], Desc]
+Maker = Callable[..., Desc]  # a tensor, and fields to replace
 
 
 def tensor(
@@ -53,13 +53,14 @@ def tensor(
 
 def clip(x: BufferTensorDesc, **more: Any) -> Desc:
     """Describe clip to [0, 6]."""
-    values = {"input_tensor": x, "output_tensor": x, "min": 0.0, "max": 6.0} | more
+    values: dict[str, Any] = {"input_tensor": x, "output_tensor": x, "min": 0.0, "max": 6.0}
+    values |= more
     return dmlops.ElementWiseClipOperatorDesc(**values)
 
 
 def clip1(x: BufferTensorDesc, **more: Any) -> Desc:
     """Describe clip to [0, 6] in the tensor's type."""
-    values = {"input_tensor": x, "output_tensor": x, "min": 0, "max": 6}
+    values: dict[str, Any] = {"input_tensor": x, "output_tensor": x, "min": 0, "max": 6}
     values |= {"min_max_data_type": x.data_type} | more
     return dmlops.ElementWiseClip1OperatorDesc(**values)
 
@@ -78,7 +79,7 @@ def log_softmax(x: BufferTensorDesc, **more: Any) -> Desc:
 
 def log_softmax1(x: BufferTensorDesc, **more: Any) -> Desc:
     """Describe log softmax over the first dimension."""
-    values = {"input_tensor": x, "output_tensor": x, "axes": (0,)} | more
+    values: dict[str, Any] = {"input_tensor": x, "output_tensor": x, "axes": (0,)} | more
     return dmlops.ActivationLogSoftmax1OperatorDesc(**values)
 
 
@@ -143,7 +144,8 @@ def level(name: str) -> FeatureLevel:
 
 def accepts(operator: str, at: FeatureLevel, data_type: str, rank: int) -> bool:
     """Say whether the table accepts a tensor."""
-    ranks, types = range(0), ()
+    ranks: range = range(0)
+    types: tuple[str, ...] = ()
     for since, more_ranks, more_types in TABLE[operator][1]:
         if level(since) <= at:
             ranks, types = more_ranks, more_types

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ _PARAMETERS: dict[str, tuple[float, ...]] = {"shrink": (0.25, 1.5), "softplus": 
 def _formula(name: str, x: Array, p: Sequence[float]) -> Array:
     x = x.astype(np.float64)
     erf = np.vectorize(math.erf)
-    formulas = {
+    formulas: dict[str, Callable[..., Array]] = {
         "elu": lambda a: np.where(x >= 0, x, a * np.expm1(x)),
         "celu": lambda a: np.maximum(0, x) + np.minimum(0, a * np.expm1(x / a)),
         "hard_sigmoid": lambda a, b: np.maximum(0, np.minimum(a * x + b, 1)),
@@ -154,10 +154,10 @@ def _formula(name: str, x: Array, p: Sequence[float]) -> Array:
 def _activation(name: str, x: BufferTensorDesc | None) -> tuple[Any, tuple[float, ...]]:
     """Return the descriptor with parameters that differ from one another, and the parameters."""
     make = activation(name)
-    fields = [f.name for f in dataclasses.fields(make(x))][2:]  # type: ignore[arg-type]
+    fields = [f.name for f in dataclasses.fields(make(x))][2:]
     values = _PARAMETERS.get(name, (0.75, 0.375))[: len(fields)]
     more = dict(zip(fields, values, strict=True))
-    return make(x, **more), values  # type: ignore[arg-type]
+    return make(x, **more), values
 
 
 def _close(result: Array, expected: Array) -> None:

@@ -1,0 +1,128 @@
+// Descriptors and compiled operators through the C++ interface: messages, bindings, what a refused
+// dispatch leaves alone, and tensors whose sizes overflow.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "dmlops/device.hpp"
+
+namespace dmlops {
+namespace {
+
+BufferTensorDesc tensor(const std::vector<std::uint32_t>& sizes,
+                        DataType type = DataType::float32) {
+  BufferTensorDesc result;
+  result.data_type = type;
+  result.dimension_count = static_cast<std::uint32_t>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), result.sizes.begin());
+  return result;
+}
+
+OperatorDesc unary(OperatorType type, const BufferTensorDesc& x) {
+  OperatorDesc desc;
+  desc.type = type;
+  desc.tensors[0] = desc.tensors[1] = x;
+  return desc;
+}
+
+OperatorDesc clip(const BufferTensorDesc& x) {
+  OperatorDesc desc = unary(OperatorType::element_wise_clip, x);
+  desc.numbers = {0.0f, 6.0f};
+  return desc;
+}
+
+template <class Error, class Call>
+std::string message(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Descriptors, SayWhichLevelAccepts) {
+  OperatorDesc desc = unary(OperatorType::activation_log_softmax1, tensor({2, 3}));
+  desc.axes = {0};
+  EXPECT_EQ(message<ValidationError>([&] { validate(desc, FeatureLevel::level_5_0); }),
+            "ActivationLogSoftmax1OperatorDesc needs DML_FEATURE_LEVEL_5_1; the device has 5_0");
+  EXPECT_EQ(required_feature_level(desc), FeatureLevel::level_5_1);
+  desc.axes = {0, 0};
+  EXPECT_EQ(message<ValidationError>([&] { required_feature_level(desc); }),
+            "ActivationLogSoftmax1OperatorDesc: axes has 0 twice");
+}
+
+TEST(Descriptors, DoNotWrap) {
+  constexpr std::uint32_t max = 0xffffffff;
+  BufferTensorDesc x = tensor({max, max, max, max, max, max, max, max});
+  EXPECT_THROW(calc_buffer_tensor_size(x), ValidationError);
+  x = tensor({2, 2, 2, 2, 2, 2, 2, 2});
+  x.strides = BufferTensorDesc::Dimensions{max, max, max, max, max, max, max, max};
+  EXPECT_THROW(calc_buffer_tensor_size(x), ValidationError);
+  EXPECT_THROW(validate(clip(x), FeatureLevel::level_6_4), ValidationError);
+  EXPECT_EQ(calc_buffer_tensor_size(tensor({max}, DataType::float64)), 8ull * max);
+  x = tensor({1});
+  x.dimension_count = max;
+  EXPECT_THROW(validate(clip(x), FeatureLevel::level_6_4), ValidationError);
+}
+
+TEST(Descriptors, UnknownValuesAreErrors) {
+  EXPECT_THROW(Device(static_cast<FeatureLevel>(0x5001)), ValidationError);
+  EXPECT_THROW(validate(unary(static_cast<OperatorType>(53), tensor({1})), FeatureLevel::level_6_4),
+               ValidationError);
+  EXPECT_THROW(
+      validate(clip(tensor({1}, static_cast<DataType>(0x80000001))), FeatureLevel::level_6_4),
+      ValidationError);
+  EXPECT_THROW(validate(OperatorDesc(), FeatureLevel::level_6_4), ValidationError);
+}
+
+TEST(CompiledOperator, RunsInPlace) {
+  std::array<float, 4> x = {-1, 2, 7, NAN};
+  const CompiledOperator compiled = Device().compile(clip(tensor({4})));
+  const Binding output = {x.data(), 0, sizeof x};
+  const ConstBinding input = {x.data(), 0, sizeof x};
+  compiled.dispatch(&input, 1, &output, 1);
+  EXPECT_EQ(x[0], 0);
+  EXPECT_EQ(x[1], 2);
+  EXPECT_EQ(x[2], 6);
+  EXPECT_TRUE(std::isnan(x[3]));
+}
+
+TEST(CompiledOperator, RefusesBeforeItWrites) {
+  const std::vector<float> x(16, 1.0f);
+  std::vector<float> y(16, -1.0f);
+  const CompiledOperator compiled = Device().compile(clip(tensor({4})));
+  const auto refused = [&](const ConstBinding& input, const Binding& output) {
+    const auto call = [&] { compiled.dispatch(&input, 1, &output, 1); };
+    return message<BindingError>(call) != "" && y == std::vector<float>(16, -1.0f);
+  };
+  EXPECT_TRUE(refused({x.data(), 0, 12}, {y.data(), 0, 16}));
+  EXPECT_TRUE(refused({x.data(), 0, 16}, {y.data(), 0, 15}));
+  EXPECT_TRUE(refused({x.data(), 4, 16}, {y.data(), 0, 16}));
+  EXPECT_TRUE(refused({nullptr, 0, 16}, {y.data(), 0, 16}));
+  EXPECT_TRUE(refused({x.data(), 0, 16}, {nullptr, 0, 16}));
+  EXPECT_TRUE(refused({y.data(), 0, 32}, {y.data(), 16, 16}));
+  EXPECT_THROW(compiled.dispatch(nullptr, 0, nullptr, 0), BindingError);
+  EXPECT_FALSE(refused({x.data(), 0, 16}, {y.data(), 0, 16}));
+}
+
+TEST(CompiledOperator, CopiesWhatItOwns) {
+  OperatorDesc desc = clip(tensor({4}));
+  desc.tensors[0]->flags = TensorFlags::owned_by_dml;
+  std::vector<float> x = {-1, 2, 7, 3}, y(4);
+  const CompiledOperator compiled = Device().compile(desc, {{x.data(), 0, 16}});
+  x.assign(4, 5.0f);
+  const ConstBinding none, again = {x.data(), 0, 16};
+  const Binding output = {y.data(), 0, 16};
+  compiled.dispatch(&none, 1, &output, 1);
+  EXPECT_EQ(y, (std::vector<float>{0, 2, 6, 3}));
+  EXPECT_THROW(compiled.dispatch(&again, 1, &output, 1), BindingError);
+  EXPECT_THROW(Device().compile(desc), BindingError);
+}
+
+}  // namespace
+}  // namespace dmlops
