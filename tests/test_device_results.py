@@ -189,7 +189,20 @@ def test_fused_activation(name: str, dtype: str) -> None:
     )
     desc = batch_normalization(_describe(x), fused_activation=fused, epsilon=0.125, **names)
     normal, _ = reference.batch_normalization(x, mean, variance, scale, bias, epsilon=0.125)
-    _close(run(desc, x, mean, variance, scale, bias), _formula(name, normal, parameters))
+    result = run(desc, x, mean, variance, scale, bias)
+    _close(result, _formula(name, normal, parameters))
+    parts = (mean, variance, scale, bias)
+    same = dmlops.batch_normalization(x, *parts, 0.125, fused_activation=fused)
+    reference.assert_same_bits(same, result)
+
+
+def test_fused_activation_of_the_function() -> None:
+    x = np.ones((2, 3), np.float32)
+    for wrong in ("relu", dmlops.relu, clip(tensor()), dmlops.ActivationReluOperatorDesc):
+        with pytest.raises(TypeError, match="fused_activation must be the descriptor of an activ"):
+            dmlops.batch_normalization(x, x, x, x, x, fused_activation=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must have none"):
+        dmlops.batch_normalization(x, x, x, x, x, fused_activation=activation("relu")(tensor()))
 
 
 @pytest.mark.parametrize("data_type", ["INT32", "INT8"])

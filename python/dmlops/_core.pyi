@@ -1,10 +1,11 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
+from dmlops._activation_descs import ActivationDesc
 from dmlops._device import OperatorDesc
 from dmlops._enums import FeatureLevel
 from dmlops._scale_bias import ScaleBias
@@ -296,7 +297,7 @@ def batch_normalization(
     bias: NDArray[_Float],
     epsilon: Number = 1e-5,
     *,
-    fused_activation: None = None,
+    fused_activation: ActivationDesc | None = None,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
@@ -308,7 +309,7 @@ def batch_normalization(
     bias: ArrayLike,
     epsilon: Number = 1e-5,
     *,
-    fused_activation: None = None,
+    fused_activation: ActivationDesc | None = None,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
@@ -337,7 +338,7 @@ def build_flags() -> str: ...
 class ValidationError(ValueError): ...
 class BindingError(ValueError): ...
 
-_Bindings = Sequence[object] | Mapping[str, object]
+_Bindings = list[Any] | tuple[Any, ...] | dict[str, Any]
 
 @final
 class CompiledOperator:

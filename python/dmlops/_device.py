@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ OperatorDesc = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BufferBinding:
     """A part of a buffer.
 
@@ -59,11 +59,14 @@ class BufferBinding:
     size_in_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no buffer can have."""
+        """Take any integers that DirectML's fields can hold."""
         for name in ("offset", "size_in_bytes"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value < 2**64:
-                raise _core.BindingError(f"BufferBinding: {name} is {value}; it cannot be negative")
+            if name == "size_in_bytes" and self.size_in_bytes is None:
+                continue
+            value = operator.index(getattr(self, name))
+            if not 0 <= value < 2**64:
+                raise _core.BindingError(f"BufferBinding: {name} is {value}; it must fit UINT64")
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Device:
     def compile(
         self,
         desc: OperatorDesc,
-        initial: Mapping[str, Any] | Sequence[Any] | None = None,
+        initial: dict[str, Any] | list[Any] | tuple[Any, ...] | None = None,
     ) -> _core.CompiledOperator:
         """Check a descriptor, and do all work that needs no data.
 

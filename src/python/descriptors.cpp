@@ -1,15 +1,12 @@
 // Python's descriptors as C++ ones, by the fields' names.
 #include "descriptors.hpp"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <string>
 
 #include "arguments.hpp"
 #include "dmlops/device.hpp"
-#include "float16.hpp"
 #include "float_environment.hpp"
+#include "values.hpp"
 
 namespace py = pybind11;
 
@@ -19,96 +16,9 @@ namespace {
 PyObject* validation_error = nullptr;
 PyObject* binding_error = nullptr;
 
-[[noreturn]] void refuse_type(const std::string& where, const char* expected, py::handle value) {
-  throw py::type_error(where + " must be " + expected + ", not " + Py_TYPE(value.ptr())->tp_name);
-}
-
-[[noreturn]] void refuse_value(const std::string& where, py::handle value,
-                               const std::string& type) {
-  const auto text = py::reinterpret_steal<py::object>(PyObject_Str(value.ptr()));
-  if (!text) PyErr_Clear();  // an integer of thousands of digits
-  throw ValidationError(where + " is " + (text ? text.cast<std::string>() : "a number") +
-                        ", which does not fit " + type);
-}
-
-// A whole number that fits T, which DirectML calls `type`.
-template <class T>
-T read_whole(const std::string& where, py::handle value, const std::string& type) {
-  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
-  if (!index) {
-    PyErr_Clear();
-    refuse_type(where, "an integer", value);
-  }
-  T result = 0;
-  if constexpr (std::is_signed_v<T>) {
-    int overflow = 0;
-    const long long wide = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-    result = static_cast<T>(wide);
-    if (overflow != 0 || result != wide) refuse_value(where, value, type);
-  } else {
-    const unsigned long long wide = PyLong_AsUnsignedLongLong(index.ptr());
-    const bool failed = PyErr_Occurred() != nullptr;
-    PyErr_Clear();
-    result = static_cast<T>(wide);
-    if (failed || result != wide) refuse_value(where, value, type);
-  }
-  return result;
-}
-
-std::uint32_t read_uint(const std::string& where, py::handle value) {
-  return read_whole<std::uint32_t>(where, value, "UINT");
-}
-
-double read_double(const std::string& where, py::handle value) {
-  const double result = PyFloat_AsDouble(value.ptr());
-  if (PyErr_Occurred() == nullptr) return result;
-  const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
-  PyErr_Clear();
-  if (too_large) refuse_value(where, value, "FLOAT");
-  refuse_type(where, "a number", value);
-}
-
-float read_float(const std::string& where, py::handle value) {
-  const double wide = read_double(where, value);
-  const auto result = static_cast<float>(wide);
-  if (std::isinf(result) && !std::isinf(wide)) refuse_value(where, value, "FLOAT");
-  return result;
-}
-
-template <class T>
-ScalarUnion union_of(T value) {
-  ScalarUnion result;
-  std::memcpy(&result.bits, &value, sizeof value);
-  return result;
-}
-
-// A value in the type that min_max_data_type says; integers exactly.
-ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
-  const std::string type_name = upper_name(type);
-  switch (type) {
-    case DataType::int8:
-      return union_of(read_whole<std::int8_t>(where, value, type_name));
-    case DataType::int16:
-      return union_of(read_whole<std::int16_t>(where, value, type_name));
-    case DataType::int32:
-      return union_of(read_whole<std::int32_t>(where, value, type_name));
-    case DataType::int64:
-      return union_of(read_whole<std::int64_t>(where, value, type_name));
-    case DataType::uint8:
-      return union_of(read_whole<std::uint8_t>(where, value, type_name));
-    case DataType::uint16:
-      return union_of(read_whole<std::uint16_t>(where, value, type_name));
-    case DataType::uint32:
-      return union_of(read_whole<std::uint32_t>(where, value, type_name));
-    case DataType::uint64:
-      return union_of(read_whole<std::uint64_t>(where, value, type_name));
-    case DataType::float32:
-      return union_of(read_float(where, value));
-    case DataType::float16:
-      return union_of(to_float16(read_double(where, value)));
-    default:
-      return union_of(read_double(where, value));
-  }
+// Instances, not their class, which has defaults for fields.
+bool is_operator_desc(const py::object& value) {
+  return !PyType_Check(value.ptr()) && py::hasattr(value, "operator_type");
 }
 
 // A tuple of as many UINT as the array holds; the count may be greater.
@@ -147,8 +57,7 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value) 
   }
   const py::object total = value.attr("total_tensor_size_in_bytes");
   if (!total.is_none()) {
-    tensor.total_tensor_size_in_bytes =
-        read_whole<std::uint64_t>(where + ".total_tensor_size_in_bytes", total, "UINT64");
+    tensor.total_tensor_size_in_bytes = read_uint64(where + ".total_tensor_size_in_bytes", total);
   }
   tensor.guaranteed_base_offset_alignment = read_uint(
       where + ".guaranteed_base_offset_alignment", value.attr("guaranteed_base_offset_alignment"));
@@ -208,7 +117,7 @@ class Reader {
         break;
       case FieldKind::activation:
         if (value.is_none()) break;
-        if (!py::hasattr(value, "operator_type")) {
+        if (!is_operator_desc(value)) {
           refuse_type(where, "the descriptor of an activation or None", value);
         }
         // Only activations can be read here: what nests deeper is refused by its type alone.
@@ -230,6 +139,13 @@ class Reader {
   std::size_t tensors_ = 0, numbers_ = 0, scalars_ = 0;
 };
 
+template <class Error>
+PyObject* add_error(py::module_& module, const char* name, const char* text) {
+  auto& error = py::register_exception<Error>(module, name, PyExc_ValueError);
+  error.attr("__doc__") = text;
+  return error.ptr();
+}
+
 std::uint64_t tensor_size(const py::object& tensor) {
   return calc_buffer_tensor_size(read_tensor("calc_buffer_tensor_size: the tensor", tensor));
 }
@@ -239,7 +155,7 @@ std::uint64_t tensor_size(const py::object& tensor) {
 OperatorDesc read_desc(const py::object& desc) {
   const FloatEnvironment environment;  // numbers are rounded to FLOAT
   const OperatorInfo* op = nullptr;
-  if (py::hasattr(desc, "operator_type")) {
+  if (is_operator_desc(desc)) {
     const std::uint32_t type = read_uint("operator_type", desc.attr("operator_type"));
     op = find_operator(static_cast<OperatorType>(type));
   }
@@ -247,11 +163,33 @@ OperatorDesc read_desc(const py::object& desc) {
   return Reader(*op, desc).take();
 }
 
+bool read_fused_activation(const char* function, PyObject* value,
+                           std::optional<FusedActivation>& result) {
+  if (value == nullptr || value == Py_None) return true;
+  try {
+    const std::string where = std::string(function) + ": fused_activation";
+    const auto given = py::reinterpret_borrow<py::object>(value);
+    const char* const expected = "the descriptor of an activation or None";
+    if (!is_operator_desc(given)) refuse_type(where, expected, given);
+    const OperatorDesc desc = read_desc(given);
+    const OperatorInfo& op = *find_operator(desc.type);
+    if (!op.fusable()) refuse_type(where, expected, given);
+    if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
+      throw ValidationError(where + " has tensors; a fused activation must have none");
+    }
+    result = FusedActivation{op.activation, {desc.numbers[0], desc.numbers[1]}};
+  } catch (...) {
+    set_descriptor_error();
+    return false;
+  }
+  return true;
+}
+
 void add_descriptors(py::module_& module) {
-  validation_error =
-      py::register_exception<ValidationError>(module, "ValidationError", PyExc_ValueError).ptr();
-  binding_error =
-      py::register_exception<BindingError>(module, "BindingError", PyExc_ValueError).ptr();
+  validation_error = add_error<ValidationError>(
+      module, "ValidationError", "A descriptor that breaks one of DirectML's rules.");
+  binding_error = add_error<BindingError>(module, "BindingError",
+                                          "A binding that does not fit; nothing was written.");
   module.def("validate", [](const py::object& desc, std::uint32_t level) {
     validate(read_desc(desc), Device(static_cast<FeatureLevel>(level)).feature_level());
   });

@@ -11,6 +11,11 @@ namespace dmlops::python {
 // numbers that DirectML's fields cannot hold.
 OperatorDesc read_desc(const pybind11::object& desc);
 
+// The activation of a descriptor without tensors; null and None are no activation. False with a
+// Python error set.
+bool read_fused_activation(const char* function, PyObject* value,
+                           std::optional<FusedActivation>& result);
+
 // Adds validate, required_feature_level, calc_buffer_tensor_size and the two kinds of errors.
 void add_descriptors(pybind11::module_& module);
 

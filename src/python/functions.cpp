@@ -2,6 +2,7 @@
 #include "functions.hpp"
 
 #include "arguments.hpp"
+#include "descriptors.hpp"
 #include "float_environment.hpp"
 #include "gil.hpp"
 #include "ndarray.hpp"
@@ -95,11 +96,7 @@ PyObject* batch_normalization(PyObject*, PyObject* const* arguments, Py_ssize_t 
     if (!inputs[k].read_input(function, signature.names[k], values[k])) return nullptr;
   }
   if (!read_float(function, "epsilon", values[5], epsilon)) return nullptr;
-  if (values[6] != nullptr && values[6] != Py_None) {
-    PyErr_Format(PyExc_TypeError, "%s: fused_activation must be None in this version, not %s",
-                 function, Py_TYPE(values[6])->tp_name);
-    return nullptr;
-  }
+  if (!read_fused_activation(function, values[6], activation)) return nullptr;
   if (!output.read_output(function, values[7], inputs[0])) return nullptr;
   return finish(output, [&](const TensorView& out) {
     dmlops::batch_normalization(

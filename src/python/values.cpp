@@ -1,0 +1,113 @@
+// Python's numbers as the values that DirectML's fields can hold.
+#include "values.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "descriptors/table.hpp"
+#include "float16.hpp"
+
+namespace py = pybind11;
+
+namespace dmlops::python {
+namespace {
+
+[[noreturn]] void refuse_value(const std::string& where, py::handle value,
+                               const std::string& type) {
+  const auto text = py::reinterpret_steal<py::object>(PyObject_Str(value.ptr()));
+  if (!text) PyErr_Clear();  // an integer of thousands of digits
+  throw ValidationError(where + " is " + (text ? text.cast<std::string>() : "a number") +
+                        ", which does not fit " + type);
+}
+
+// A whole number that fits T, which DirectML calls `type`.
+template <class T>
+T read_whole(const std::string& where, py::handle value, const std::string& type) {
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!index) {
+    PyErr_Clear();
+    refuse_type(where, "an integer", value);
+  }
+  T result = 0;
+  if constexpr (std::is_signed_v<T>) {
+    int overflow = 0;
+    const long long wide = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    result = static_cast<T>(wide);
+    if (overflow != 0 || result != wide) refuse_value(where, value, type);
+  } else {
+    const unsigned long long wide = PyLong_AsUnsignedLongLong(index.ptr());
+    const bool failed = PyErr_Occurred() != nullptr;
+    PyErr_Clear();
+    result = static_cast<T>(wide);
+    if (failed || result != wide) refuse_value(where, value, type);
+  }
+  return result;
+}
+
+double read_double(const std::string& where, py::handle value) {
+  const double result = PyFloat_AsDouble(value.ptr());
+  if (PyErr_Occurred() == nullptr) return result;
+  const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+  PyErr_Clear();
+  if (too_large) refuse_value(where, value, "FLOAT");
+  refuse_type(where, "a number", value);
+}
+
+template <class T>
+ScalarUnion union_of(T value) {
+  ScalarUnion result;
+  std::memcpy(&result.bits, &value, sizeof value);
+  return result;
+}
+
+}  // namespace
+
+void refuse_type(const std::string& where, const char* expected, py::handle value) {
+  throw py::type_error(where + " must be " + expected + ", not " + Py_TYPE(value.ptr())->tp_name);
+}
+
+std::uint64_t read_uint64(const std::string& where, py::handle value) {
+  return read_whole<std::uint64_t>(where, value, "UINT64");
+}
+
+std::uint32_t read_uint(const std::string& where, py::handle value) {
+  return read_whole<std::uint32_t>(where, value, "UINT");
+}
+
+float read_float(const std::string& where, py::handle value) {
+  const double wide = read_double(where, value);
+  const auto result = static_cast<float>(wide);
+  if (std::isinf(result) && !std::isinf(wide)) refuse_value(where, value, "FLOAT");
+  return result;
+}
+
+// A value in the type that min_max_data_type says; integers exactly.
+ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
+  const std::string type_name = upper_name(type);
+  switch (type) {
+    case DataType::int8:
+      return union_of(read_whole<std::int8_t>(where, value, type_name));
+    case DataType::int16:
+      return union_of(read_whole<std::int16_t>(where, value, type_name));
+    case DataType::int32:
+      return union_of(read_whole<std::int32_t>(where, value, type_name));
+    case DataType::int64:
+      return union_of(read_whole<std::int64_t>(where, value, type_name));
+    case DataType::uint8:
+      return union_of(read_whole<std::uint8_t>(where, value, type_name));
+    case DataType::uint16:
+      return union_of(read_whole<std::uint16_t>(where, value, type_name));
+    case DataType::uint32:
+      return union_of(read_whole<std::uint32_t>(where, value, type_name));
+    case DataType::uint64:
+      return union_of(read_whole<std::uint64_t>(where, value, type_name));
+    case DataType::float32:
+      return union_of(read_float(where, value));
+    case DataType::float16:
+      return union_of(to_float16(read_double(where, value)));
+    default:
+      return union_of(read_double(where, value));
+  }
+}
+
+}  // namespace dmlops::python
