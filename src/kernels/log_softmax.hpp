@@ -9,14 +9,13 @@ namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
 void log_softmax(const Groups& groups) {
-  constexpr std::int64_t kLong =
-      256;  // elements of a group that fill the lanes well enough by themselves
-  constexpr std::int64_t kFew = 4;  // groups that leave most lanes empty
+  constexpr std::int64_t kLong = 128;  // elements in a row that fill the lanes well enough
+  constexpr std::int64_t kFew = 4;     // groups that leave most columns empty
   const GroupShape in{groups.rank, groups.sizes, groups.input_strides};
   const GroupShape out{groups.rank, groups.sizes, groups.output_strides};
   const bool contiguous =
-      in.step() == static_cast<std::int64_t>(sizeof(T)) && in.sizes[in.rank - 1] >= kSumLanes;
-  if (groups.count <= kFew || (contiguous && in.count() > kLong)) {
+      in.step() == static_cast<std::int64_t>(sizeof(T)) && in.sizes[in.rank - 1] >= kLong;
+  if (groups.count <= kFew || contiguous) {
     log_softmax_along_rows<T>(groups, in, out);
   } else {
     log_softmax_down_columns<T>(groups, in, out);

@@ -155,26 +155,30 @@ struct ColumnSums {
 template <class T>
 void log_sums_of_columns(float* log_sum, ColumnSums& sums, ColumnBlock<T>& block,
                          std::int64_t count, const float* max) {
-  sums.add<false>(block, max);
-  alignas(kVectorBytes) double rest[kColumns];
   const std::int64_t columns = block.columns();
-  for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) store(rest + c, sums.rest(c));
-  if constexpr (std::is_same_v<T, float>) {
-    const double limit = rest_to_refine(count);
+  alignas(kVectorBytes) double rest[kColumns];
+  const auto sum = [&](auto refined) {
+    sums.add<decltype(refined)::value>(block, max);
+    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) store(rest + c, sums.rest(c));
+  };
+  if (refines_at_once<T>(count)) {
+    sum(std::true_type());
+  } else {
+    sum(std::false_type());
+    double coarse[kColumns];
     bool refine = false;
-    for (std::int64_t c = 0; c < columns; ++c) refine = refine || rest[c] < limit;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      coarse[c] = rest[c];
+      refine = refine || refines_later<T>(count, rest[c]);
+    }
     if (refine) {
-      sums.add<true>(block, max);
-      for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
-        const f64x coarse = load<f64x>(rest + c);
-        store(rest + c, coarse < limit ? sums.rest(c) : coarse);
+      sum(std::true_type());
+      for (std::int64_t c = 0; c < columns; ++c) {
+        if (!refines_later<T>(count, coarse[c])) rest[c] = coarse[c];
       }
     }
   }
-  for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
-    const f32half rounded = __builtin_convertvector(log1p(load<f64x>(rest + c)), f32half);
-    std::memcpy(log_sum + c, &rounded, sizeof rounded);
-  }
+  store_logs(log_sum, rest, columns);
 }
 
 template <class T>

@@ -33,10 +33,17 @@ DMLOPS_INLINE V running_max(V max, V x) {
 }
 
 // The rounding of x - max shifts exp(x - max) by up to 2^-24 |x - max|. That is harmless in a large
-// sum, but where one or few elements dominate, log1p(rest) would show it: there, a second sum takes
-// the rounding errors along. Float16 results are too coarse to show it.
-constexpr double rest_to_refine(std::int64_t count) {
-  return count < 32 ? 1.0 : count > 54 * 32 ? 54.0 : static_cast<double>(count) / 32;
+// sum, but where one or few elements dominate, log1p(rest) would show it. So the sum takes the
+// rounding errors along: in float32 (float16 results are too coarse to show them), in a short group
+// at once, in a longer one by a second sum if the first is small.
+template <class T>
+constexpr bool refines_at_once(std::int64_t count) {
+  return std::is_same_v<T, float> && count <= 256;
+}
+template <class T>
+constexpr bool refines_later(std::int64_t count, double rest) {
+  return std::is_same_v<T, float> && count > 256 &&
+         rest < (count > 54 * 32 ? 54.0 : static_cast<double>(count) / 32);
 }
 
 // 2^64 exp(x - max), and 0 where x is the maximum; those are counted, as -1 each. kRefined adds the
@@ -55,6 +62,14 @@ DMLOPS_INLINE f32x exp_below(f32x x, f32x max, i32x& minus_maxima) {
     e = scaled_exp(d);
   }
   return is_max ? splat<f32x>(0.0f) : e;
+}
+
+// log_sum[i] = ln(1 + rest[i])
+DMLOPS_INLINE void store_logs(float* log_sum, const double* rest, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
+    const f32half rounded = __builtin_convertvector(log1p(load<f64x>(rest + i)), f32half);
+    std::memcpy(log_sum + i, &rounded, sizeof rounded);
+  }
 }
 
 DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x max, f32x log_sum) {

@@ -6,6 +6,20 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
+template <class V, class Operation>
+DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
+  using Quad = typename VectorOf<Lane<V>, 16>::type;
+  alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
+  store(lanes, v);
+  Quad quad = load<Quad>(lanes);
+  for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
+    quad = operation(quad, load<Quad>(lanes + i));
+  }
+  const Lane<V> a = quad[0], b = quad[1], c = quad[2], d = quad[3];
+  return operation(operation(a, b), operation(c, d));
+}
+
 template <class T>
 float row_max(const T* x, std::int64_t count, float so_far) {
   constexpr std::int64_t lanes = kLanes<f32x>;
@@ -21,38 +35,39 @@ float row_max(const T* x, std::int64_t count, float so_far) {
     max[1] = running_max(max[1], load_partial<f32x>(x + i, rest, negative_infinity<T>()));
   }
   const f32x all = running_max(running_max(max[0], max[1]), running_max(max[2], max[3]));
-  float result = all[0];
-  for (int lane = 1; lane < kLanes<f32x>; ++lane)
-    result = running_max(result, static_cast<float>(all[lane]));
-  return result;
+  return fold(all, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return running_max(a, b); });
 }
 
-struct RowSum {
-  alignas(kVectorBytes) double lanes[kSumLanes] = {};
-  std::int64_t maxima = 0;
-
-  // Adds a whole number of blocks, or the last elements of a group.
+class RowSum {
+ public:
+  // Adds elements of a group: a whole number of blocks, or the last ones.
   template <bool kRefined, class T>
   void add(const T* x, std::int64_t count, float maximum) {
     const f32x max = splat<f32x>(maximum);
-    for (std::int64_t begin = 0; begin < count; begin += kSumBlock) {
-      const std::int64_t left = count - begin;
-      add_block<kRefined>(x + begin, least(left, kSumBlock), max);
+    for (std::int64_t begin = 0; begin < count; begin += kSumBlock, ++blocks_) {
+      if (blocks_ > 0) move_to_lanes();
+      add_block<kRefined>(x + begin, least(count - begin, kSumBlock), max);
     }
   }
 
   // The sum of all but one maximum.
   double rest() {
+    if (blocks_ > 1) move_to_lanes();
+    alignas(kVectorBytes) double partial[kSumLanes / 2];
     int half = kSumLanes / 2;
-    for (; half >= kLanes<f64x>; half /= 2) {
+    for (int j = 0; j < half; j += kLanes<f64x>) {
+      store(partial + j, blocks_ > 1 ? load<f64x>(lanes_ + j) + load<f64x>(lanes_ + j + half)
+                                     : to_double(sums_ + j) + to_double(sums_ + j + half));
+    }
+    for (half /= 2; half >= kLanes<f64x>; half /= 2) {
       for (int j = 0; j < half; j += kLanes<f64x>) {
-        store(lanes + j, load<f64x>(lanes + j) + load<f64x>(lanes + j + half));
+        store(partial + j, load<f64x>(partial + j) + load<f64x>(partial + j + half));
       }
     }
     for (; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
+      for (int j = 0; j < half; ++j) partial[j] += partial[j + half];
     }
-    return lanes[0] * 0x1p-64 + static_cast<double>(maxima - 1);
+    return partial[0] * 0x1p-64 + static_cast<double>(maxima_ - 1);
   }
 
  private:
@@ -77,64 +92,128 @@ struct RowSum {
           sums[k] += exp_below<kRefined>(load<f32x>(source + k * kLanes<f32x>), max, minus_maxima);
         }
       }
-      alignas(kVectorBytes) float stored[kWidth];
-      for (int k = 0; k < kRegisters; ++k) store(stored + k * kLanes<f32x>, sums[k]);
-      for (int k = 0; k < kWidth; k += kLanes<f64x>) {
-        store(lanes + lane + k, load<f64x>(lanes + lane + k) + to_double(stored + k));
-      }
+      for (int k = 0; k < kRegisters; ++k) store(sums_ + lane + k * kLanes<f32x>, sums[k]);
     }
-    for (int i = 0; i < kLanes<f32x>; ++i) maxima -= minus_maxima[i];
+    maxima_ -= fold(minus_maxima, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
   }
+
+  void move_to_lanes() {
+    for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
+      const f64x sum = to_double(sums_ + j);
+      store(lanes_ + j, in_lanes_ ? load<f64x>(lanes_ + j) + sum : sum);
+    }
+    in_lanes_ = true;
+  }
+
+  alignas(kVectorBytes) float sums_[kSumLanes];    // of the last block
+  alignas(kVectorBytes) double lanes_[kSumLanes];  // of the blocks before it
+  bool in_lanes_ = false;
+  std::int64_t blocks_ = 0, maxima_ = 0;
 };
 
+// One group, part by part: in place where it is dense, through a buffer where it is not.
+template <class T>
+class RowParts {
+ public:
+  RowParts(const Groups& groups, const GroupShape& in, const GroupShape& out)
+      : groups_(groups), in_(in), out_(out), count_(in.count()) {}
+
+  void select(std::int64_t group) {
+    input_ = groups_.input + group * groups_.input_step;
+    output_ = groups_.output + group * groups_.output_step;
+  }
+
+  float max() {
+    float result = negative_infinity<float>();
+    for_each([&](const T* x, std::int64_t, std::int64_t length) {
+      result = row_max(x, length, result);
+    });
+    return result;
+  }
+
+  double rest(float max) {
+    if (refines_at_once<T>(count_)) return rest_of<true>(max);
+    const double coarse = rest_of<false>(max);
+    return refines_later<T>(count_, coarse) ? rest_of<true>(max) : coarse;
+  }
+
+  void finish(float max, float log_sum) {
+    const f32x top = splat<f32x>(max), log = splat<f32x>(log_sum);
+    for_each([&](const T* x, std::int64_t begin, std::int64_t length) {
+      const bool dense = out_.dense(kSize);
+      T* y = reinterpret_cast<T*>(dense ? output_ + begin * kSize : buffer_);
+      stream<f32x, 2>(y, x, length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+        return log_softmax_result(v, top, log);
+      });
+      if (dense) return;
+      out_.for_each_run(
+          begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+            unpack<Bits<T>>(output_ + offset, out_.step(), 0, buffer_ + i * kSize, run, 1);
+          });
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kPart = 4 * kSumBlock;
+
+  // visit(dense elements, index of the first, their number)
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    for (std::int64_t begin = 0; begin < count_; begin += kPart) {
+      const std::int64_t length = least(kPart, count_ - begin);
+      const char* x = input_ + begin * kSize;
+      if (!in_.dense(kSize)) {
+        x = buffer_;
+        in_.for_each_run(begin, begin + length,
+                         [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                           pack_row<Bits<T>>(buffer_ + i * kSize, run, input_ + offset, in_.step());
+                         });
+      }
+      visit(reinterpret_cast<const T*>(x), begin, length);
+    }
+  }
+
+  template <bool kRefined>
+  double rest_of(float max) {
+    RowSum sum;
+    for_each([&](const T* x, std::int64_t, std::int64_t length) {
+      sum.template add<kRefined>(x, length, max);
+    });
+    return sum.rest();
+  }
+
+  const Groups& groups_;
+  const GroupShape& in_;
+  const GroupShape& out_;
+  std::int64_t count_;
+  const char* input_ = nullptr;
+  char* output_ = nullptr;
+  alignas(kVectorBytes) char buffer_[kPart * kSize];
+};
+
+// The groups go in batches that the first-level cache holds, so that the logarithms share vectors.
 template <class T>
 void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const GroupShape& out) {
-  constexpr std::int64_t size = sizeof(T);
-  constexpr std::int64_t kPart = 4 * kSumBlock;
-  alignas(kVectorBytes) char buffer[kPart * size];
-  const std::int64_t count = in.count(), stride = in.step(), output_stride = out.step();
-
-  for (std::int64_t g = 0; g < groups.count; ++g) {
-    const char* const input = groups.input + g * groups.input_step;
-    char* const output = groups.output + g * groups.output_step;
-    const auto part = [&](std::int64_t begin, std::int64_t end) {
-      if (in.dense(size)) return reinterpret_cast<const T*>(input + begin * size);
-      in.for_each_run(begin, end, [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-        pack_row<Bits<T>>(buffer + i * size, length, input + offset, stride);
-      });
-      return reinterpret_cast<const T*>(buffer);
-    };
-    const auto for_each_part = [count](const auto& visit) {
-      for (std::int64_t begin = 0; begin < count; begin += kPart)
-        visit(begin, count - begin < kPart ? count : begin + kPart);
-    };
-
-    float max = negative_infinity<float>();
-    for_each_part([&](std::int64_t begin, std::int64_t end) {
-      max = row_max(part(begin, end), end - begin, max);
-    });
-    const auto rest_of = [&](auto refined) {
-      RowSum sum;
-      for_each_part([&](std::int64_t begin, std::int64_t end) {
-        sum.add<decltype(refined)::value>(part(begin, end), end - begin, max);
-      });
-      return sum.rest();
-    };
-    double rest = rest_of(std::false_type());
-    if (std::is_same_v<T, float> && rest < rest_to_refine(count)) rest = rest_of(std::true_type());
-    const f32x maximum = splat<f32x>(max),
-               log_sum = splat<f32x>(static_cast<float>(log1p(splat<f64x>(rest))[0]));
-    for_each_part([&](std::int64_t begin, std::int64_t end) {
-      const T* x = part(begin, end);
-      T* y = reinterpret_cast<T*>(out.dense(size) ? output + begin * size : buffer);
-      stream<f32x, 2>(y, x, end - begin, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return log_softmax_result(v, maximum, log_sum);
-      });
-      if (out.dense(size)) return;
-      out.for_each_run(begin, end, [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-        unpack<Bits<T>>(output + offset, output_stride, 0, buffer + i * size, length, 1);
-      });
-    });
+  constexpr std::int64_t kBatch = 32;
+  const std::int64_t fitting = kTileBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
+  const std::int64_t batch = fitting < 1 ? 1 : least(fitting, kBatch);
+  RowParts<T> parts(groups, in, out);
+  float max[kBatch];
+  alignas(kVectorBytes) float log_sum[kBatch];
+  alignas(kVectorBytes) double rest[kBatch] = {};
+  for (std::int64_t first = 0; first < groups.count; first += batch) {
+    const std::int64_t used = least(batch, groups.count - first);
+    for (std::int64_t k = 0; k < used; ++k) {
+      parts.select(first + k);
+      max[k] = parts.max();
+      rest[k] = parts.rest(max[k]);
+    }
+    store_logs(log_sum, rest, used);
+    for (std::int64_t k = 0; k < used; ++k) {
+      parts.select(first + k);
+      parts.finish(max[k], log_sum[k]);
+    }
   }
 }
 

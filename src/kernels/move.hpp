@@ -116,6 +116,20 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
   for (; i < length; ++i) store_element(target + i * size, load_element<U>(source + i * step));
 }
 
+// memcpy, without a call for the short runs that rows consist of. The last vector overlaps.
+DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
+  using V = Vec<std::uint8_t>;
+  constexpr std::int64_t step = sizeof(V);
+  if (bytes < step || bytes > 16 * step) {
+    std::memcpy(target, source, static_cast<std::size_t>(bytes));
+    return;
+  }
+  for (std::int64_t i = 0; i < bytes - step; i += step) {
+    store_element(target + i, load_element<V>(source + i));
+  }
+  store_element(target + bytes - step, load_element<V>(source + bytes - step));
+}
+
 // Fills `count` dense rows of `length` elements of type U, `target_pitch` bytes apart, from
 // elements that lie `step` bytes apart in rows `pitch` bytes apart.
 template <class U>
@@ -141,7 +155,7 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   }
   for (std::int64_t row = 0; row < count; ++row, source += pitch, target += target_pitch) {
     if (step == size) {
-      std::memcpy(target, source, static_cast<std::size_t>(length * size));
+      copy_run(target, source, length * size);
     } else {
       pack_strided<U>(target, length, source, step);
     }
