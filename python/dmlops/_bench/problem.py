@@ -31,6 +31,11 @@ class View:
         array = array.transpose(self.axes) if self.axes else array
         return np.broadcast_to(array, self.shape) if self.shape else array
 
+    def ranges(self, shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
+        """Return the first index, the end and the step of each slice of a dense array."""
+        limits = np.array([part.indices(n) for part, n in zip(self.slices, shape, strict=True)])
+        return limits[:, 0], limits[:, 1], limits[:, 2]
+
 
 @dataclass(frozen=True)
 class Problem:

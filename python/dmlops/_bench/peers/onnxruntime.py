@@ -153,8 +153,7 @@ class Graph:
     def view(self, view: View, x: str, shape: tuple[int, ...]) -> str:
         """Add the steps of a view."""
         if view.slices:
-            limits = [s.indices(n) for s, n in zip(view.slices, shape, strict=True)]
-            starts, ends, steps = (np.array(column) for column in zip(*limits, strict=True))
+            starts, ends, steps = view.ranges(shape)
             parts = (starts, ends, np.arange(len(shape)), steps)
             x = self.add("Slice", x, *map(self.constant, parts))
         if view.axes:

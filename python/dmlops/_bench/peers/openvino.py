@@ -119,8 +119,7 @@ class OpenVino(Peer):
     def view(self, view: View, x: Any, shape: tuple[int, ...]) -> Any:
         """Add the steps of a view."""
         if view.slices:
-            limits = [s.indices(n) for s, n in zip(view.slices, shape, strict=True)]
-            starts, ends, steps = (np.array(column) for column in zip(*limits, strict=True))
+            starts, ends, steps = view.ranges(shape)
             x = self.ops.slice(x, starts, ends, steps, np.arange(len(shape)))
         x = self.ops.transpose(x, np.array(view.axes)) if view.axes else x
         return self.ops.broadcast(x, np.array(view.shape)) if view.shape else x
