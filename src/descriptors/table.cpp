@@ -144,6 +144,7 @@ const char* tensor_name(const OperatorInfo& op, int index) {
 
 std::vector<Field> fields(const OperatorInfo& op) {
   std::vector<Field> result;
+  result.reserve(9);  // batch normalization's
   for (int i = 0; i < op.tensor_count(); ++i) {
     result.push_back({tensor_name(op, i), FieldKind::tensor});
   }
