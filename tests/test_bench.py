@@ -115,7 +115,7 @@ def test_error_names_a_wrong_element() -> None:
     assert posed.error(right, expected) == ""
     wrong = right.copy()
     wrong[3] += 0.01
-    assert "in 1 of 8 elements" in posed.error(wrong, expected)
+    assert posed.error(wrong, expected).endswith(f" instead of {expected[3]:.7g}")
     wrong[3] = np.nan
     assert "nan instead of" in posed.error(wrong, expected)
     assert "float64" in posed.error(expected, expected)
@@ -153,7 +153,7 @@ def test_fastest_correct_way_is_taken() -> None:
     assert [(each.name, each.way.statement) for each in competitors] == [
         ("numpy", "np.clip(x, lo, hi, out=y)")
     ]
-    assert "wrong: 77.0 instead of" in reasons["torch"]
+    assert "wrong: 77 instead of" in reasons["torch"]
     timing.measure(competitors, FAST)
     (only,) = competitors
     assert len(only.seconds) == 3

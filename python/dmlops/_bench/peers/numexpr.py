@@ -28,10 +28,10 @@ class NumExpr(Peer):
         p = problem.arguments
         if "scale" in p and problem.base.dtype.kind != "f":
             raise CannotDo("does not convert its result to integers")
-        x = f"(x * {p['scale']} + {p['bias']})" if "scale" in p else "x"
-        yield self.way(
-            problem, f"where({x} < lo, lo, where({x} > hi, hi, {x}))", lo=p["min"], hi=p["max"]
-        )
+        x = "(x * scale + bias)" if "scale" in p else "x"
+        numbers = {"lo": p["min"], "hi": p["max"]}
+        numbers |= {"scale": p["scale"], "bias": p["bias"]} if "scale" in p else {}
+        yield self.way(problem, f"where({x} < lo, lo, where({x} > hi, hi, {x}))", **numbers)
 
     def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
         """Yield the formula."""
