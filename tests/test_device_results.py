@@ -205,11 +205,12 @@ def test_fused_activation_of_the_function() -> None:
         dmlops.batch_normalization(x, x, x, x, x, fused_activation=activation("relu")(tensor()))
 
 
-@pytest.mark.parametrize("data_type", ["INT32", "INT8"])
-@pytest.mark.parametrize("name", ["relu", "shrink"])
-def test_integer_activations_are_not_implemented_yet(name: str, data_type: str) -> None:
-    with pytest.raises(dmlops.ValidationError, match=f"{data_type} is not implemented"):
-        Device().compile(activation(name)(tensor((2,), data_type)))
+@pytest.mark.parametrize("data_type", ["INT32", "INT16", "INT8"])
+@pytest.mark.parametrize(("name", "expected"), [("relu", [0, 0, 1, 3]), ("shrink", [-3, 0, 1, 3])])
+def test_integer_activations(name: str, expected: list[int], data_type: str) -> None:
+    desc = activation(name)(tensor((4,), data_type))
+    x = np.array([-3, 0, 1, 3], data_type.lower())
+    assert run(desc, x).tolist() == expected
 
 
 # One compiled operator, many threads.

@@ -27,7 +27,8 @@ enum class Activation : std::uint32_t {
 };
 constexpr std::size_t kActivationCount = 17;
 
-// The FLOAT fields of the DirectML struct, in its order: `alpha` is the first, whatever its name, `beta` the second.
+// The FLOAT fields of the DirectML struct, in its order: `alpha` is the first, whatever its name,
+// `beta` the second.
 struct ActivationParameters {
   float alpha = 0;
   float beta = 0;

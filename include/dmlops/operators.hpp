@@ -47,7 +47,8 @@ struct Scalar {
 void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
           const std::optional<ScaleBias>& scale_bias, const TensorView& output);
 
-// One of the activations; float32 and float16.
+// One of the activations; float32 and float16. relu also takes int8 to int32, shrink those and
+// uint8 to uint32: computed in double, truncated toward zero and saturated.
 void activation(Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output);
 

@@ -72,10 +72,6 @@ PreparedOperator prepare(const OperatorDesc& desc, const OperatorInfo& op) {
     case Family::clip1:
       return clip(desc.scalars);
     case Family::activation:
-      if (!is_floating_point(input.type)) {
-        throw ValidationError(std::string(op.name) + ": data type " + upper_name(input.type) +
-                              " is not implemented by dmlops yet");
-      }
       return prepare_activation(op.activation, input, parameters, output);
     case Family::batch_normalization: {
       ConstTensorView inputs[5];

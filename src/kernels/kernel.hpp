@@ -63,6 +63,7 @@ struct KernelTable {
   RowKernel clip[kDataTypeCount];         // by DataType; null where clip does not take the type
   RowKernel clip_scaled[kDataTypeCount];  // x * scale + bias first
   RowKernel activation[kActivationCount][kFloatTypes];
+  RowKernel shrink_integer[kDataTypeCount];
   RowKernel batch_normalization[kActivationCount][kFloatTypes];  // identity: no activation
   GroupKernel log_softmax[kFloatTypes];
 };

@@ -4,6 +4,7 @@
 #include "kernels/batch_normalization.hpp"
 #include "kernels/clip.hpp"
 #include "kernels/log_softmax.hpp"
+#include "kernels/shrink.hpp"
 
 #define DMLOPS_STRING_(name) #name
 #define DMLOPS_STRING(name) DMLOPS_STRING_(name)
@@ -15,6 +16,11 @@ template <class T>
 constexpr void set_clip(KernelTable& table, DataType type) {
   table.clip[static_cast<std::size_t>(type)] = &clip<T>;
   table.clip_scaled[static_cast<std::size_t>(type)] = &clip_scaled<T>;
+}
+
+template <class T>
+constexpr void set_shrink(KernelTable& table, DataType type) {
+  table.shrink_integer[static_cast<std::size_t>(type)] = &shrink_integer<T>;
 }
 
 template <class U>
@@ -58,6 +64,12 @@ constexpr KernelTable make_table() {
   set_clip<std::uint16_t>(table, DataType::uint16);
   set_clip<std::uint32_t>(table, DataType::uint32);
   set_clip<std::uint64_t>(table, DataType::uint64);
+  set_shrink<std::int8_t>(table, DataType::int8);
+  set_shrink<std::int16_t>(table, DataType::int16);
+  set_shrink<std::int32_t>(table, DataType::int32);
+  set_shrink<std::uint8_t>(table, DataType::uint8);
+  set_shrink<std::uint16_t>(table, DataType::uint16);
+  set_shrink<std::uint32_t>(table, DataType::uint32);
   set_activations(table, Activations());
   table.log_softmax[0] = &log_softmax<float>;
   table.log_softmax[1] = &log_softmax<float16>;

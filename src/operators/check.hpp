@@ -15,6 +15,7 @@ std::string shape_text(const ConstTensorView& view);  // "(2, 3)", as Python wri
 // What the operators take, in words.
 extern const char* const kFloatTypesText;
 extern const char* const kClipTypesText;
+const char* accepted_types(Activation type);
 
 // Throws TypeError unless the type is float32 or float16.
 void require_floating_point(const char* op, const char* argument, const ConstTensorView& view);

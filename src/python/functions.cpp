@@ -66,13 +66,15 @@ PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positiona
   ActivationParameters parameters = about.defaults;
   float* const fields[] = {&parameters.alpha, &parameters.beta};
   if (!match(signature, arguments, positional, keyword_names, values) ||
-      !input.read_input(function, "input", values[0])) {
+      !input.read_input(function, "input", values[0], accepted_types(kType))) {
     return nullptr;
   }
   for (int i = 0; i < about.parameter_count; ++i) {
     if (!read_float(function, signature.names[1 + i], values[1 + i], *fields[i])) return nullptr;
   }
-  if (!output.read_output(function, values[1 + about.parameter_count], input)) return nullptr;
+  if (!output.read_output(function, values[1 + about.parameter_count], input,
+                          accepted_types(kType)))
+    return nullptr;
   return finish(output, [&](const TensorView& out) {
     dmlops::activation(kType, input.view(), parameters, out);
   });
