@@ -44,7 +44,7 @@ def test_the_forced_one_runs(name: str) -> None:
 def test_operator_suite(name: str) -> None:
     files = [f"test_{part}.py" for part in SUITE]
     run = python(
-        "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files, DMLOPS_ISA=name, timeout=900
+        "-m", "pytest", "-x", "-p", "no:cacheprovider", *files, DMLOPS_ISA=name, timeout=900
     )
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     assert f"dmlops: {name} (of" in run.stdout

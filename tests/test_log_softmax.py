@@ -199,6 +199,16 @@ def test_leads_of_every_size(dtype: str) -> None:
     check(np.stack([-lead, 0 * lead]), 0, "the second leads")
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("group", [2, 3, 4])
+def test_results_in_a_binade_above_their_parts(dtype: str, group: int) -> None:
+    """Where x - max and ln(sum) lie just below a power of two, the last rounding weighs twice."""
+    worst = [0.240651473402977, -0.24363484978675842]
+    check(np.array([worst], dtype), context="-0.484 - 0.480")
+    for spread in (0.3, 0.5, 1):
+        check(samples.uniform((400_000 // group, group), dtype, -spread, spread, seed=group))
+
+
 def dtype_of(dtype: str, value: float) -> Any:
     return np.dtype(dtype).type(value)
 
