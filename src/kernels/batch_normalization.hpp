@@ -34,10 +34,9 @@ void load_floats(float* target, std::int64_t count, const char* source, std::int
 // finite, as at infinities and 0, the quotient stands alone.
 DMLOPS_INLINE f32x normalization_factor(f32x scale, f32x variance, f32x epsilon) {
   const f32x sum = variance + epsilon;
-  const f32x virtual_variance = sum - epsilon;
-  const f32x sum_error = (variance - virtual_variance) + (epsilon - (sum - virtual_variance));
   const f32x root = sqrt(sum);
-  const f32x root_error = fma(-root, root, sum) + sum_error;  // of its square
+  const f32x root_error =
+      fma(-root, root, sum) + sum_error(variance, epsilon, sum);  // of its square
   const f32x inverse = 1.0f / root;
   const f32x quotient = scale * inverse;
   const f32x quotient_error = fma(-quotient, root, scale);  // times root

@@ -153,8 +153,8 @@ struct ColumnSums {
 
 // ln(1 + rest) of each column.
 template <class T>
-void log_sums_of_columns(float* log_sum, ColumnSums& sums, ColumnBlock<T>& block,
-                         std::int64_t count, const float* max) {
+void set_logs(Logs<kColumns>& logs, ColumnSums& sums, ColumnBlock<T>& block, std::int64_t count,
+              const float* max) {
   const std::int64_t columns = block.columns();
   alignas(kVectorBytes) double rest[kColumns];
   const auto sum = [&](auto refined) {
@@ -178,14 +178,15 @@ void log_sums_of_columns(float* log_sum, ColumnSums& sums, ColumnBlock<T>& block
       }
     }
   }
-  store_logs(log_sum, rest, columns);
+  logs.set(rest, columns);
 }
 
 template <class T>
 void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const GroupShape& out) {
   ColumnBlock<T> block(groups, in, out);
   ColumnSums sums;
-  alignas(kVectorBytes) float max[kColumns], log_sum[kColumns];
+  alignas(kVectorBytes) float max[kColumns];
+  Logs<kColumns> logs;
   for (std::int64_t g = 0; g < groups.count; g += kColumns) {
     block.select(g, least(kColumns, groups.count - g));
     for (float& m : max) m = negative_infinity<float>();
@@ -198,14 +199,15 @@ void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const 
         store(max + c, top);
       });
     }
-    log_sums_of_columns(log_sum, sums, block, in.count(), max);
+    set_logs(logs, sums, block, in.count(), max);
     for (std::int64_t b = 0; b < block.blocks(); ++b) {
       const T* x = block.load(b);
       T* y = block.results();
       for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        const f32x top = load<f32x>(max + c), log = load<f32x>(log_sum + c);
+        const f32x top = load<f32x>(max + c);
+        const f32x high = load<f32x>(logs.high + c), low = load<f32x>(logs.low + c);
         for (std::int64_t i = c; i < block.rows(b) * kColumns; i += kColumns) {
-          store(y + i, log_softmax_result(load<f32x>(x + i), top, log));
+          store(y + i, log_softmax_result<T>(load<f32x>(x + i), top, high, low));
         }
       });
       block.store(b);

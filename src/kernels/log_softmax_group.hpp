@@ -55,25 +55,45 @@ DMLOPS_INLINE f32x exp_below(f32x x, f32x max, i32x& minus_maxima) {
   minus_maxima += is_max;
   f32x e;
   if constexpr (kRefined) {
-    const f32x virtual_x = d + max;
-    const f32x error = (x - virtual_x) - (max + (d - virtual_x));
-    e = scaled_exp(d, error);
+    e = scaled_exp(d, sum_error(x, -max, d));
   } else {
     e = scaled_exp(d);
   }
   return is_max ? splat<f32x>(0.0f) : e;
 }
 
-// log_sum[i] = ln(1 + rest[i])
-DMLOPS_INLINE void store_logs(float* log_sum, const double* rest, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
-    const f32half rounded = __builtin_convertvector(log1p(load<f64x>(rest + i)), f32half);
-    std::memcpy(log_sum + i, &rounded, sizeof rounded);
-  }
-}
+// Logarithms as sums of two float32.
+template <int kCapacity>
+struct Logs {
+  alignas(kVectorBytes) float high[kCapacity];
+  alignas(kVectorBytes) float low[kCapacity];
 
-DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x max, f32x log_sum) {
-  return canonical_nan((x - max) - log_sum);
+  // Those of 1 + rest[i].
+  void set(const double* rest, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
+      const f64x log = log1p(load<f64x>(rest + i));
+      const f32half rounded = __builtin_convertvector(log, f32half);
+      std::memcpy(high + i, &rounded, sizeof rounded);
+      const f64x left = log - __builtin_convertvector(rounded, f64x);
+      const f32half rounded_left = __builtin_convertvector(left, f32half);
+      std::memcpy(low + i, &rounded_left, sizeof rounded_left);
+    }
+  }
+};
+
+// (x - max) - log. In float32 the rounding errors of the difference and of the logarithm are taken
+// along, so that only one of the result's own size remains: where both parts are alike, that alone
+// is an ulp of theirs.
+template <class T>
+DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x max, f32x log_high, f32x log_low) {
+  const f32x d = x - max;
+  if constexpr (std::is_same_v<T, float>) {
+    const f32x error = sum_error(x, -max, d);
+    const f32x log = log_high + (log_low - (error == error ? error : splat<f32x>(0.0f)));
+    return canonical_nan(d - log);
+  } else {
+    return canonical_nan(d - log_high);
+  }
 }
 
 // Where the elements of one group lie.

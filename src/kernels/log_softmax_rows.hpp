@@ -137,13 +137,14 @@ class RowParts {
     return refines_later<T>(count_, coarse) ? rest_of<true>(max) : coarse;
   }
 
-  void finish(float max, float log_sum) {
-    const f32x top = splat<f32x>(max), log = splat<f32x>(log_sum);
+  void finish(float max, float log_high, float log_low) {
+    const f32x top = splat<f32x>(max);
+    const f32x high = splat<f32x>(log_high), low = splat<f32x>(log_low);
     for_each([&](const T* x, std::int64_t begin, std::int64_t length) {
       const bool dense = out_.dense(kSize);
       T* y = reinterpret_cast<T*>(dense ? output_ + begin * kSize : buffer_);
       stream<f32x, 2>(y, x, length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return log_softmax_result(v, top, log);
+        return log_softmax_result<T>(v, top, high, low);
       });
       if (dense) return;
       out_.for_each_run(
@@ -200,7 +201,7 @@ void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const Gr
   const std::int64_t batch = fitting < 1 ? 1 : least(fitting, kBatch);
   RowParts<T> parts(groups, in, out);
   float max[kBatch];
-  alignas(kVectorBytes) float log_sum[kBatch];
+  Logs<kBatch> logs;
   alignas(kVectorBytes) double rest[kBatch] = {};
   for (std::int64_t first = 0; first < groups.count; first += batch) {
     const std::int64_t used = least(batch, groups.count - first);
@@ -209,10 +210,10 @@ void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const Gr
       max[k] = parts.max();
       rest[k] = parts.rest(max[k]);
     }
-    store_logs(log_sum, rest, used);
+    logs.set(rest, used);
     for (std::int64_t k = 0; k < used; ++k) {
       parts.select(first + k);
-      parts.finish(max[k], log_sum[k]);
+      parts.finish(max[k], logs.high[k], logs.low[k]);
     }
   }
 }

@@ -98,15 +98,9 @@ DMLOPS_INLINE f32x canonical_nan(f32x x) {
   return x == x ? x : bit_cast<f32x>(splat<i32x>(0x7fc00000));
 }
 
-// a * b + c, rounded once.
-DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
-#if defined(__AVX512F__)
-  return _mm512_fmadd_ps(a, b, c);
-#elif defined(__FMA__)
-  return _mm256_fmadd_ps(a, b, c);
-#elif defined(__aarch64__) || defined(_M_ARM64)
-  return vfmaq_f32(c, a, b);
-#else
+#if !defined(__FMA__) && !defined(__aarch64__) && !defined(_M_ARM64)
+// Processors without the instruction are rare by now: a call keeps this out of every formula.
+__attribute__((noinline)) static f32x emulated_fma(f32x a, f32x b, f32x c) {
   // The product is exact in double. Its sum with c is rounded to odd, which a second rounding, to
   // float, cannot spoil.
   f32x result;
@@ -132,7 +126,26 @@ DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
     std::memcpy(reinterpret_cast<char*>(&result) + offset, &rounded, sizeof rounded);
   }
   return result;
+}
 #endif
+
+// a * b + c, rounded once.
+DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vfmaq_f32(c, a, b);
+#else
+  return emulated_fma(a, b, c);
+#endif
+}
+
+// What rounding took from sum = a + b: exact, unless the sum is infinite or NaN.
+DMLOPS_INLINE f32x sum_error(f32x a, f32x b, f32x sum) {
+  const f32x virtual_a = sum - b;
+  return (a - virtual_a) + (b - (sum - virtual_a));
 }
 
 DMLOPS_INLINE f32x sqrt(f32x x) {
