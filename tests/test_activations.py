@@ -1,0 +1,298 @@
+"""The activations: values, boundaries, special values, integers, errors, and fused."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+import samples
+from activation_reference import ROWS, Row, float32_of_all_magnitudes, integer_shrink
+from crossing import cross_layouts
+from descriptors import ACTIVATIONS
+from layouts import BY_NAME, LARGE
+from operators import normalize
+from reference import FLOATS, assert_same_bits, assert_same_values, assert_within, same_values
+
+import dmlops
+
+Array = npt.NDArray[Any]
+every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+BY_ROW = {row.name: row for row in ROWS}
+EVERY_FLOAT16 = np.arange(65536, dtype=np.uint16).view(np.float16)
+# relu and shrink also take these.
+SHRINK_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+INTEGERS = {"relu": SHRINK_INTEGERS[:3], "shrink": SHRINK_INTEGERS}
+# A result of 0 may have either sign: it comes from an underflow, from alpha - alpha, or from 0 * y.
+SIGN_OF_ZERO_IS_FREE = ("parametric_softplus", "softplus", "scaled_elu", "scaled_tanh")
+
+
+def apply(row: Row, x: Array, parameters: tuple[float, ...] = ()) -> Array:
+    result: Array = getattr(dmlops, row.name)(x, *parameters)
+    return result
+
+
+def canonical(x: Array) -> npt.NDArray[np.bool_]:
+    """Return where x holds the canonical NaN."""
+    bits = x.view(f"u{x.dtype.itemsize}") == reference.CANONICAL_NAN[x.dtype.name]
+    return np.asarray(bits)
+
+
+def check(row: Row, x: Array, parameters: tuple[float, ...]) -> None:
+    """Expect the row's values, their signs (of zeros too), and NaN in its canonical form."""
+    context = f"{row.name}{parameters} {x.dtype}"
+    exact = row.exact(x, parameters)
+    result = apply(row, x, parameters)
+    assert result.dtype == x.dtype
+    assert_within(result, exact, row.allowed(exact), context)
+    nan = np.isnan(exact)
+    assert canonical(result[nan]).all(), context
+    wrong = (np.signbit(result) != np.signbit(exact)) & ~nan
+    if row.name in SIGN_OF_ZERO_IS_FREE:
+        wrong &= result != 0
+    assert not wrong.any(), f"{context}: signs at {x[wrong][:5]}: {result[wrong][:5]}"
+
+
+@every_row
+def test_every_float16(row: Row) -> None:
+    # float16 is the float32 result rounded once more. Within the float32 bound plus half a float16
+    # ulp means: the exact result rounded once, bit for bit, unless that lies within the float32
+    # bound of the middle between two float16 values; then either of the two.
+    for parameters in row.parameters:
+        check(row, EVERY_FLOAT16, parameters)
+
+
+@every_row
+def test_float32(row: Row) -> None:
+    x = float32_of_all_magnitudes()
+    for parameters in row.parameters:
+        check(row, x, parameters)
+        for scale in map(np.float32, parameters):  # where the parameter puts what is of interest
+            near = samples.uniform((500,), "float32", -20, 20)
+            with np.errstate(all="ignore"):
+                check(row, np.concatenate([near * scale, near / scale]), parameters)
+
+
+@every_row
+def test_defaults(row: Row) -> None:
+    signature = inspect.signature(getattr(dmlops, row.name))
+    assert list(signature.parameters) == ["input", *row.fields, "out"]
+    x = samples.uniform((500,), "float32", seed=2)
+    defaults = row.parameters[0]
+    assert_same_bits(apply(row, x), apply(row, x, defaults))
+    by_name = getattr(dmlops, row.name)(x, **dict(zip(row.fields, defaults, strict=True)))
+    assert_same_bits(by_name, apply(row, x))
+
+
+def test_by_hand() -> None:
+    x = np.array([-2, 0, 1, 4], np.float32)
+    third = np.float32(1) / np.float32(3)
+    for name, parameters, expected in (
+        ("leaky_relu", (0.25,), [-0.5, 0, 1, 4]),
+        ("linear", (3.0, -1.0), [-7, -1, 2, 11]),
+        ("relu", (), [0, 0, 1, 4]),
+        ("softsign", (), [-2 * third, 0, 0.5, np.float32(0.8)]),
+        ("thresholded_relu", (), [0, 0, 0, 4]),
+        ("shrink", (0.5, 1.0), [-1.5, 0, 0, 3.5]),
+        ("elu", (2.0,), [np.float32(2 * math.expm1(-2)), 0, 1, 4]),
+        ("scaled_elu", (0.0, 2.0), [0, 0, 2, 8]),
+    ):
+        result = apply(BY_ROW[name], x, parameters)
+        assert result.tolist() == [float(value) for value in expected], name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@every_row
+def test_infinities(row: Row, dtype: str) -> None:
+    result = apply(row, np.array([-math.inf, math.inf] * 20, dtype))
+    expected = np.array(row.limits * 20, dtype)
+    assert_same_values(result, expected)
+
+
+# These keep the sign of a zero; the others say "else 0", or add something to it.
+KEEPS_ZERO = ("elu", "celu", "identity", "leaky_relu", "relu", "scaled_tanh", "softsign", "tanh")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_signed_zeros(dtype: str) -> None:
+    x = np.array([-0.0, 0.0] * 20, dtype)
+    for name in (*KEEPS_ZERO, "gelu"):
+        assert_same_bits(apply(BY_ROW[name], x), x, name)
+    for name in ("linear", "scaled_elu", "thresholded_relu", "shrink"):
+        assert_same_bits(apply(BY_ROW[name], x), np.zeros(40, dtype), name)
+    assert_same_bits(dmlops.linear(x, 1.0, -0.0), x)
+    assert_same_bits(dmlops.scaled_tanh(x, -1.0), -x)
+    assert_same_bits(dmlops.thresholded_relu(x, -1.0), x)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_boundaries(dtype: str) -> None:
+    one, zero = np.array(1, dtype), np.array(0, dtype)
+    smallest = np.nextafter(zero, one)
+
+    def at(*values: Any) -> Array:
+        return np.array(values * 10, dtype)
+
+    above, below = np.nextafter(one, 2 * one), np.nextafter(one, zero)
+    x = at(below, one, above)
+    assert_same_bits(dmlops.thresholded_relu(x, 1.0), at(0, 0, above))  # x > alpha
+    x = at(-above, -one, -below, below, one, above)
+    assert_same_bits(dmlops.shrink(x, 0.0, 1.0), at(-above, 0, 0, 0, 0, above))  # strict, twice
+    x = at(-smallest, zero, smallest)
+    assert_same_bits(dmlops.thresholded_relu(x, 0.0), at(0, 0, smallest))
+    assert_same_bits(dmlops.shrink(x, 0.0, 0.0), x)
+    assert_same_bits(dmlops.relu(x), at(0, 0, smallest))
+    # x >= 0 takes the branch without alpha, an infinite one too; x > 0 leaves 0 to the other one.
+    assert_same_bits(dmlops.leaky_relu(x, math.inf), at(-math.inf, 0, smallest))
+    assert_same_bits(dmlops.elu(at(0, one), math.nan), at(0, one))
+    assert_same_bits(dmlops.celu(at(0, one, -one), 0.0), at(0, one, -0.0))
+    assert np.isnan(dmlops.scaled_elu(at(0), math.nan, 1.0)).all()
+    assert_same_bits(dmlops.scaled_elu(at(smallest), math.nan, 1.0), at(smallest))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*itertools.product(["leaky_relu", "gelu"], FLOATS), ("shrink", "uint8"), ("shrink", "int32")],
+)
+def test_layouts(name: str, dtype: str) -> None:
+    x = samples.uniform((2, 3, 35), dtype, seed=4)
+    cross_layouts(getattr(dmlops, name), x, f"{name} {dtype}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@every_row
+def test_sizes(row: Row, dtype: str) -> None:
+    # A row's remainder is computed as its body is: every size gives the bits of the long run.
+    x = samples.uniform((1100,), dtype, seed=5)
+    expected = apply(row, x)
+    for size in (*range(70), 127, 255, 1023):
+        assert_same_bits(apply(row, x[3 : 3 + size]), expected[3 : 3 + size], size)
+
+
+@every_row
+def test_in_place_and_in_parts(row: Row) -> None:
+    x = samples.uniform((LARGE // 4,), "float32", -30, 30, seed=7)
+    expected = np.concatenate([apply(row, part) for part in np.array_split(x, 7)])
+    dmlops.set_num_threads(2)
+    assert_same_bits(apply(row, x), expected)
+    assert getattr(dmlops, row.name)(x, out=x) is x
+    assert_same_bits(x, expected)
+
+
+@pytest.mark.parametrize("dtype", SHRINK_INTEGERS)
+def test_integers(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    x = np.concatenate([samples.any_bits((3000,), dtype), samples.specials(dtype)])
+    if info.bits == 8:  # in one run, and in shorter ones, which may go another way
+        x = np.concatenate([np.arange(256, dtype=np.uint8).view(dtype)] * 8)
+    if dtype in INTEGERS["relu"]:
+        assert_same_bits(dmlops.relu(x), np.maximum(x, 0).astype(dtype))
+        assert_same_bits(dmlops.relu(x[5:105]), np.maximum(x[5:105], 0).astype(dtype))
+    biases = (0.0, 1.0, 0.5, -0.75, 3.9, 100.0, -1e10, 1e10, math.inf, -math.inf, math.nan)
+    thresholds = (0.5, 0.0, 3.0, -2.0, 127.0, 1e6, math.inf, math.nan)
+    for bias, threshold in itertools.product(biases, thresholds):
+        context = f"{dtype} bias {bias} threshold {threshold}"
+        expected = integer_shrink(x, bias, threshold)
+        assert_same_bits(dmlops.shrink(x, bias, threshold), expected, context)
+        for part in (slice(0, 200), slice(101, 256), slice(None, None, -3)):
+            assert_same_bits(dmlops.shrink(x[part], bias, threshold), expected[part], context)
+    assert_same_bits(dmlops.shrink(x), x)
+
+
+def test_shrink_of_integers_by_hand() -> None:
+    x = np.array([-128, -3, -1, 0, 1, 3, 127], np.int8)
+    assert dmlops.shrink(x, 1.5, 2.0).tolist() == [-126, -1, 0, 0, 0, 1, 125]
+    assert dmlops.shrink(x, -10.0, 2.0).tolist() == [-128, -13, 0, 0, 0, 13, 127]
+    unsigned = np.array([0, 1, 3, 255], np.uint8)
+    assert dmlops.shrink(unsigned, 5.0, 0.5).tolist() == [0, 0, 0, 250]
+    wide = np.array([2**31 - 1, -(2**31)], np.int32)
+    assert dmlops.shrink(wide, 0.0, 0.0).tolist() == [2**31 - 1, -(2**31)]
+
+
+@every_row
+def test_types_that_are_refused(row: Row) -> None:
+    taken = INTEGERS.get(row.name, ())
+    for dtype in (*reference.INTEGERS, "bool", "float64", "complex64"):
+        x = np.ones(4, dtype)
+        if dtype in taken:
+            continue
+        with pytest.raises(TypeError, match=f"^{row.name}: .*{dtype}.*float32"):
+            apply(row, x)
+        with pytest.raises(TypeError, match=row.name):
+            getattr(dmlops, row.name)(np.ones(4, "float32"), out=x)
+
+
+@every_row
+def test_parameters_that_are_refused(row: Row) -> None:
+    x = np.ones(4, np.float32)
+    function = getattr(dmlops, row.name)
+    for field in row.fields:
+        for value in (None, "1", [1.0], 1j):
+            with pytest.raises(TypeError, match=f"{row.name}: {field} .*{type(value).__name__}"):
+                function(x, **{field: value})
+        for large in (1e39, -1e39):
+            with pytest.raises(ValueError, match=f"{row.name}: {field} .*float32"):
+                function(x, **{field: large})
+        function(x, **{field: np.float16(1)})
+    with pytest.raises(TypeError, match=row.name):
+        function(x, *(1.0 for _ in row.fields), np.ones(4, np.float32))  # out is by name
+    with pytest.raises(TypeError, match="slope"):
+        function(x, slope=1.0)
+
+
+def fused_cases(dtype: str) -> list[tuple[str, Array, list[Array]]]:
+    """Return inputs with infinities and NaN among them, and their parameters, of several forms."""
+
+    def case(shape: tuple[int, ...], of: tuple[int, ...]) -> tuple[Array, list[Array]]:
+        x = samples.uniform(shape, dtype, -9, 9, seed=8)
+        special = samples.specials(dtype)[::-1]
+        spots = x.reshape(-1)[::41][: special.size]
+        spots[...] = special[: spots.size]
+        ranges = ((-1, 1), (0.25, 4), (-2, 2), (-1, 1))
+        return x, [samples.uniform(of, dtype, *r, seed=9 + i) for i, r in enumerate(ranges)]
+
+    first = case((2, 3, 5, 35), (1, 3, 1, 1))
+    return [
+        ("channels first", *first),
+        ("channels last in memory", BY_NAME["channels-last"].view(first[0]), first[1]),
+        ("channels last", *case((2, 7, 5, 19), (1, 1, 1, 19))),
+        ("a vector of channels", *case((37, 70), (1, 70))),
+        ("an element each", *case((3, 70), (3, 70))),
+    ]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@every_row
+def test_fused(row: Row, dtype: str) -> None:
+    for form, x, values in fused_cases(dtype):
+        wide = [np.asarray(a, np.float32) for a in (x, *values)]
+        between = normalize(wide[0], wide[1:])
+        for parameters in row.parameters:
+            desc = ACTIVATIONS[row.name](**dict(zip(row.fields, parameters, strict=True)))
+            with np.errstate(all="ignore"):
+                expected = apply(row, between, parameters).astype(dtype)
+            result = dmlops.batch_normalization(x, *values, fused_activation=desc)
+            assert_same_bits(result, expected, f"{row.name}{parameters} {dtype}, {form}")
+
+
+def test_fused_is_not_rounded_in_between() -> None:
+    form, x, values = fused_cases("float16")[0]
+    desc = dmlops.ActivationLinearOperatorDesc(alpha=3.0, beta=0.25)
+    fused = dmlops.batch_normalization(x, *values, fused_activation=desc)
+    twice = dmlops.linear(normalize(x, values), 3.0, 0.25)
+    assert not same_values(fused, twice).all(), form
+
+
+def test_fused_errors() -> None:
+    _, x, values = fused_cases("float32")[0]
+    for wrong in ("relu", dmlops.relu, dmlops.ActivationReluOperatorDesc, 1):
+        with pytest.raises(TypeError, match="batch_normalization: fused_activation"):
+            dmlops.batch_normalization(x, *values, fused_activation=wrong)  # type: ignore[call-overload]
+    large = dmlops.ActivationEluOperatorDesc(alpha=1e39)
+    with pytest.raises(ValueError, match="alpha"):
+        dmlops.batch_normalization(x, *values, fused_activation=large)
