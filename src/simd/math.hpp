@@ -236,8 +236,8 @@ DMLOPS_INLINE f32x gelu(f32x x) {
   constexpr float c = 0x1.bd86e4p0f, k = -0x1p-64f;
   const f32x g =
       polynomial((a - c) / (a + c), k * 0x1.4b6514p-2f, k * 0x1.873c62p-3f, k * -0x1.247ba4p-3f,
-                 k * 0x1.a59612p-8f, k * 0x1.6b3048p-6f, k * 0x1.049b24p-8f, k * -0x1.c7187ap-9f,
-                 k * -0x1.6038b2p-9f, k * -0x1.8125c4p-12f, k * 0x1.13eb86p-10f);
+                 k * 0x1.a59612p-8f, k * 0x1.6b3048p-6f, k * 0x1.049b28p-8f, k * -0x1.c71894p-9f,
+                 k * -0x1.6038a8p-9f, k * -0x1.8124a4p-12f, k * 0x1.13eb4ap-10f);
   Reduced reduced = reduce<64>(square);
   reduced.r += fma(a, half, -square);
   const f32x tail = fma(g, expm1_of_remainder(remainder(reduced)), g) * reduced.power;

@@ -1,0 +1,205 @@
+#include "math_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "dmlops/runtime.hpp"
+
+namespace dmlops {
+
+namespace baseline {
+extern const MathFunctions kMathFunctions;
+}
+#if defined(__x86_64__) || defined(_M_X64)
+namespace avx2 {
+extern const MathFunctions kMathFunctions;
+}
+namespace avx512 {
+extern const MathFunctions kMathFunctions;
+}
+#endif
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+float float_of(std::uint64_t bits) {
+  const auto low = static_cast<std::uint32_t>(bits);
+  float value;
+  std::memcpy(&value, &low, sizeof value);
+  return value;
+}
+
+// ln(1 + e^z)
+double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
+
+// The formula of an activation in double, with the parameters a and b.
+double formula(Activation type, double a, double b, double x) {
+  switch (type) {
+    case Activation::elu:
+      return x >= 0 ? x : a * std::expm1(x);
+    case Activation::celu:
+      return x >= 0 ? x : std::min(0.0, a * std::expm1(x / a));
+    case Activation::hard_sigmoid:
+      return std::max(std::min(a * x + b, 1.0), 0.0);  // a NaN stays
+    case Activation::identity:
+      return x;
+    case Activation::leaky_relu:
+      return x >= 0 ? x : a * x;
+    case Activation::linear:
+      return std::fma(a, x, b);
+    case Activation::parametric_softplus:
+      return a * softplus(b * x);
+    case Activation::relu:
+      return x < 0 ? 0 : x;
+    case Activation::scaled_elu:
+      return x > 0 ? b * x : b * a * (std::expm1(x) + 0.0);
+    case Activation::scaled_tanh:
+      return a * std::tanh(b * x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::softplus:
+      return softplus(a * x) / a;
+    case Activation::softsign:
+      return std::isinf(x) ? std::copysign(1, x) : x / (1 + std::abs(x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::thresholded_relu:
+      return x > a ? x : 0;
+    case Activation::shrink:
+      return x > b ? x - a : x < -b ? x + a : 0;
+    case Activation::gelu:
+      return x == -kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+  }
+  return 0;
+}
+
+// As promised: 1/2 for what is piecewise linear, with an allowance for the reference.
+double bound(Activation type) {
+  switch (type) {
+    case Activation::hard_sigmoid:
+    case Activation::identity:
+    case Activation::leaky_relu:
+    case Activation::linear:
+    case Activation::relu:
+    case Activation::thresholded_relu:
+    case Activation::shrink:
+      return 0.5001;
+    default:
+      return 2;
+  }
+}
+
+MathCase elementary(const char* name, VectorFunction MathFunctions::*function,
+                    double (*reference)(double)) {
+  return {name, 2, reference, [function](const MathFunctions& f) { return f.*function; }};
+}
+
+MathCase activation(Activation type, ActivationParameters p) {
+  const double a = static_cast<double>(p.alpha), b = static_cast<double>(p.beta);
+  const std::string parameters[] = {"", "(" + std::to_string(a) + ")",
+                                    "(" + std::to_string(a) + ", " + std::to_string(b) + ")"};
+  return {info(type).name + parameters[info(type).parameter_count], bound(type),
+          [=](double x) { return formula(type, a, b, x); },
+          [=](const MathFunctions& f) { return f.activations[static_cast<std::size_t>(type)]; }, p};
+}
+
+}  // namespace
+
+std::vector<MathCase> math_cases() {
+  std::vector<MathCase> cases = {
+      elementary("exp", &MathFunctions::exp, std::exp),
+      elementary("expm1", &MathFunctions::expm1, std::expm1),
+      elementary("log", &MathFunctions::log, std::log),
+      elementary("log1p", &MathFunctions::log1p, std::log1p),
+      elementary("erf", &MathFunctions::erf, std::erf),
+  };
+  for (std::size_t i = 0; i < kActivationCount; ++i) {
+    const auto type = static_cast<Activation>(i);
+    cases.push_back(activation(type, info(type).defaults));
+  }
+  const struct {
+    Activation type;
+    std::vector<ActivationParameters> parameters;
+  } more[] = {
+      {Activation::elu, {{0.3f}, {1.6f}, {-2.0f}, {100.0f}, {1e-39f}}},
+      {Activation::celu, {{0.3f}, {1.6f}, {-2.0f}, {100.0f}, {1e-39f}, {3e38f}}},
+      {Activation::hard_sigmoid, {{1 / 6.0f, 0.5f}, {-3.0f, 0.25f}, {0.0f, 0.7f}}},
+      {Activation::leaky_relu, {{-0.3f}, {0.0f}, {1e-30f}}},
+      {Activation::linear, {{1.7f, -0.3f}, {-1e30f, 1e30f}}},
+      {Activation::parametric_softplus,
+       {{0.3f, 0.7f}, {3, -0.1f}, {1e-30f, 1e30f}, {1e30f, 1e-30f}}},
+      {Activation::scaled_elu, {{1.9f, 1.3f}, {-1, 2}, {1e30f, 1e30f}, {1e-30f, 1e-10f}}},
+      {Activation::scaled_tanh, {{1.7159f, 2 / 3.0f}, {-2, 3}, {1.99f, 1.99f}, {1e-30f, 1e30f}}},
+      {Activation::softplus, {{2}, {1.7f}, {0.3f}, {1e-20f}, {1e-38f}, {1e20f}, {3e38f}}},
+      {Activation::thresholded_relu, {{0.0f}, {-2.5f}}},
+      {Activation::shrink, {{0.3f, 1.5f}, {-0.1f, -1.0f}}},
+  };
+  for (const auto& [type, list] : more) {
+    for (const ActivationParameters& p : list) cases.push_back(activation(type, p));
+  }
+  return cases;
+}
+
+std::vector<const MathFunctions*> available_math_functions() {
+  const MathFunctions* const all[] = {
+#if defined(__x86_64__) || defined(_M_X64)
+    &avx512::kMathFunctions,
+    &avx2::kMathFunctions,
+#endif
+    &baseline::kMathFunctions
+  };
+  std::vector<const MathFunctions*> result;
+  for (const std::string& isa : available_isas()) {
+    for (const MathFunctions* functions : all) {
+      if (isa == functions->isa) result.push_back(functions);
+    }
+  }
+  return result;
+}
+
+double error_in_ulp(float actual, double expected) {
+  constexpr double above = 0x1p128;
+  if (std::isnan(expected) || std::isnan(actual)) {
+    return std::isnan(expected) && std::isnan(actual) ? 0 : kInfinity;
+  }
+  if (expected == 0 && actual == 0) {
+    return std::signbit(expected) == std::signbit(actual) ? 0 : kInfinity;
+  }
+  const double value = std::min(std::max(static_cast<double>(actual), -above), above);
+  expected = std::min(std::max(expected, -above), above);
+  int exponent;
+  std::frexp(expected, &exponent);
+  return std::ldexp(std::abs(value - expected), 24 - std::min(std::max(exponent, -125), 128));
+}
+
+std::vector<float> results(const MathCase& math_case, const MathFunctions& functions,
+                           std::uint64_t first, std::uint64_t step, std::size_t count) {
+  std::vector<float> x(count), y(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = float_of(first + i * step);
+  const auto length = static_cast<std::int64_t>(count);
+  math_case.function(functions)(y.data(), x.data(), length, math_case.parameters);
+  return y;
+}
+
+MathError largest_error(const MathCase& math_case, const MathFunctions& functions,
+                        std::uint32_t first, std::uint32_t step) {
+  constexpr std::uint64_t end = std::uint64_t{1} << 32;
+  constexpr std::uint64_t part = 4096;
+  MathError worst;
+  for (std::uint64_t bits = first; bits < end; bits += part * step) {
+    const auto count = static_cast<std::size_t>(std::min(part, (end - bits + step - 1) / step));
+    const std::vector<float> y = results(math_case, functions, bits, step, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const float x = float_of(bits + i * step);
+      const double expected = std::isnan(x) ? NAN : math_case.reference(static_cast<double>(x));
+      const double ulp = error_in_ulp(y[i], expected);
+      if (ulp > worst.ulp) worst = {ulp, x};
+    }
+  }
+  return worst;
+}
+
+}  // namespace dmlops

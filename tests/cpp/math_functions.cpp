@@ -1,0 +1,53 @@
+// Compiled once for each instruction set, with its flags and its name as DMLOPS_TARGET.
+#include "math_functions.hpp"
+
+#include "kernels/activation.hpp"
+#include "kernels/stream.hpp"
+
+#define DMLOPS_STRING_(name) #name
+#define DMLOPS_STRING(name) DMLOPS_STRING_(name)
+
+namespace dmlops::DMLOPS_TARGET {
+namespace {
+
+template <class Formula>
+DMLOPS_INLINE void apply(float* y, const float* x, std::int64_t count, const Formula& formula) {
+  stream<f32x, 1>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+    return canonical_nan(formula(v));
+  });
+}
+
+template <class Act>
+void activation(float* y, const float* x, std::int64_t count, const ActivationParameters& p) {
+  apply(y, x, count, Act(p));
+}
+
+template <class... Acts>
+constexpr void set_activations(MathFunctions& functions, List<Acts...>) {
+  std::size_t i = 0;
+  ((functions.activations[i++] = &activation<Acts>), ...);
+}
+
+#define DMLOPS_FUNCTION(name)                                                     \
+  [](float* y, const float* x, std::int64_t count, const ActivationParameters&) { \
+    apply(y, x, count, [](f32x v) DMLOPS_LAMBDA_INLINE { return name(v); });      \
+  }
+
+constexpr MathFunctions make_functions() {
+  MathFunctions functions = {};
+  functions.isa = DMLOPS_STRING(DMLOPS_TARGET);
+  functions.exp = DMLOPS_FUNCTION(exp);
+  functions.expm1 = DMLOPS_FUNCTION(expm1);
+  functions.log = DMLOPS_FUNCTION(log);
+  functions.log1p = DMLOPS_FUNCTION(log1p);
+  functions.erf = DMLOPS_FUNCTION(erf);
+  set_activations(functions, Activations());
+  return functions;
+}
+
+}  // namespace
+
+extern const MathFunctions kMathFunctions;
+constexpr MathFunctions kMathFunctions = make_functions();
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,20 @@
+// The functions of simd/math.hpp and the activations as one instruction set compiles them.
+#pragma once
+
+#include <cstdint>
+
+#include "dmlops/activation.hpp"
+
+namespace dmlops {
+
+// y[i] = f(x[i])
+using VectorFunction = void (*)(float* y, const float* x, std::int64_t count,
+                                const ActivationParameters& parameters);
+
+struct MathFunctions {
+  const char* isa;
+  VectorFunction exp, expm1, log, log1p, erf;
+  VectorFunction activations[kActivationCount];
+};
+
+}  // namespace dmlops

@@ -1,0 +1,91 @@
+// The elementary functions and the activations: a sample of float32 against double, the edges, and
+// the same bits on every instruction set. exhaustive_math does the same for all of float32.
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+#include "math_cases.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr std::uint32_t kStep = 20011;  // a prime: all exponents, ever new low bits
+
+constexpr float kEdges[] = {0.0f,       0x1p-149f, 0x1p-126f,  0x1p-64f, 0x1p-25f, 0.3465736f,
+                            0.5f,       0.8f,      1.0f,       18.0f,    42.99f,   87.33655f,
+                            88.722839f, 88.72284f, 103.97208f, 132.4f,   0x1p64f,  0x1.fffffep127f,
+                            INFINITY,   NAN};
+
+TEST(Math, IsWithinItsBound) {
+  for (const MathCase& math_case : math_cases()) {
+    for (const MathFunctions* functions : available_math_functions()) {
+      const MathError worst = largest_error(math_case, *functions, 0, kStep);
+      EXPECT_LE(worst.ulp, math_case.bound)
+          << math_case.name << " at " << worst.x << ", " << functions->isa;
+    }
+  }
+}
+
+TEST(Math, IsWithinItsBoundAtTheEdges) {
+  for (const MathCase& math_case : math_cases()) {
+    for (const MathFunctions* functions : available_math_functions()) {
+      for (const float edge : kEdges) {
+        for (const float x :
+             {edge, -edge, std::nextafter(edge, 0.0f), -std::nextafter(edge, 0.0f)}) {
+          std::uint32_t bits;
+          std::memcpy(&bits, &x, sizeof bits);
+          const float y = results(math_case, *functions, bits, 1, 1)[0];
+          const double expected = std::isnan(x) ? NAN : math_case.reference(static_cast<double>(x));
+          EXPECT_LE(error_in_ulp(y, expected), math_case.bound)
+              << math_case.name << "(" << x << ") = " << y << ", " << functions->isa;
+        }
+      }
+    }
+  }
+}
+
+// FNV-1a.
+std::uint64_t digest(std::uint64_t hash, const std::vector<float>& values) {
+  for (const float value : values) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    hash = (hash ^ bits) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+// The number stands for all processors and compilers. A change of a formula changes it.
+TEST(Math, HasTheSameBitsEverywhere) {
+  constexpr std::size_t count = (std::uint64_t{1} << 32) / kStep;
+  for (const MathFunctions* functions : available_math_functions()) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const MathCase& math_case : math_cases()) {
+      hash = digest(hash, results(math_case, *functions, 1, kStep, count));
+    }
+    EXPECT_EQ(hash, 0xdb694702b61f942au) << functions->isa;
+  }
+}
+
+// Of a singular parameter: what the formula gives, or the limit where the functor says so.
+TEST(Math, TakesSingularParameters) {
+  const auto value = [](Activation type, float alpha, float x) {
+    float y;
+    available_math_functions()[0]->activations[static_cast<std::size_t>(type)](&y, &x, 1, {alpha});
+    return y;
+  };
+  EXPECT_EQ(value(Activation::celu, 0, -3), 0);
+  EXPECT_EQ(value(Activation::celu, 0, 3), 3);
+  EXPECT_EQ(value(Activation::celu, 0, -INFINITY), 0);
+  EXPECT_TRUE(std::isnan(value(Activation::celu, NAN, -3)));
+  EXPECT_EQ(value(Activation::softplus, 0, -3), INFINITY);
+  EXPECT_EQ(value(Activation::softplus, -0.0f, 3), -INFINITY);
+  EXPECT_TRUE(std::isnan(value(Activation::softplus, 0, INFINITY)));
+  EXPECT_TRUE(std::isnan(value(Activation::softplus, NAN, 1)));
+  EXPECT_EQ(value(Activation::softplus, INFINITY, 3), 3);
+  EXPECT_EQ(value(Activation::thresholded_relu, NAN, 3), 0);
+  EXPECT_TRUE(std::isnan(value(Activation::elu, NAN, -3)));
+  EXPECT_TRUE(std::isnan(value(Activation::leaky_relu, INFINITY, NAN)));
+}
+
+}  // namespace
+}  // namespace dmlops

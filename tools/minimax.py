@@ -1,0 +1,180 @@
+"""Derives the polynomials of src/simd/math.hpp, simd/product.hpp and kernels/activation.hpp.
+
+    pip install mpmath numpy scipy && python tools/minimax.py [names]
+
+Each has the least possible maximum of its weighted error, for coefficients that are float32: the
+lowest is rounded first, and the others are fitted again after each rounding. The fit is a linear
+program over a grid of Chebyshev nodes, so that a last digit can depend on the solver's version.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+from scipy.optimize import linprog
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Function = Callable[[Any], Any]
+
+mp.mp.dps = 40
+NODES = 1200
+
+
+def nodes(low: float, high: float, count: int = NODES) -> Array:
+    """Chebyshev nodes of [low, high]."""
+    k = np.arange(count)
+    return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * (k + 0.5) / count)
+
+
+def solve(basis: Array, values: Array, weight: Array) -> Array:
+    """Coefficients with the least maximum of |weight * (values - basis @ coefficients)|."""
+    q, r = np.linalg.qr(basis * weight[:, None])
+    goal = values * weight
+    solution = q.T @ goal  # least squares, improved in units of its own error
+    count, degree = q.shape
+    scale, ones = np.sqrt(count), np.ones((count, 1))
+    for _ in range(3):
+        rest = goal - q @ solution
+        unit = np.abs(rest).max()
+        if unit == 0:
+            break
+        step = linprog(
+            np.r_[np.zeros(degree), 1],
+            A_ub=np.block([[-q * scale, -ones], [q * scale, -ones]]),
+            b_ub=np.r_[-rest, rest] / unit,
+            bounds=[(None, None)] * degree + [(0, None)],
+        )
+        improved = solution + step.x[:degree] * unit * scale
+        if np.abs(goal - q @ improved).max() >= unit:
+            break
+        solution = improved
+    return np.linalg.solve(r, solution)
+
+
+def fit(x: Array, values: Array, weight: Array, degree: int, fixed: tuple[float, ...]) -> list[str]:
+    """Return the float32 coefficients from the lowest, as C++ literals, and the error."""
+    coefficients: list[float] = []
+    rest = values.copy()
+    for power in range(degree + 1):
+        if power < len(fixed):
+            coefficient = fixed[power]
+        else:
+            basis = np.stack([x**p for p in range(power, degree + 1)], axis=1)
+            coefficient = float(np.float32(solve(basis, rest, weight)[0]))
+        coefficients.append(coefficient)
+        rest = rest - coefficient * x**power
+    return [*map(literal, coefficients), f"error {np.abs(weight * rest).max():.2g}"]
+
+
+def literal(value: float) -> str:
+    """Write a float32 as C++ does: 0x1.8p1f."""
+    mantissa, exponent = float(value).hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.')}p{int(exponent)}f"
+
+
+@dataclass
+class Polynomial:
+    """A function on an interval; the weight makes of its error the result's relative error."""
+
+    function: Function
+    weight: Function
+    low: float
+    high: float
+    degree: int
+    fixed: tuple[float, ...] = ()
+    variable: Function = lambda x: x  # of the polynomial, from that of function and weight
+
+    def fit(self) -> list[str]:
+        """Fit it."""
+        grid = nodes(self.low, self.high)
+        if self.high > 4 * self.low > 0:  # a long tail: more of the grid at its beginning
+            middle = 4 * self.low
+            grid = np.concatenate([nodes(self.low, middle), nodes(middle, self.high)])
+        exact = [mp.mpf(float(x)) for x in grid]
+        sample = [np.array([float(f(x)) for x in exact]) for f in (self.function, self.weight)]
+        return fit(self.variable(grid), sample[0], np.abs(sample[1]), self.degree, self.fixed)
+
+
+def odd(function: Function, factor: float = 1) -> Function:
+    """Of s = x^2: function(x) / x - factor."""
+    return lambda s: function(mp.sqrt(s)) / mp.sqrt(s) - factor
+
+
+def upper_tail(x: Any) -> Any:
+    """Phi(-x)."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+LN2 = float(mp.log(2))
+GELU_C = float.fromhex("0x1.bd86e4p0")  # where the function below is very nearly a float32
+GELU_0 = float.fromhex("0x1.4b6514p-2")
+
+POLYNOMIALS = {
+    "exp": Polynomial(
+        lambda r: (mp.expm1(r) - r) / r**2,
+        lambda r: r**2 / mp.exp(r),
+        -LN2 / 2 * 1.0001,
+        LN2 / 2 * 1.0001,
+        4,
+        (0.5,),
+    ),
+    "log": Polynomial(
+        lambda m: (mp.log1p(m) - m) / m**2,
+        lambda m: m**2 / mp.log1p(m),
+        -0.25,
+        0.5,
+        8,
+        (-0.5,),
+    ),
+    "erf, near": Polynomial(odd(mp.erf), lambda s: mp.sqrt(s) / mp.erf(mp.sqrt(s)), 0, 0.64, 5),
+    "erf, far": Polynomial(
+        lambda x: mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x) / mp.erf(x), 0.8, 4, 5
+    ),
+    # In -x^2 / 2, as the code has it.
+    "gelu, near": Polynomial(
+        odd(lambda x: 0.5 - upper_tail(x), 0),
+        lambda s: mp.sqrt(s) / upper_tail(mp.sqrt(s)),
+        0,
+        0.64,
+        4,
+        variable=lambda s: s * -0.5,
+    ),
+    "gelu, far": Polynomial(
+        lambda x: x * upper_tail(x) * mp.exp(x * x / 2),
+        lambda x: 1 / (x * upper_tail(x) * mp.exp(x * x / 2)),
+        0.8,
+        14.6,
+        9,
+        (GELU_0,),
+        lambda x: (x - GELU_C) / (x + GELU_C),
+    ),
+    "softplus": Polynomial(
+        lambda m: (mp.log1p(m) - m + m * m / 2) / m**3,
+        lambda m: m**3 / mp.log1p(m),
+        0,
+        1,
+        8,
+    ),
+    "scaled_tanh": Polynomial(
+        lambda s: odd(mp.tanh, 1)(s) / s,
+        lambda s: s * mp.sqrt(s) / mp.tanh(mp.sqrt(s)),
+        0,
+        0.4225,
+        4,
+    ),
+}
+
+
+def main() -> None:
+    """Print the polynomials that the arguments name, or all."""
+    for name in sys.argv[1:] or POLYNOMIALS:
+        print(f"{name}: {', '.join(POLYNOMIALS[name].fit())}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
