@@ -51,7 +51,7 @@ bool has_avx512() {
 bool always() { return true; }
 
 const Candidate kCandidates[] = {
-    // the fastest first
+// the fastest first
 #if defined(DMLOPS_X86)
     {avx512::table, has_avx512},
     {avx2::table, has_avx2},

@@ -11,8 +11,8 @@ namespace dmlops {
 // cannot be had.
 const KernelTable& kernels();
 
-// Those that run on this processor, the fastest first; and the choice of one of them from now on, for programs that
-// compare instruction sets.
+// Those that run on this processor, the fastest first; and the choice of one of them from now on,
+// for programs that compare instruction sets.
 std::vector<const KernelTable*> available_kernels();
 void use_kernels(const KernelTable& table);
 

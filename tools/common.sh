@@ -20,9 +20,17 @@ sources() {
 configure() {
   local name=$1
   shift
-  cmake -S . -B "$BUILD/$name" -G Ninja --log-level=WARNING \
-    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_WARN_DEPRECATED=OFF -DDMLOPS_WERROR=ON "$@"
+  cmake -S . -B "$BUILD/$name" -G Ninja --log-level=WARNING -Wno-deprecated \
+    -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DDMLOPS_WERROR=ON "$@"
 }
+
+# PYTHON_BINDING: arguments of `configure` that add the Python module, where pybind11 is installed.
+PYTHON_BINDING=()
+if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
+  # shellcheck disable=SC2034 # the scripts that source this file use it
+  PYTHON_BINDING=(-DDMLOPS_BUILD_PYTHON=ON -Dpybind11_DIR="$pybind11"
+    -DPython_EXECUTABLE="$("$PYTHON" -c 'import sys; print(sys.executable)')")
+fi
 
 # build_and_test NAME [cmake arguments]: the C++ library and its tests, every test run through
 # the command in LAUNCHER, if any.

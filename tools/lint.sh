@@ -16,12 +16,15 @@ if [[ ${1:-} == --fix ]]; then
   clang-format -i "${cpp[@]}"
 fi
 
-"$PYTHON" -m ruff check .
-"$PYTHON" -m ruff format --check .
-clang-format --dry-run -Werror "${cpp[@]}"
-shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}"
+failed=0
+"$PYTHON" -m ruff check . || failed=1
+"$PYTHON" -m ruff format --check . || failed=1
+clang-format --dry-run -Werror "${cpp[@]}" || failed=1
+shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}" || failed=1
 
 # A file that has outgrown 400 lines has more than one job.
 mapfile -t text < <(sources '*.hpp' '*.h' '*.cpp' '*.py' '*.pyi' '*.sh' '*.cmake' '*.txt' '*.md' run
   find . -maxdepth 1 -type f)
-awk 'FNR == 401 { print FILENAME ": more than 400 lines"; found = 1 } END { exit found }' "${text[@]}"
+awk 'FNR == 401 { print FILENAME ": more than 400 lines"; found = 1 } END { exit found }' \
+  "${text[@]}" || failed=1
+exit $failed

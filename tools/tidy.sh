@@ -6,13 +6,8 @@
 # Needs clang and clang-tidy; the Python binding is included where pybind11 is installed.
 source "$(dirname "$0")/common.sh"
 
-python_options=()
-if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
-  python_options=(-DDMLOPS_BUILD_PYTHON=ON -Dpybind11_DIR="$pybind11"
-    -DPython_EXECUTABLE="$("$PYTHON" -c 'import sys; print(sys.executable)')")
-fi
 configure tidy -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DDMLOPS_BUILD_TESTS=ON \
-  "${python_options[@]}"
+  "${PYTHON_BINDING[@]}"
 
 # Only a failing file's findings are worth reading: the rest is one command line per file.
 log=$BUILD/tidy/findings.txt

@@ -10,8 +10,8 @@ from dmlops import _core
 def isa() -> str:
     """Return the name of the instruction set whose kernels run.
 
-    The fastest that the processor has, unless the environment variable ``DMLOPS_ISA`` names another one before the
-    import. Results are the same bits on each.
+    The fastest that the processor has, unless the environment variable ``DMLOPS_ISA``
+    names another one before the import. Results are the same bits on each.
 
     Returns
     -------
@@ -33,7 +33,8 @@ def available_isas() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        A part of ``("avx512", "avx2", "baseline")``; the last is always there (SSE2 on x86-64, NEON on aarch64).
+        A part of ``("avx512", "avx2", "baseline")``; the last is always there (SSE2 on
+        x86-64, NEON on aarch64).
 
     Examples
     --------
@@ -47,8 +48,8 @@ def available_isas() -> tuple[str, ...]:
 def get_num_threads() -> int:
     """Return the number of threads that a large call is split over, the caller's included.
 
-    At the start: the environment variable ``DMLOPS_NUM_THREADS``, or else the number of processors that the process
-    may use. Results do not depend on it.
+    At the start: the environment variable ``DMLOPS_NUM_THREADS``, or else the number of
+    processors that the process may use. Results do not depend on it.
 
     Returns
     -------
@@ -97,8 +98,8 @@ def build_info() -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        The keys are ``version``, ``isa``, ``available_isas``, ``threads``, ``compiler``, ``flags``, ``python``,
-        ``numpy`` and ``platform``.
+        The keys are ``version``, ``isa``, ``available_isas``, ``threads``, ``compiler``,
+        ``flags``, ``python``, ``numpy`` and ``platform``.
 
     Examples
     --------

@@ -66,6 +66,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
   validate(read, device.feature_level());
   const OperatorInfo& op = *find_operator(read.type);
   std::vector<BufferTensorDesc> tensors;
+  tensors.reserve(static_cast<std::size_t>(op.tensor_count()));
   for (int i = 0; i < op.tensor_count(); ++i) {
     tensors.push_back(*read.tensors[static_cast<std::size_t>(i)]);
   }

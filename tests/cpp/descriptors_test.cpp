@@ -98,7 +98,7 @@ TEST(CompiledOperator, RefusesBeforeItWrites) {
   const CompiledOperator compiled = Device().compile(clip(tensor({4})));
   const auto refused = [&](const ConstBinding& input, const Binding& output) {
     const auto call = [&] { compiled.dispatch(&input, 1, &output, 1); };
-    return message<BindingError>(call) != "" && y == std::vector<float>(16, -1.0f);
+    return !message<BindingError>(call).empty() && y == std::vector<float>(16, -1.0f);
   };
   EXPECT_TRUE(refused({x.data(), 0, 12}, {y.data(), 0, 16}));
   EXPECT_TRUE(refused({x.data(), 0, 16}, {y.data(), 0, 15}));

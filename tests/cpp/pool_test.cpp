@@ -45,6 +45,7 @@ TEST(Pool, ManyCallersAndChangingThreadCounts) {
   });
   std::atomic<int> bad{0};
   std::vector<std::thread> callers;
+  callers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       for (int repeat = 0; repeat < 1000; ++repeat)
