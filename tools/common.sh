@@ -24,7 +24,8 @@ configure() {
     -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DDMLOPS_WERROR=ON "$@"
 }
 
-# PYTHON_BINDING: arguments of `configure` that add the Python module, where pybind11 is installed.
+# Arguments of `configure` that add the Python module, where pybind11 is installed.
+# shellcheck disable=SC2034 # used by scripts that source this
 PYTHON_BINDING=()
 if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
   # shellcheck disable=SC2034 # the scripts that source this file use it

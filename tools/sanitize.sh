@@ -30,7 +30,7 @@ cp -R python/dmlops "$site"
 
 # The interpreter knows nothing of the sanitizer, so its library must be loaded first. CPython keeps
 # memory until its end, which would be taken for leaks.
-runtime="$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).so") \
-  $(clang++ -print-file-name=libstdc++.so)"
-PYTHONPATH=$site ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$runtime \
+asan=$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).so")
+libstdcxx=$(clang++ -print-file-name=libstdc++.so)
+PYTHONPATH=$site ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$asan $libstdcxx" \
   "${LAUNCHER[@]}" "$PYTHON" -m pytest -q "$@"
