@@ -11,11 +11,11 @@ from dmlops._enums import FeatureLevel
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc
 
-class SupportsDLPack(Protocol):
+class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> object: ...
 
-ArrayLike = SupportsDLPack | Buffer
-Number = SupportsFloat | SupportsIndex
+_ArrayLike = _SupportsDLPack | Buffer
+_Number = SupportsFloat | SupportsIndex
 
 _Float = TypeVar("_Float", np.float32, np.float16)
 _Element = TypeVar(
@@ -35,17 +35,17 @@ _Element = TypeVar(
 @overload
 def clip(
     input: NDArray[_Element],
-    min: Number | None = None,
-    max: Number | None = None,
+    min: _Number | None = None,
+    max: _Number | None = None,
     *,
     scale_bias: ScaleBias | None = None,
     out: NDArray[_Element] | None = None,
 ) -> NDArray[_Element]: ...
 @overload
 def clip(
-    input: ArrayLike,
-    min: Number | None = None,
-    max: Number | None = None,
+    input: _ArrayLike,
+    min: _Number | None = None,
+    max: _Number | None = None,
     *,
     scale_bias: ScaleBias | None = None,
     out: NDArray[Any] | None = None,
@@ -53,44 +53,44 @@ def clip(
 @overload
 def elu(
     input: NDArray[_Float],
-    alpha: Number = 1.0,
+    alpha: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def elu(
-    input: ArrayLike,
-    alpha: Number = 1.0,
+    input: _ArrayLike,
+    alpha: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def celu(
     input: NDArray[_Float],
-    alpha: Number = 1.0,
+    alpha: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def celu(
-    input: ArrayLike,
-    alpha: Number = 1.0,
+    input: _ArrayLike,
+    alpha: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def hard_sigmoid(
     input: NDArray[_Float],
-    alpha: Number = 0.2,
-    beta: Number = 0.5,
+    alpha: _Number = 0.2,
+    beta: _Number = 0.5,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def hard_sigmoid(
-    input: ArrayLike,
-    alpha: Number = 0.2,
-    beta: Number = 0.5,
+    input: _ArrayLike,
+    alpha: _Number = 0.2,
+    beta: _Number = 0.5,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -102,53 +102,53 @@ def identity(
 ) -> NDArray[_Float]: ...
 @overload
 def identity(
-    input: ArrayLike,
+    input: _ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def leaky_relu(
     input: NDArray[_Float],
-    alpha: Number = 0.01,
+    alpha: _Number = 0.01,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def leaky_relu(
-    input: ArrayLike,
-    alpha: Number = 0.01,
+    input: _ArrayLike,
+    alpha: _Number = 0.01,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def linear(
     input: NDArray[_Float],
-    alpha: Number = 1.0,
-    beta: Number = 0.0,
+    alpha: _Number = 1.0,
+    beta: _Number = 0.0,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def linear(
-    input: ArrayLike,
-    alpha: Number = 1.0,
-    beta: Number = 0.0,
+    input: _ArrayLike,
+    alpha: _Number = 1.0,
+    beta: _Number = 0.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def parametric_softplus(
     input: NDArray[_Float],
-    alpha: Number = 1.0,
-    beta: Number = 1.0,
+    alpha: _Number = 1.0,
+    beta: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def parametric_softplus(
-    input: ArrayLike,
-    alpha: Number = 1.0,
-    beta: Number = 1.0,
+    input: _ArrayLike,
+    alpha: _Number = 1.0,
+    beta: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -160,39 +160,39 @@ def relu(
 ) -> NDArray[_Float]: ...
 @overload
 def relu(
-    input: ArrayLike,
+    input: _ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def scaled_elu(
     input: NDArray[_Float],
-    alpha: Number = 1.6732632,
-    gamma: Number = 1.050701,
+    alpha: _Number = 1.6732632,
+    gamma: _Number = 1.050701,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def scaled_elu(
-    input: ArrayLike,
-    alpha: Number = 1.6732632,
-    gamma: Number = 1.050701,
+    input: _ArrayLike,
+    alpha: _Number = 1.6732632,
+    gamma: _Number = 1.050701,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def scaled_tanh(
     input: NDArray[_Float],
-    alpha: Number = 1.0,
-    beta: Number = 0.5,
+    alpha: _Number = 1.0,
+    beta: _Number = 0.5,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def scaled_tanh(
-    input: ArrayLike,
-    alpha: Number = 1.0,
-    beta: Number = 0.5,
+    input: _ArrayLike,
+    alpha: _Number = 1.0,
+    beta: _Number = 0.5,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -204,21 +204,21 @@ def sigmoid(
 ) -> NDArray[_Float]: ...
 @overload
 def sigmoid(
-    input: ArrayLike,
+    input: _ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def softplus(
     input: NDArray[_Float],
-    steepness: Number = 1.0,
+    steepness: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def softplus(
-    input: ArrayLike,
-    steepness: Number = 1.0,
+    input: _ArrayLike,
+    steepness: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -230,7 +230,7 @@ def softsign(
 ) -> NDArray[_Float]: ...
 @overload
 def softsign(
-    input: ArrayLike,
+    input: _ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -242,37 +242,37 @@ def tanh(
 ) -> NDArray[_Float]: ...
 @overload
 def tanh(
-    input: ArrayLike,
+    input: _ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def thresholded_relu(
     input: NDArray[_Float],
-    alpha: Number = 1.0,
+    alpha: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def thresholded_relu(
-    input: ArrayLike,
-    alpha: Number = 1.0,
+    input: _ArrayLike,
+    alpha: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def shrink(
     input: NDArray[_Float],
-    bias: Number = 0.0,
-    threshold: Number = 0.5,
+    bias: _Number = 0.0,
+    threshold: _Number = 0.5,
     *,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def shrink(
-    input: ArrayLike,
-    bias: Number = 0.0,
-    threshold: Number = 0.5,
+    input: _ArrayLike,
+    bias: _Number = 0.0,
+    threshold: _Number = 0.5,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -284,7 +284,7 @@ def gelu(
 ) -> NDArray[_Float]: ...
 @overload
 def gelu(
-    input: ArrayLike,
+    input: _ArrayLike,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
@@ -295,19 +295,19 @@ def batch_normalization(
     variance: NDArray[_Float],
     scale: NDArray[_Float],
     bias: NDArray[_Float],
-    epsilon: Number = 1e-5,
+    epsilon: _Number = 1e-5,
     *,
     fused_activation: ActivationDesc | None = None,
     out: NDArray[_Float] | None = None,
 ) -> NDArray[_Float]: ...
 @overload
 def batch_normalization(
-    input: ArrayLike,
-    mean: ArrayLike,
-    variance: ArrayLike,
-    scale: ArrayLike,
-    bias: ArrayLike,
-    epsilon: Number = 1e-5,
+    input: _ArrayLike,
+    mean: _ArrayLike,
+    variance: _ArrayLike,
+    scale: _ArrayLike,
+    bias: _ArrayLike,
+    epsilon: _Number = 1e-5,
     *,
     fused_activation: ActivationDesc | None = None,
     out: NDArray[Any] | None = None,
@@ -321,7 +321,7 @@ def log_softmax(
 ) -> NDArray[_Float]: ...
 @overload
 def log_softmax(
-    input: ArrayLike,
+    input: _ArrayLike,
     axes: SupportsIndex | Sequence[SupportsIndex] = -1,
     *,
     out: NDArray[Any] | None = None,
