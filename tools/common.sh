@@ -25,7 +25,6 @@ configure() {
 }
 
 # Arguments of `configure` that add the Python module, where pybind11 is installed.
-# shellcheck disable=SC2034 # used by scripts that source this
 PYTHON_BINDING=()
 if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
   # shellcheck disable=SC2034 # the scripts that source this file use it

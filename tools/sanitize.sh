@@ -29,8 +29,14 @@ cmake --install "$BUILD/$name" --prefix "$site" >/dev/null
 cp -R python/dmlops "$site"
 
 # The interpreter knows nothing of the sanitizer, so its library must be loaded first. CPython keeps
-# memory until its end, which would be taken for leaks.
+# memory until its end, which would be taken for leaks. pytest would swallow the report.
 asan=$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).so")
 libstdcxx=$(clang++ -print-file-name=libstdc++.so)
-PYTHONPATH=$site ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$asan $libstdcxx" \
-  "${LAUNCHER[@]}" "$PYTHON" -m pytest -q "$@"
+report=$BUILD/$name/report
+rm -f "$report".*
+status=0
+PYTHONPATH=$site LD_PRELOAD="$asan $libstdcxx" \
+  ASAN_OPTIONS="detect_leaks=0:log_path=$report" UBSAN_OPTIONS="$UBSAN_OPTIONS:log_path=$report" \
+  "${LAUNCHER[@]}" "$PYTHON" -m pytest -q "$@" || status=$?
+cat "$report".* 2>/dev/null && status=1
+exit "$status"
