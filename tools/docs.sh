@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The documentation, as web pages in $BUILD/docs; a warning is an error.
+#
+#   pip install '.[docs]' && tools/docs.sh [arguments of sphinx-build]
+source "$(dirname "$0")/common.sh"
+
+# In a copy: the pages that are generated stay out of the checkout.
+source=$BUILD/docs-source
+rm -rf "$source" && mkdir -p "$source"
+cp -R docs ./*.md "$source"
+"$PYTHON" -m sphinx --quiet --fail-on-warning --keep-going --jobs "$JOBS" "$@" "$source/docs" "$BUILD/docs"
+echo "$BUILD/docs/index.html"
