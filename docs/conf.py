@@ -6,8 +6,12 @@ import sys
 from pathlib import Path
 
 import dmlops
+from dmlops import _activations, _operators
 
-sys.path.insert(0, str(Path(__file__).parent))  # for extensions.* and for the figures
+sys.path.insert(0, str(Path(__file__).parent))  # for the extensions and the figures
+
+import figures
+from extensions import formulas, support
 
 project = "dmlops"
 author = "the dmlops contributors"
@@ -31,7 +35,15 @@ nitpick_ignore_regex = [("py:.*", ".*")]
 # The operators' pages are written by autosummary, from the docstrings and the templates.
 autosummary_generate = True
 autosummary_imported_members = True
-autosummary_ignore_module_all = False
+autosummary_filename_map = {f"dmlops.{name}": name for name in dmlops.__all__}
+autosummary_context = {
+    "operators": {*_operators.__all__, *_activations.__all__},
+    "formula": formulas.formula,
+    "data_types": support.data_types,
+    "descriptors": support.descriptors,
+    "levels": support.levels,
+}
+suppress_warnings = ["config.cache"]  # the functions above need not be pickled
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
@@ -42,7 +54,8 @@ plot_include_source = False
 plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = ["svg"]
-plot_rcparams = {"svg.fonttype": "none"}
+plot_rcparams = figures.STYLE
+plot_apply_rcparams = True
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -20,7 +20,7 @@ from dmlops._core import (
     tanh,
     thresholded_relu,
 )
-from dmlops._operators import document
+from dmlops._operators import FLOATS, document
 
 __all__ = [
     "celu",
@@ -69,7 +69,14 @@ Examples
 """
 
 
-def _document(name: str, formula: str, example: list[float], **parameters: float) -> None:
+def _document(
+    name: str,
+    formula: str,
+    example: list[float],
+    *,
+    dtypes: str = FLOATS,
+    **parameters: float,
+) -> None:
     defaults = "".join(f"{parameter}={value}, " for parameter, value in parameters.items())
     text = _TEXT.format(
         formula=formula,
@@ -81,7 +88,7 @@ def _document(name: str, formula: str, example: list[float], **parameters: float
         name=name,
         example=example,
     )
-    document(getattr(_core, name), f"{name}(input, {defaults}*, out=None)", text)
+    document(getattr(_core, name), f"{name}(input, {defaults}*, out=None)", text, dtypes=dtypes)
 
 
 _document("elu", "x if x >= 0 else alpha * (exp(x) - 1)", [-0.8647, -0.2212, 1.0, 3.0], alpha=1.0)
@@ -108,7 +115,12 @@ _document(
     alpha=1.0,
     beta=1.0,
 )
-_document("relu", "max(0, x)", [0.0, 0.0, 1.0, 3.0])
+_document(
+    "relu",
+    "max(0, x)",
+    [0.0, 0.0, 1.0, 3.0],
+    dtypes="float32, float16, or a signed integer of 8 to 32 bits",
+)
 _document(
     "scaled_elu",
     "gamma * x if x > 0 else gamma * (alpha * exp(x) - alpha)",
@@ -133,6 +145,7 @@ _document(
     "shrink",
     "x - bias if x > threshold else x + bias if x < -threshold else 0",
     [-2.0, 0.0, 1.0, 3.0],
+    dtypes="float32, float16, or an integer of 8 to 32 bits",
     bias=0.0,
     threshold=0.5,
 )

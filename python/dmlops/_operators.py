@@ -25,10 +25,10 @@ TypeError
     If an argument has a type or dtype that the operator does not take.
 ValueError
     If a shape, a value or `out` does not fit."""
-_FLOATS = "float32 or float16"
+FLOATS = "float32 or float16"
 
 
-def document(function: object, signature: str, text: str, *, dtypes: str = _FLOATS) -> None:
+def document(function: object, signature: str, text: str, *, dtypes: str = FLOATS) -> None:
     """Attach a docstring to a built-in function; `text` has places for the shared parts."""
     shared = {
         "input": _INPUT.format(dtypes=dtypes),

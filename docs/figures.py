@@ -1,0 +1,114 @@
+"""The figures of the operators' pages: drawn from what dmlops itself computes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+import dmlops
+
+# Colors that can be seen on white and on black.
+STRONG = ("#d6322d", "#3b82c4", "#2f9e63")
+GRAY = "#808080"
+STYLE = {
+    "figure.figsize": (6.4, 3.2), "figure.constrained_layout.use": True,
+    "savefig.transparent": True, "svg.fonttype": "none", "font.family": "sans-serif",
+    "font.sans-serif": ["Arial", "Helvetica", "DejaVu Sans"], "font.size": 10,
+    "axes.edgecolor": GRAY, "axes.labelcolor": GRAY, "axes.titlecolor": GRAY,
+    "xtick.color": GRAY, "ytick.color": GRAY, "text.color": GRAY, "axes.spines.top": False,
+    "axes.spines.right": False, "legend.frameon": False, "grid.color": GRAY, "grid.alpha": 0.25,
+    "axes.grid": True,
+}  # fmt: skip
+
+# Parameters that show what they do, beside the defaults.
+VARIATIONS: dict[str, list[dict[str, Any]]] = {
+    "celu": [{"alpha": 0.5}, {"alpha": 2}],
+    "clip": [{"min": -1, "max": 2}, {"max": 1}, {"scale_bias": dmlops.ScaleBias(0.5, 1), "min": 0}],
+    "elu": [{"alpha": 0.5}, {"alpha": 2}],
+    "hard_sigmoid": [{"alpha": 1 / 6}, {"alpha": 0.5, "beta": 0.25}],
+    "leaky_relu": [{"alpha": 0.1}, {"alpha": 0.3}],
+    "linear": [{"alpha": 0.5, "beta": 1}, {"alpha": -1}],
+    "parametric_softplus": [{"alpha": 0.5}, {"beta": 2}],
+    "scaled_elu": [{"alpha": 1, "gamma": 1}],
+    "scaled_tanh": [{"alpha": 2}, {"beta": 2}],
+    "shrink": [{"bias": 0.5}, {"bias": 1, "threshold": 1.5}],
+    "softplus": [{"steepness": 2}, {"steepness": 0.5}],
+    "thresholded_relu": [{"alpha": 2}],
+}
+
+
+def draw(name: str) -> None:
+    """Draw the figure of the operator `name`."""
+    special = {"batch_normalization": _batch_normalization, "log_softmax": _log_softmax}
+    special.get(name, _curves)(name)
+
+
+def _curves(name: str) -> None:
+    """Draw a function of one variable, with several parameters."""
+    function = getattr(dmlops, name)
+    x = np.linspace(-4, 4, 2001, dtype=np.float32)
+    axes = plt.figure().subplots()
+    for color, parameters in zip(STRONG, _parameters(function, name), strict=False):
+        label = ", ".join(f"{key}={_text(value)}" for key, value in parameters.items())
+        axes.plot(x, _with_gaps(function(x, **parameters)), color=color, label=label, lw=1.8)
+    axes.set(xlabel="x", ylabel=name, xlim=(-4, 4))
+    axes.set_ylim(max(axes.get_ylim()[0], -4.2), min(axes.get_ylim()[1], 4.2))
+    axes.axhline(0, color=GRAY, lw=0.8)
+    axes.axvline(0, color=GRAY, lw=0.8)
+    if label:
+        axes.legend()
+
+
+def _parameters(function: Any, name: str) -> list[dict[str, Any]]:
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in inspect.signature(function).parameters.values()
+        if isinstance(parameter.default, float)
+    }
+    return [*([defaults] if name != "clip" else []), *VARIATIONS.get(name, [])]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+def _with_gaps(y: Any) -> Any:
+    """Return the values with a gap where the function jumps."""
+    return np.where(np.abs(np.diff(y, append=y[-1:])) > 0.1, np.nan, y)
+
+
+def _batch_normalization(_: str) -> None:
+    """Draw three channels before and after."""
+    random = np.random.default_rng(0)
+    x = np.stack([random.normal(m, s, 20000) for m, s in ((-2, 0.5), (1, 1.5), (4, 0.8))])
+    x = x.astype(np.float32)
+    mean, variance = x.mean(1, keepdims=True), x.var(1, keepdims=True)
+    y = dmlops.batch_normalization(x, mean, variance, np.ones_like(mean), np.zeros_like(mean))
+    both = plt.figure().subplots(1, 2, sharey=True)
+    for axes, values, title in zip(both, (x, y), ("input", "output"), strict=True):
+        for channel, (color, row) in enumerate(zip(STRONG, values, strict=True)):
+            _density(axes, row, color, f"channel {channel}")
+        axes.set(title=title, yticks=[])
+    both[0].legend()
+
+
+def _density(axes: Axes, values: Any, color: str, label: str) -> None:
+    axes.hist(values, 120, density=True, histtype="stepfilled", color=color, alpha=0.25)
+    axes.hist(values, 120, density=True, histtype="step", color=color, lw=1.2, label=label)
+
+
+def _log_softmax(_: str) -> None:
+    """Draw a group, and the logarithms of its probabilities."""
+    x = np.array([-2, 0.5, 3, 1, 2.5, -1], np.float32)
+    both = plt.figure().subplots(1, 2)
+    for axes, values, title, color in zip(
+        both, (x, dmlops.log_softmax(x)), ("x", "log_softmax(x)"), STRONG, strict=False
+    ):
+        axes.bar(range(x.size), values, color=color)
+        axes.axhline(0, color=GRAY, lw=0.8)
+        axes.set(title=title, xlabel="index")
+        axes.grid(axis="x", visible=False)
