@@ -12,15 +12,24 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 
-def hashed(count: int, seed: int = 0) -> npt.NDArray[np.uint64]:
-    """Return `count` well-mixed 64-bit integers (the finalizer of splitmix64 over a counter)."""
+def finalized(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return each integer well mixed (the finalizer of splitmix64)."""
     with np.errstate(over="ignore"):
-        z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(seed << 32)) * np.uint64(
-            0x9E3779B97F4A7C15
-        )
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return np.asarray(z ^ (z >> np.uint64(31)), np.uint64)
+
+
+def counter(count: int, seed: int = 0) -> npt.NDArray[np.uint64]:
+    """Return (1, ..., count) + seed * 2^32, each times an odd constant."""
+    with np.errstate(over="ignore"):
+        steps = np.arange(1, count + 1, dtype=np.uint64) + np.uint64(seed << 32)
+        return np.asarray(steps * np.uint64(0x9E3779B97F4A7C15), np.uint64)
+
+
+def hashed(count: int, seed: int = 0) -> npt.NDArray[np.uint64]:
+    """Return `count` well-mixed 64-bit integers (splitmix64)."""
+    return finalized(counter(count, seed))
 
 
 def any_bits(shape: Sequence[int], dtype: npt.DTypeLike, seed: int = 0) -> Array:

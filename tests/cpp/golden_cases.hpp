@@ -1,0 +1,58 @@
+// The golden digests for C++: the cases of tests/golden.txt, their inputs and their digests, as
+// tests/golden.py has them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dmlops/device.hpp"
+
+namespace dmlops {
+
+// A dense tensor that owns its memory.
+struct GoldenTensor {
+  DataType type = DataType::unknown;
+  std::vector<std::int64_t> sizes;
+  std::vector<char> bytes;
+
+  std::size_t count() const { return bytes.size() / element_size(type); }
+};
+
+// A line of the file.
+struct GoldenCase {
+  std::string line, operator_name;
+  DataType type = DataType::unknown;
+  std::vector<std::int64_t> sizes;
+  std::string recipe;
+  std::map<std::string, std::string> parameters;
+  std::uint64_t digest = 0;
+
+  // The input, and what batch normalization has beside it.
+  std::vector<GoldenTensor> inputs() const;
+
+  // Calls the function.
+  void call(const std::vector<ConstTensorView>& inputs, const TensorView& output) const;
+
+  // The descriptor for dense tensors.
+  OperatorDesc descriptor() const;
+
+  bool elementwise() const;
+
+ private:
+  std::vector<std::int64_t> axes() const;
+  float number(const char* name, float otherwise) const;
+  Scalar bound(const char* name) const;
+  ScalarUnion scalar(const char* name, double otherwise) const;
+  Activation activation_type() const;
+  ActivationParameters activation_parameters() const;
+};
+
+std::vector<GoldenCase> golden_cases(const std::string& path);
+
+// The sum of all elements' bits, each mixed with its place.
+std::uint64_t golden_digest(const char* bytes, std::size_t count, std::size_t element_size);
+
+}  // namespace dmlops

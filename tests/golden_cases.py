@@ -1,0 +1,107 @@
+"""Which cases the golden digests have: every operator, data type and way through the kernels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+from activation_reference import ROWS
+from golden import Case
+from reference import FLOATS, INTEGERS
+
+LARGE = (521, 517)  # work for several threads in every data type; no size a multiple of another
+SMALL = (5, 31, 35)
+AROUND_ONE = "mixed:{seed}:-8:5"
+
+
+def all_cases() -> Iterator[Case]:
+    """Yield the cases, with seeds of their own."""
+    seeds = itertools.count(0, 8)
+    for case in (*clips(), *activations(), *normalizations(), *softmaxes()):
+        yield Case(
+            *(case.operator, case.dtype, case.shape),
+            case.recipe.format(seed=next(seeds)),
+            case.parameters,
+        )
+
+
+def case(
+    operator: str,
+    dtype: str,
+    shape: tuple[int, ...],
+    recipe: str,
+    parameters: Mapping[str, object],
+) -> Case:
+    """Return a case whose seed is not yet known."""
+    texts = tuple((name, str(value)) for name, value in parameters.items())
+    return Case(operator, dtype, shape, recipe, texts)
+
+
+def clips() -> Iterator[Case]:
+    """Yield clip with bounds inside the type's range, with a scale, and with odd bounds."""
+    for dtype in FLOATS:
+        scale = {"scale": 0.3, "scale_bias": -0.7}
+        yield case("clip", dtype, LARGE, AROUND_ONE, {"min": -1.5, "max": 2.1})
+        yield case("clip", dtype, LARGE, AROUND_ONE, {"min": -1.5, "max": 2.1} | scale)
+        for parameters in (
+            *({}, {"min": 3.0, "max": -3.0}, {"min": "nan", "max": 1.0}),
+            *({"min": "-inf", "max": 0.1}, {"min": -0.0, "max": "inf"}, scale),
+        ):
+            yield case("clip", dtype, SMALL, AROUND_ONE, parameters)
+    for dtype in INTEGERS:
+        bits = int(dtype.lstrip("uint"))
+        unsigned = dtype[0] == "u"
+        middle = 1 << (bits - 1) if unsigned else 0
+        bounds = {"min": middle - (1 << (bits - 3)) - 1, "max": middle + (1 << (bits - 2)) + 3}
+        yield case("clip", dtype, LARGE, "any:{seed}", bounds)
+        for shape, factor, offset in ((LARGE, 0.3, -0.7), (SMALL, -2.5, 11.0), (SMALL, 1.0, 0.0)):
+            scaled = {**bounds, "scale": factor, "scale_bias": offset}
+            yield case("clip", dtype, shape, "any:{seed}", scaled)
+
+
+def activations() -> Iterator[Case]:
+    """Yield each activation with its defaults and some of the parameters that the tests know."""
+    for dtype, row in itertools.product(FLOATS, ROWS):
+        for i, numbers in enumerate(row.parameters[:5]):
+            parameters = dict(zip(row.fields, numbers, strict=True))
+            yield case(row.name, dtype, SMALL if i else LARGE, AROUND_ONE, parameters)
+    for dtype in ("int8", "int16", "int32"):
+        yield case("relu", dtype, LARGE, "any:{seed}", {})
+    for dtype in ("int8", "int16", "int32", "uint8", "uint16", "uint32"):
+        for shape, bias, threshold in ((LARGE, 0.0, 0.5), (SMALL, 2.75, 20.0)):
+            parameters = {"bias": bias, "threshold": threshold}
+            yield case("shrink", dtype, shape, "any:{seed}", parameters)
+
+
+def normalizations() -> Iterator[Case]:
+    """Yield tensors that vary along different axes, and every fused activation."""
+    shapes: tuple[tuple[tuple[int, ...], str], ...] = (
+        *(((3, 5, 37), "1"), ((2, 33, 66), "2"), ((4, 3, 7, 11), "0+1+2+3"), ((7, 129), "")),
+        *(((2, 3, 4, 5, 6, 7), "0+2+5"), ((300, 3), "1"), ((64, 65), "0"), (LARGE, "0")),
+        *((LARGE, "1"), (LARGE, "0+1"), ((3, 89_791), "0"), ((8, 4, 91, 93), "1")),
+    )
+    for dtype in FLOATS:
+        for shape, axes in shapes:
+            parameters: dict[str, object] = {"axes": axes, "epsilon": 1e-05}
+            yield case("batch_normalization", dtype, shape, AROUND_ONE, parameters)
+        for row in ROWS:
+            parameters = {"axes": "1", "epsilon": 0.001, "fused": row.name}
+            numbers = row.parameters[min(1, len(row.parameters) - 1)]
+            parameters |= dict(zip(row.fields, numbers, strict=True))
+            yield case("batch_normalization", dtype, (3, 5, 37), AROUND_ONE, parameters)
+
+
+def softmaxes() -> Iterator[Case]:
+    """Yield groups of every kind of length: dominated by few elements, by many, and of any bits."""
+    lengths = (1, 2, 3, 4, 7, 16, 31, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000)
+    for dtype in FLOATS:
+        for length in (*lengths, 1024, 1025, 4099):
+            for low, high in ((-8, -1), (-3, 5)):
+                recipe = f"near:{{seed}}:{low}:{high}"
+                yield case("log_softmax", dtype, (3, length, 5), recipe, {"axes": "1"})
+        for length in (2, 65, 300):
+            yield case("log_softmax", dtype, (41, length), "any:{seed}", {"axes": "1"})
+        for axes in ("0", "2", "0+1", "1+2", "0+2", "0+1+2"):
+            yield case("log_softmax", dtype, (9, 18, 37), "near:{seed}:-3:4", {"axes": axes})
+        for shape, axes in ((LARGE, "0"), (LARGE, "1"), (LARGE, "0+1"), ((7, 331, 113), "1")):
+            yield case("log_softmax", dtype, shape, "near:{seed}:-6:5", {"axes": axes})

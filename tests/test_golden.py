@@ -1,0 +1,182 @@
+"""The same bits: each golden digest, then its result again from every layout, length, thread count
+and form of the call. test_isa repeats all of this for the other instruction sets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import golden
+import numpy as np
+import numpy.typing as npt
+import pytest
+from crossing import cross_layouts, packed
+from descriptors import ACTIVATIONS
+from golden import Case
+from golden_cases import LARGE, all_cases
+from layouts import BY_NAME, LAYOUTS, OUT_LAYOUTS, SIZES, elements
+from reference import FLOATS, INTEGERS, assert_same_bits
+
+import dmlops
+
+Array = npt.NDArray[Any]
+
+CASES = golden.read()
+GROUPS = sorted({(case.operator, case.dtype) for case in CASES})
+MOST = elements(LARGE) // 2  # smaller cases are no work for threads
+THREADS = (1, 2, 3, 7, 16)
+ELEMENTWISE = {case.operator for case in CASES} - {"batch_normalization", "log_softmax"}
+# What a descriptor can say: strides without a sign, in whole elements.
+DESCRIBED = ("c", "transposed", "channels-last", "every-second", "padded-rows", "zero-first")
+
+every_group = pytest.mark.parametrize(
+    ("operator", "dtype"), GROUPS, ids=[f"{operator}-{dtype}" for operator, dtype in GROUPS]
+)
+
+
+def cases_of(operator: str, dtype: str) -> list[Case]:
+    return [case for case in CASES if (case.operator, case.dtype) == (operator, dtype)]
+
+
+def is_large(case: Case) -> bool:
+    return elements(case.shape) > MOST
+
+
+def results(case: Case) -> tuple[list[Array], Array]:
+    """Return the inputs and the result, whose digest must be the golden one."""
+    inputs = case.inputs()
+    result = case(*inputs)
+    assert golden.digest(result) == case.digest, f"other bits than the golden ones: {case}"
+    return inputs, result
+
+
+def test_the_file_has_all_cases() -> None:
+    assert [replace(case, digest="") for case in CASES] == list(all_cases())
+    assert [Case.parse(str(case)) for case in CASES] == CASES
+
+
+def test_every_operator_and_data_type_has_large_and_small_cases() -> None:
+    found = Counter((case.operator, case.dtype, is_large(case)) for case in CASES)
+    operators = {"clip", "batch_normalization", "log_softmax"}
+    operators |= set(ACTIVATIONS)
+    expected = {(operator, dtype) for operator in operators for dtype in FLOATS}
+    expected |= {("clip", dtype) for dtype in INTEGERS}
+    assert expected <= set(GROUPS)
+    assert all(found[(*group, True)] for group in GROUPS)
+
+
+def test_a_digest_sees_every_bit_and_every_place() -> None:
+    x = golden.values("any:1", (257,), "float32")
+    expected = golden.digest(x)
+    for place in (0, 100, 256):
+        for bit in (0, 15, 31):
+            other = x.copy()
+            other.view(np.uint32)[place] ^= np.uint32(1 << bit)
+            assert golden.digest(other) != expected
+    assert golden.digest(x[::-1]) != expected
+    assert golden.digest(x[:-1]) != expected
+
+
+def test_recipes_by_hand() -> None:
+    """The first values of splitmix64, and what the recipes make of them."""
+    known = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]  # of the seed 0
+    assert golden.values("any:0", (3,), "uint64").tolist() == known
+    assert golden.values("any:0", (3,), "uint8").tolist() == [0xE2, 0x6E, 0x06]
+    near = golden.values("near:0:-2:2", (3,), "float32")
+    exponents = [((h & 0xFFFF) * 4 >> 16) - 2 for h in known]
+    mantissas = [((h >> 32) & 0x7FFFFF) * 2.0**-23 for h in known]
+    pairs = zip(exponents, mantissas, strict=True)
+    expected = [2.0**e * (1 + m) for e, m in pairs]
+    assert near.tolist() == [-expected[0], *expected[1:]]
+    mixed = golden.values("mixed:0:-2:2", (3,), "float32")
+    assert mixed.view(np.uint32).tolist() == [
+        known[0] >> 32,
+        near.view(np.uint32)[1],
+        known[2] >> 32,
+    ]
+
+
+@every_group
+def test_threads(operator: str, dtype: str) -> None:
+    for case in filter(is_large, cases_of(operator, dtype)):
+        dmlops.set_num_threads(1)
+        inputs, expected = results(case)
+        for count in THREADS[1:]:
+            dmlops.set_num_threads(count)
+            assert_same_bits(case(*inputs), expected, f"{case}, {count} threads")
+            for name, out in (("transposed", "c"), ("every-second", "transposed")):
+                target = BY_NAME[out].place(case.shape, dtype)
+                case(BY_NAME[name].view(inputs[0]), *inputs[1:], out=target.view)
+                context = f"{case}, {count} threads, {name} to {out}"
+                assert_same_bits(target.view, expected, context)
+
+
+@every_group
+def test_layouts(operator: str, dtype: str) -> None:
+    """Each layout of the input, with changing layouts of the output, and in place."""
+    dmlops.set_num_threads(1)
+    for number, case in enumerate(case for case in cases_of(operator, dtype) if not is_large(case)):
+        inputs, expected = results(case)
+
+        def operate(
+            x: Array, *, out: Array | None = None, case: Case = case, more: list[Array] = inputs[1:]
+        ) -> Array:
+            return case(x, *more, out=out)
+
+        for i, layout in enumerate(LAYOUTS):
+            out = OUT_LAYOUTS[(i + number) % len(OUT_LAYOUTS)]
+            cross_layouts(operate, inputs[0], case, [layout], [out])
+            if layout in OUT_LAYOUTS:
+                x = layout.place(case.shape, dtype).fill(inputs[0])
+                assert_same_bits(
+                    case(x.view, *inputs[1:], out=x.view), expected, f"{case} in place"
+                )
+
+
+@every_group
+def test_lengths(operator: str, dtype: str) -> None:
+    """Any part of the elements, or of the groups, by itself."""
+    dmlops.set_num_threads(1)
+    for case in cases_of(operator, dtype):
+        inputs, expected = results(case)
+        if operator in ELEMENTWISE:
+            x, whole = inputs[0].ravel(), expected.ravel()
+            for size in SIZES:
+                start = size % 5
+                part = slice(start, start + size)
+                assert_same_bits(case(x[part]), whole[part], f"{case}, elements {part}")
+            continue
+        if operator == "log_softmax":
+            kept = [axis for axis in range(len(case.shape)) if axis not in case.axes]
+        else:
+            kept = list(range(len(case.shape)))
+        for axis in kept:
+            size = case.shape[axis]
+            for count in {1, 2, size // 2, size - 1}:
+                cut = tuple(
+                    slice(size - count, size) if i == axis else slice(None)
+                    for i in range(len(case.shape))
+                )
+                pieces = [x[cut] if x.shape[axis] == size else x for x in inputs]
+                context = f"{case}, the last {count} along axis {axis}"
+                assert_same_bits(case(*pieces), expected[cut], context)
+
+
+@every_group
+def test_descriptors(operator: str, dtype: str) -> None:
+    device = dmlops.Device()
+    dmlops.set_num_threads(3)
+    for number, case in enumerate(cases_of(operator, dtype)):
+        inputs, expected = results(case)
+        dense = [name for name in DESCRIBED if not BY_NAME[name].overlaps]
+        for i, name in enumerate(DESCRIBED):
+            layout = BY_NAME[name]
+            views = [layout.view(x) for x in inputs]
+            right = case(*map(packed, views)) if layout.overlaps else expected
+            output = BY_NAME[dense[(i + number) % len(dense)]].place(case.shape, dtype)
+            desc = case.descriptor(views, output.view)
+            device.compile(desc).dispatch(inputs=views, outputs=[output.view])
+            assert_same_bits(output.view, right, f"{case}, descriptor, {name}")
+            output.assert_canaries(case)

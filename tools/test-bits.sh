@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The golden digests (tests/golden.txt) from other optimization levels than the usual -O3, which
+# tools/test-cpp.sh and tools/test-aarch64.sh compare: no compiler and no level may change a bit.
+#
+#   tools/test-bits.sh                     GCC at -O1, Clang at -O2
+#   tools/test-bits.sh g++:-O2 clang++:-O1 ...
+#   tools/test-bits.sh all                 both compilers at every level, and GCC for 64-bit Arm
+source "$(dirname "$0")/common.sh"
+
+chosen=("$@")
+if ((${#chosen[@]} == 0)); then chosen=(g++:-O1 clang++:-O2); fi
+if [[ ${chosen[0]} == all ]]; then
+  chosen=({g++,clang++}:-O{1,2,3} aarch64-linux-gnu-g++:-O{1,2,3})
+fi
+
+for pair in "${chosen[@]}"; do
+  compiler=${pair%:*} level=${pair#*:} begin=$SECONDS
+  name=bits-$compiler$level
+  arguments=(-DCMAKE_CXX_COMPILER="$compiler")
+  if [[ $compiler == aarch64-* ]]; then
+    arguments=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake")
+  fi
+  configure "$name" "${arguments[@]}" -DDMLOPS_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_FLAGS_RELEASE="$level -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION="$level" >/dev/null
+  cmake --build "$BUILD/$name" --target golden_test --parallel "$JOBS"
+  ctest --test-dir "$BUILD/$name" --tests-regex '^golden_' --output-on-failure --no-tests=error
+  printf '%s at %s: the golden bits (%d s)\n' "$compiler" "$level" $((SECONDS - begin))
+done
