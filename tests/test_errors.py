@@ -274,7 +274,7 @@ def test_the_advice_works() -> None:
 
 
 @pytest.mark.parametrize("value", ["relu", 1, object()], ids=repr)
-def test_fused_activation_is_not_there_yet(value: Any) -> None:
+def test_fused_activation_of_wrong_type(value: Any) -> None:
     words = ["batch_normalization", "fused_activation", type(value).__name__]
     refused(TypeError, words, normalize, fused_activation=value)
 

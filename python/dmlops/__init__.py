@@ -51,6 +51,7 @@ from dmlops._operator_descs import (
 )
 from dmlops._operators import batch_normalization, clip, log_softmax
 from dmlops._runtime import available_isas, build_info, get_num_threads, isa, set_num_threads
+from dmlops._runtime import runs_as_command as _runs_as_command
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
@@ -123,5 +124,7 @@ for _error in (BindingError, ValidationError):
     _error.__module__ = __name__
 
 # A wrong DMLOPS_ISA or DMLOPS_NUM_THREADS is better said at once than in the middle of the work.
-isa()
-get_num_threads()
+# The command says it itself, without a traceback.
+if not _runs_as_command():
+    isa()
+    get_num_threads()

@@ -16,6 +16,8 @@ import dmlops
 
 COMMANDS = {
     "info": "show version, instruction sets, threads and platform, as a bug report needs them",
+    "run": "run an operator that a JSON file describes with DirectML's names",
+    "validate": "say whether a feature level accepts the operator of a JSON file, and why not",
     "demo": "run the operators on photographs and handwritten digits, and draw the results",
     "bench": "compare the speed with NumPy, PyTorch, ONNX Runtime and others, side by side",
 }
@@ -25,6 +27,14 @@ INTERRUPTED = 128 + 2  # the exit status that shells give to SIGINT
 
 class CommandError(Exception):
     """A sub-command cannot do what was asked; the message says why, and no traceback is shown."""
+
+    status = 1
+
+
+class UsageError(CommandError):
+    """What was asked, a file that it names or the environment is wrong."""
+
+    status = 2
 
 
 def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
@@ -44,10 +54,20 @@ def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentPar
     return parser
 
 
+def check_environment() -> None:
+    """Refuse a wrong DMLOPS_ISA or DMLOPS_NUM_THREADS."""
+    try:
+        dmlops.isa()
+        dmlops.get_num_threads()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line ``words`` (by default the program's own) and return the exit status.
 
-    0: done; 1: it could not be done; 2: the command line is wrong (argparse exits by itself).
+    0: done; 1: it could not be done; 2: the command line, a file that it names or the environment
+    is wrong (for the command line, argparse exits by itself).
     """
     words = sys.argv[1:] if words is None else words
     parser = build_parser(words)
@@ -56,12 +76,13 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     try:
+        check_environment()
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, where a closed pipe can still be handled
         return status
     except CommandError as error:
         print(f"dmlops: error: {error}", file=sys.stderr)
-        return 1
+        return error.status
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -1,6 +1,8 @@
 """What dmlops runs on: instruction set, threads, build."""
 
 import platform
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -118,3 +120,11 @@ def build_info() -> dict[str, str]:
         "numpy": np.__version__,
         "platform": platform.platform(),
     }
+
+
+def runs_as_command() -> bool:
+    """Say whether the program is the command ``dmlops``, or ``python -m dmlops``."""
+    program = next(iter(getattr(sys, "argv", [])), "")
+    if program == "-m":  # a package is imported before the arguments are put in order
+        return any(word in ("dmlops", "-mdmlops") for word in sys.orig_argv)
+    return Path(program).stem == "dmlops"
