@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
@@ -36,16 +37,32 @@ struct Candidate {
 };
 
 #if defined(DMLOPS_X86)
-bool has_avx2() {
-  // F16C has no name in the compilers' feature test of older versions. The test below covers the
-  // system's support.
+// What CPUID says, read here: the compilers' own test (__builtin_cpu_supports) needs a run-time
+// library that not every linker brings.
+struct CpuId {
   unsigned int a = 0, b = 0, c = 0, d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1u << 29)) != 0;
-  return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  explicit CpuId(unsigned int leaf) { __get_cpuid_count(leaf, 0, &a, &b, &c, &d); }
+};
+constexpr unsigned int bits(std::initializer_list<int> places) {
+  unsigned int mask = 0;
+  for (const int place : places) mask |= 1u << place;
+  return mask;
+}
+bool has(unsigned int value, unsigned int mask) { return (value & mask) == mask; }
+
+// The system must save the registers too.
+bool saves(unsigned int registers) {
+  unsigned int low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return has(low, registers);
+}
+bool has_avx2() {
+  constexpr unsigned int kFmaOsxsaveAvxF16c = bits({12, 27, 28, 29}), kAvx2 = bits({5});
+  return has(CpuId(1).c, kFmaOsxsaveAvxF16c) && saves(bits({1, 2})) && has(CpuId(7).b, kAvx2);
 }
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  constexpr unsigned int kFDqBwVl = bits({16, 17, 30, 31});
+  return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
 }
 #endif
 bool always() { return true; }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 import pytest
 from subprocesses import python
 
@@ -14,6 +17,10 @@ SUITE = (
     *("golden", "clip", "hard_sigmoid", "batch_normalization", "log_softmax"),
     *("out", "properties"),
 )
+AVX2 = {"avx2", "fma", "f16c"}
+NEEDED = {"avx512": AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": AVX2}
+CPUINFO = Path("/proc/cpuinfo")
+FLAGS = set(CPUINFO.read_text().split() if CPUINFO.exists() else ())
 
 
 def test_names() -> None:
@@ -22,6 +29,14 @@ def test_names() -> None:
     assert len(set(AVAILABLE)) == len(AVAILABLE)
     assert AVAILABLE[-1] == "baseline"
     assert isinstance(AVAILABLE, tuple)
+
+
+@pytest.mark.skipif(not FLAGS, reason="the system does not say what its processor has")
+def test_what_the_system_says() -> None:
+    expected = [
+        name for name, flags in NEEDED.items() if platform.machine() == "x86_64" and flags <= FLAGS
+    ]
+    assert [*expected, "baseline"] == list(AVAILABLE)
 
 
 def test_the_best_one_is_the_default() -> None:
