@@ -56,7 +56,7 @@ def test_lists_and_numbers_are_taken() -> None:
     axes = dmlops.ActivationLogSoftmax1OperatorDesc(
         input_tensor=given,
         output_tensor=given,
-        axes=[1, 0],  # type: ignore[arg-type]
+        axes=[1, 0],
     )
     assert axes.axes == (1, 0)
     with pytest.raises(ValueError, match="14"):

@@ -42,7 +42,7 @@ class ActivationEluOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_ELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_ELU
     alpha: float = 1.0
 
 
@@ -64,7 +64,7 @@ class ActivationCeluOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_CELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_CELU
     alpha: float = 1.0
 
 
@@ -88,7 +88,7 @@ class ActivationHardSigmoidOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_HARD_SIGMOID
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_HARD_SIGMOID
     alpha: float = 0.2
     beta: float = 0.5
 
@@ -109,7 +109,7 @@ class ActivationIdentityOperatorDesc(ActivationDesc):
     OperatorType.ACTIVATION_IDENTITY
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_IDENTITY
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_IDENTITY
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -130,7 +130,7 @@ class ActivationLeakyReluOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_LEAKY_RELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_LEAKY_RELU
     alpha: float = 0.01
 
 
@@ -154,7 +154,7 @@ class ActivationLinearOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_LINEAR
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_LINEAR
     alpha: float = 1.0
     beta: float = 0.0
 
@@ -179,7 +179,7 @@ class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_PARAMETRIC_SOFTPLUS
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_PARAMETRIC_SOFTPLUS
     alpha: float = 1.0
     beta: float = 1.0
 
@@ -200,7 +200,7 @@ class ActivationReluOperatorDesc(ActivationDesc):
     OperatorType.ACTIVATION_RELU
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_RELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_RELU
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -223,7 +223,7 @@ class ActivationScaledEluOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_SCALED_ELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SCALED_ELU
     alpha: float = 1.67326319217681884765625
     gamma: float = 1.05070102214813232421875
 
@@ -248,7 +248,7 @@ class ActivationScaledTanhOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_SCALED_TANH
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SCALED_TANH
     alpha: float = 1.0
     beta: float = 0.5
 
@@ -269,7 +269,7 @@ class ActivationSigmoidOperatorDesc(ActivationDesc):
     OperatorType.ACTIVATION_SIGMOID
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_SIGMOID
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SIGMOID
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -290,7 +290,7 @@ class ActivationSoftplusOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_SOFTPLUS
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SOFTPLUS
     steepness: float = 1.0
 
 
@@ -310,7 +310,7 @@ class ActivationSoftsignOperatorDesc(ActivationDesc):
     OperatorType.ACTIVATION_SOFTSIGN
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_SOFTSIGN
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SOFTSIGN
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -329,7 +329,7 @@ class ActivationTanhOperatorDesc(ActivationDesc):
     OperatorType.ACTIVATION_TANH
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_TANH
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_TANH
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -350,7 +350,7 @@ class ActivationThresholdedReluOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_THRESHOLDED_RELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_THRESHOLDED_RELU
     alpha: float = 1.0
 
 
@@ -374,7 +374,7 @@ class ActivationShrinkOperatorDesc(ActivationDesc):
     2.0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_SHRINK
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SHRINK
     bias: float = 0.0
     threshold: float = 0.5
 
@@ -395,4 +395,4 @@ class ActivationGeluOperatorDesc(ActivationDesc):
     OperatorType.ACTIVATION_GELU
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_GELU
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_GELU

@@ -1,9 +1,9 @@
+from array import array
 from collections.abc import Sequence
 from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeVar, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
 
 from dmlops._activation_descs import ActivationDesc
 from dmlops._device import OperatorDesc
@@ -11,13 +11,32 @@ from dmlops._enums import FeatureLevel
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc
 
+# What is not from NumPy. An ndarray has no hash and so is no peer: a wrong dtype must not pass.
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> object: ...
+    def __hash__(self) -> int: ...
 
-_ArrayLike = _SupportsDLPack | Buffer
+class _SupportsBuffer(Protocol):
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __hash__(self) -> int: ...
+
+_Peer = _SupportsDLPack | _SupportsBuffer | bytearray | array[Any]
 _Number = SupportsFloat | SupportsIndex
 
+_Shape = TypeVar("_Shape", bound=tuple[Any, ...])
 _Float = TypeVar("_Float", np.float32, np.float16)
+_Signed = TypeVar("_Signed", np.float32, np.float16, np.int8, np.int16, np.int32)
+_Narrow = TypeVar(
+    "_Narrow",
+    np.float32,
+    np.float16,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+)
 _Element = TypeVar(
     "_Element",
     np.float32,
@@ -31,19 +50,21 @@ _Element = TypeVar(
     np.uint32,
     np.uint64,
 )
+_T = TypeVar("_T", bound=np.generic)
+_Array = np.ndarray[_Shape, np.dtype[_T]]
 
 @overload
 def clip(
-    input: NDArray[_Element],
+    input: _Array[_Shape, _Element],
     min: _Number | None = None,
     max: _Number | None = None,
     *,
     scale_bias: ScaleBias | None = None,
     out: NDArray[_Element] | None = None,
-) -> NDArray[_Element]: ...
+) -> _Array[_Shape, _Element]: ...
 @overload
 def clip(
-    input: _ArrayLike,
+    input: _Peer,
     min: _Number | None = None,
     max: _Number | None = None,
     *,
@@ -52,43 +73,43 @@ def clip(
 ) -> NDArray[Any]: ...
 @overload
 def elu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def elu(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def celu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def celu(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def hard_sigmoid(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 0.2,
     beta: _Number = 0.5,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def hard_sigmoid(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 0.2,
     beta: _Number = 0.5,
     *,
@@ -96,41 +117,41 @@ def hard_sigmoid(
 ) -> NDArray[Any]: ...
 @overload
 def identity(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def identity(
-    input: _ArrayLike,
+    input: _Peer,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def leaky_relu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 0.01,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def leaky_relu(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 0.01,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def linear(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     beta: _Number = 0.0,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def linear(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.0,
     beta: _Number = 0.0,
     *,
@@ -138,15 +159,15 @@ def linear(
 ) -> NDArray[Any]: ...
 @overload
 def parametric_softplus(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     beta: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def parametric_softplus(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.0,
     beta: _Number = 1.0,
     *,
@@ -154,27 +175,27 @@ def parametric_softplus(
 ) -> NDArray[Any]: ...
 @overload
 def relu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Signed],
     *,
-    out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+    out: NDArray[_Signed] | None = None,
+) -> _Array[_Shape, _Signed]: ...
 @overload
 def relu(
-    input: _ArrayLike,
+    input: _Peer,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def scaled_elu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.6732632,
     gamma: _Number = 1.050701,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def scaled_elu(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.6732632,
     gamma: _Number = 1.050701,
     *,
@@ -182,15 +203,15 @@ def scaled_elu(
 ) -> NDArray[Any]: ...
 @overload
 def scaled_tanh(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     beta: _Number = 0.5,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def scaled_tanh(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.0,
     beta: _Number = 0.5,
     *,
@@ -198,79 +219,79 @@ def scaled_tanh(
 ) -> NDArray[Any]: ...
 @overload
 def sigmoid(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def sigmoid(
-    input: _ArrayLike,
+    input: _Peer,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def softplus(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     steepness: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def softplus(
-    input: _ArrayLike,
+    input: _Peer,
     steepness: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def softsign(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def softsign(
-    input: _ArrayLike,
+    input: _Peer,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def tanh(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def tanh(
-    input: _ArrayLike,
+    input: _Peer,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def thresholded_relu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def thresholded_relu(
-    input: _ArrayLike,
+    input: _Peer,
     alpha: _Number = 1.0,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def shrink(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Narrow],
     bias: _Number = 0.0,
     threshold: _Number = 0.5,
     *,
-    out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+    out: NDArray[_Narrow] | None = None,
+) -> _Array[_Shape, _Narrow]: ...
 @overload
 def shrink(
-    input: _ArrayLike,
+    input: _Peer,
     bias: _Number = 0.0,
     threshold: _Number = 0.5,
     *,
@@ -278,19 +299,19 @@ def shrink(
 ) -> NDArray[Any]: ...
 @overload
 def gelu(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def gelu(
-    input: _ArrayLike,
+    input: _Peer,
     *,
     out: NDArray[Any] | None = None,
 ) -> NDArray[Any]: ...
 @overload
 def batch_normalization(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     mean: NDArray[_Float],
     variance: NDArray[_Float],
     scale: NDArray[_Float],
@@ -299,14 +320,14 @@ def batch_normalization(
     *,
     fused_activation: ActivationDesc | None = None,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def batch_normalization(
-    input: _ArrayLike,
-    mean: _ArrayLike,
-    variance: _ArrayLike,
-    scale: _ArrayLike,
-    bias: _ArrayLike,
+    input: _Peer,
+    mean: _Peer | NDArray[Any],
+    variance: _Peer | NDArray[Any],
+    scale: _Peer | NDArray[Any],
+    bias: _Peer | NDArray[Any],
     epsilon: _Number = 1e-5,
     *,
     fused_activation: ActivationDesc | None = None,
@@ -314,14 +335,14 @@ def batch_normalization(
 ) -> NDArray[Any]: ...
 @overload
 def log_softmax(
-    input: NDArray[_Float],
+    input: _Array[_Shape, _Float],
     axes: SupportsIndex | Sequence[SupportsIndex] = -1,
     *,
     out: NDArray[_Float] | None = None,
-) -> NDArray[_Float]: ...
+) -> _Array[_Shape, _Float]: ...
 @overload
 def log_softmax(
-    input: _ArrayLike,
+    input: _Peer,
     axes: SupportsIndex | Sequence[SupportsIndex] = -1,
     *,
     out: NDArray[Any] | None = None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from dmlops._activation_descs import ActivationDesc
 from dmlops._enums import OperatorType, TensorDataType
@@ -41,7 +42,7 @@ class ElementWiseClipOperatorDesc(Descriptor):
     array([ -2,  -2,   0, 100], dtype=int8)
     """
 
-    operator_type: ClassVar = OperatorType.ELEMENT_WISE_CLIP
+    operator_type: ClassVar[OperatorType] = OperatorType.ELEMENT_WISE_CLIP
     input_tensor: BufferTensorDesc
     output_tensor: BufferTensorDesc
     scale_bias: ScaleBias | None = None
@@ -86,7 +87,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     array([                   1, -4611686018427387897])
     """
 
-    operator_type: ClassVar = OperatorType.ELEMENT_WISE_CLIP1
+    operator_type: ClassVar[OperatorType] = OperatorType.ELEMENT_WISE_CLIP1
     input_tensor: BufferTensorDesc
     output_tensor: BufferTensorDesc
     scale_bias: ScaleBias | None = None
@@ -154,7 +155,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
             [ 9., 11.]]], dtype=float32)
     """
 
-    operator_type: ClassVar = OperatorType.BATCH_NORMALIZATION
+    operator_type: ClassVar[OperatorType] = OperatorType.BATCH_NORMALIZATION
     input_tensor: BufferTensorDesc
     mean_tensor: BufferTensorDesc
     variance_tensor: BufferTensorDesc
@@ -189,7 +190,7 @@ class ActivationLogSoftmaxOperatorDesc(Descriptor):
     FeatureLevel.LEVEL_1_0
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_LOG_SOFTMAX
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_LOG_SOFTMAX
     input_tensor: BufferTensorDesc
     output_tensor: BufferTensorDesc
 
@@ -226,10 +227,20 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
            [-1.627, -1.627]], dtype=float32)
     """
 
-    operator_type: ClassVar = OperatorType.ACTIVATION_LOG_SOFTMAX1
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_LOG_SOFTMAX1
     input_tensor: BufferTensorDesc
     output_tensor: BufferTensorDesc
     axes: tuple[int, ...]
+
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            output_tensor: BufferTensorDesc,
+            axes: Sequence[SupportsIndex],
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Take any sequence."""

@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from numpy.typing import NDArray
 
@@ -80,6 +80,19 @@ class BufferTensorDesc(Descriptor):
     flags: TensorFlags = TensorFlags.NONE
     total_tensor_size_in_bytes: int | None = None
     guaranteed_base_offset_alignment: int = 0
+
+    if TYPE_CHECKING:  # the dataclass's own takes what the fields are, not all that becomes one
+
+        def __init__(
+            self,
+            data_type: TensorDataType,
+            sizes: Sequence[SupportsIndex],
+            *,
+            strides: Sequence[SupportsIndex] | None = None,
+            flags: TensorFlags = TensorFlags.NONE,
+            total_tensor_size_in_bytes: int | None = None,
+            guaranteed_base_offset_alignment: int = 0,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         """Bring lists and integers into their normal form."""

@@ -1,0 +1,83 @@
+"""A user's program that type checkers must find nothing in, and that runs."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dmlops
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+else:
+
+    def assert_type(value: Any, _: Any) -> Any:
+        """Do nothing: only type checkers look at it."""
+        return value
+
+
+Float = TypeVar("Float", np.float32, np.float16)
+
+f32: NDArray[np.float32] = np.ones((2, 3), np.float32)
+f16: NDArray[np.float16] = np.ones((2, 3), np.float16)
+u8: NDArray[np.uint8] = np.ones((2, 3), np.uint8)
+i32: NDArray[np.int32] = np.ones((2, 3), np.int32)
+unknown: NDArray[Any] = f32
+
+# The result has the dtype and the shape of the input.
+assert_type(dmlops.clip(f32, 0, 6), NDArray[np.float32])
+assert_type(dmlops.clip(u8, min=np.uint8(1), max=2.0), NDArray[np.uint8])
+assert_type(dmlops.hard_sigmoid(f16), NDArray[np.float16])
+assert_type(dmlops.log_softmax(f16, axes=(0, -1)), NDArray[np.float16])
+assert_type(dmlops.relu(i32), NDArray[np.int32])
+assert_type(dmlops.shrink(u8, 1, 2), NDArray[np.uint8])
+matrix = np.ones((2, 3), np.float32)
+assert_type(dmlops.gelu(matrix).shape, tuple[int, int])
+
+# Through `out` too.
+result = np.empty_like(f32)
+assert_type(dmlops.elu(f32, 0.5, out=result), NDArray[np.float32])
+scaled = dmlops.clip(i32, scale_bias=dmlops.ScaleBias(2, 1), out=np.empty_like(i32))
+assert_type(scaled, NDArray[np.int32])
+
+# What is not from NumPy, and what has no known dtype.
+assert_type(dmlops.softsign(array("f", [1, 2])), NDArray[Any])
+assert_type(dmlops.clip(memoryview(b"ab"), 1, 2), NDArray[Any])
+assert_type(dmlops.tanh(unknown).ndim, int)
+
+
+def standardized(
+    x: NDArray[Float], mean: NDArray[Float], variance: NDArray[Float]
+) -> NDArray[Float]:
+    """Show that a user's own type variable goes through."""
+    one = np.ones_like(mean)
+    activation = dmlops.ActivationLeakyReluOperatorDesc(alpha=0.1)
+    return dmlops.batch_normalization(x, mean, variance, one, one, fused_activation=activation)
+
+
+assert_type(standardized(f16, f16, f16), NDArray[np.float16])
+
+# Descriptors.
+x = dmlops.BufferTensorDesc.from_array(f32)
+sizes: list[int] = [1, 3, 8, 8]
+y = dmlops.BufferTensorDesc(
+    dmlops.TensorDataType.FLOAT16, sizes, strides=np.array([0, 1, 0, 0]).tolist()
+)
+assert_type(y.sizes, tuple[int, ...])
+desc = dmlops.ActivationLogSoftmax1OperatorDesc(input_tensor=x, output_tensor=x, axes=[1])
+assert_type(desc.axes, tuple[int, ...])
+assert_type(desc.operator_type, dmlops.OperatorType)
+assert_type(dmlops.required_feature_level(desc), dmlops.FeatureLevel)
+compiled = dmlops.Device(dmlops.FeatureLevel.LEVEL_5_1).compile(desc)
+assert_type(compiled, dmlops.CompiledOperator)
+compiled.dispatch(inputs=[f32], outputs={"output_tensor": dmlops.BufferBinding(result)})
+
+# What it runs on.
+assert_type(dmlops.isa(), str)
+assert_type(dmlops.available_isas(), tuple[str, ...])
+assert_type(dmlops.get_num_threads(), int)
+assert_type(dmlops.build_info(), dict[str, str])
+assert_type(dmlops.__version__, str)
