@@ -186,6 +186,21 @@ def test_one_dominates_at_every_position(dtype: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("group", [257, 1000, 4099, 100_000])
+def test_one_of_many_dominates(dtype: str, group: int) -> None:
+    """Results from -0.1 down to what the type can hold, within 8 ulp of themselves."""
+    end = 16 if dtype == "float16" else 85  # the result is about -e^-lead
+    leads = np.linspace(2.5, end, 6 if group > 5000 else 40)
+    x = samples.uniform((leads.size, group), dtype, -1, 0, seed=group)
+    places = np.arange(leads.size) * (group - 1) // (leads.size - 1)
+    x[np.arange(leads.size), places] = (leads + math.log(group)).astype(dtype)
+    last = check(x, 1, f"group of {group}")
+    dominating = last[np.arange(leads.size), places]
+    assert ((dominating < 0) & (dominating > -0.1)).all()
+    assert_same_bits(check(packed(x.T), 0, f"group of {group}").T, last, "side by side")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_leads_of_every_size(dtype: str) -> None:
     step = 2.0**-7 if dtype == "float16" else 2.0**-12
     lead = np.arange(0, 120 if dtype == "float32" else 20, step).astype(dtype)

@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "run an operator that a JSON file describes with DirectML's names",
     "validate": "say whether a feature level accepts the operator of a JSON file, and why not",
     "demo": "run the operators on photographs and handwritten digits, and draw the results",
+    "accuracy": "measure the operators' errors beside NumPy, PyTorch and ONNX Runtime",
     "bench": "compare the speed with NumPy, PyTorch, ONNX Runtime and others, side by side",
 }
 

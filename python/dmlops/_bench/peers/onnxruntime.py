@@ -172,7 +172,7 @@ class Graph:
         described = [self.described(name, array) for name, array in inputs.items()]
         outputs = [self.described("y", output)]
         graph = helper.make_graph(self.nodes, "cell", described, outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
         model.ir_version = 9  # older than the newest, which not every version of the runtime reads
         serialized: bytes = model.SerializeToString()
         return serialized
