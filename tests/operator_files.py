@@ -49,16 +49,15 @@ def as_json(value: Any) -> Any:
 
 
 def clip_file(**changed: Any) -> dict[str, Any]:
-    """Return a file that clips three numbers in place to [0, 6]."""
+    """Return a file that clips three numbers in place, by default to [0, 6]."""
     tensor = {"DataType": "FLOAT32", "Sizes": [3]}
-    desc = {"InputTensor": tensor, "OutputTensor": tensor, "Min": 0, "Max": 6}
+    desc = {"InputTensor": tensor, "OutputTensor": tensor, "Min": 0, "Max": 6, **changed}
     bindings = {"InputTensor": "x", "OutputTensor": "x"}
-    file = {
+    return {
         "resources": {"x": {"initialValuesDataType": "FLOAT32", "initialValues": [-1, 2, 7]}},
         "dispatchables": {"clip": {"type": "ELEMENT_WISE_CLIP", "desc": desc}},
         "commands": [{"type": "dispatch", "dispatchable": "clip", "bindings": bindings}],
     }
-    return {**file, **changed}
 
 
 def put(file: Any, place: str, value: Any) -> Any:

@@ -82,6 +82,12 @@ def test_batch_normalization_parameters_broadcast(parameter: str) -> None:
     _refused(name, "FLOAT16", "FLOAT32", desc=wrong)
 
 
+@pytest.mark.parametrize("name", ["input", "mean", "variance", "scale", "bias", "output"])
+def test_batch_normalization_has_no_optional_tensor(name: str) -> None:
+    field = f"{name}_tensor"
+    _refused(f"{field} is missing", desc=batch_normalization(tensor(), **{field: None}))
+
+
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e-5, math.inf, math.nan])
 def test_batch_normalization_epsilon_is_any_float(epsilon: float) -> None:
     assert refusal(batch_normalization(tensor(), epsilon=epsilon)) is None

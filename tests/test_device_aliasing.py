@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from descriptors import activation, batch_normalization, clip, log_softmax1, tensor
+from descriptors import TABLE, activation, batch_normalization, clip, log_softmax1, tensor
 
 from dmlops import BindingError, BufferBinding, Device, TensorFlags
 
@@ -55,6 +55,22 @@ def test_identical_ranges_where_it_does_not_work_in_place() -> None:
         name = ("input", "mean", "variance", "scale", "bias")[i]
         _refused(f"{name}_tensor and output_tensor", inputs, [values], normalize)
     assert (values == X).all()
+
+
+@pytest.mark.parametrize("operator", TABLE)
+def test_which_operators_work_in_place(operator: str) -> None:
+    """Those that DirectML's own schema marks so, and no others."""
+    in_place = operator not in ("batch_normalization", "log_softmax", "log_softmax1")
+    compiled = Device().compile(TABLE[operator][0](tensor((6,))))
+    apart, values = np.zeros_like(X), X.copy()
+    others = [X] * (4 if operator == "batch_normalization" else 0)
+    compiled.dispatch([X, *others], [apart])
+    if in_place:
+        compiled.dispatch([values], [values])
+        assert values.tobytes() == apart.tobytes()
+    else:
+        _refused("not work in place", [values, *others], [values], compiled)
+        assert (values == X).all()
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 16), (16, 0), (64, 48)])

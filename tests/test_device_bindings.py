@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import mmap
 from collections.abc import Callable
+from multiprocessing import shared_memory
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,18 @@ class _DLPack:
         return self.values.__dlpack_device__()
 
 
+def _shared(values: Array) -> Any:
+    memory = shared_memory.SharedMemory(create=True, size=values.nbytes)
+    memory.unlink()  # the mapping stays until it is closed
+    _SHARED.append(memory)  # whose end would close it
+    buffer = memory.buf
+    assert buffer is not None
+    buffer[: values.nbytes] = values.tobytes()
+    return buffer[: values.nbytes]
+
+
+_SHARED: list[shared_memory.SharedMemory] = []
+
 _MEMORY: dict[str, Callable[[Array], Any]] = {
     "ndarray": np.copy,
     "bytes of ndarray": lambda values: values.copy().view(np.uint8),
@@ -62,6 +75,7 @@ _MEMORY: dict[str, Callable[[Array], Any]] = {
     "memoryview": lambda values: memoryview(_bytearray(values)),
     "array.array": _array,
     "mmap": _mmap,
+    "shared memory": _shared,
     "BufferBinding": lambda values: BufferBinding(values.copy()),
     "DLPack": _DLPack,
 }

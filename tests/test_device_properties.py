@@ -8,67 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import reference
+from bound_memory import CANARY, Memory, layouts
 from descriptors import TABLE, activation, batch_normalization, clip, clip1, log_softmax1, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import FLOATS, INTEGERS
-from samples import uniform
 
 import dmlops
-from dmlops import BufferBinding, BufferTensorDesc, Device, ScaleBias
+from dmlops import BufferBinding, Device, ScaleBias
 
 Array = npt.NDArray[Any]
-
-
-_CANARY = 0xA5
-
-
-@st.composite
-def _layouts(draw: st.DrawFn, sizes: tuple[int, ...], output: bool) -> tuple[int, ...] | None:
-    """Draw strides, in elements: packed, permuted with padding, for inputs with broadcasts."""
-    if draw(st.booleans()):
-        return None
-    strides = [0] * len(sizes)
-    run_length = 1
-    for axis in draw(st.permutations(range(len(sizes)))):
-        run_length += draw(st.integers(0, 2))
-        broadcast = not output and draw(st.integers(0, 5)) == 0
-        strides[axis] = 0 if broadcast else run_length
-        run_length *= 1 if broadcast else sizes[axis]
-    return tuple(strides)
-
-
-class _Memory:
-    """A tensor in a heap of canary bytes."""
-
-    def __init__(self, x: BufferTensorDesc, offset: int, seed: int) -> None:
-        self.size = dmlops.calc_buffer_tensor_size(x.data_type, x.sizes, x.strides)
-        self.offset = offset
-        self.heap = np.full(offset + self.size + 64, _CANARY, np.uint8)
-        dtype = np.dtype(x.data_type.name.lower())
-        first = self.heap[offset : offset + self.size // dtype.itemsize * dtype.itemsize]
-        dense = np.empty(x.sizes, dtype)
-        strides = dense.strides if x.strides is None else [s * dtype.itemsize for s in x.strides]
-        self.view: Array = np.lib.stride_tricks.as_strided(first.view(dtype), x.sizes, strides)
-        self.fill(uniform((first.view(dtype).size,), dtype, -4, 4, seed))
-
-    def fill(self, values: Array) -> None:
-        raw = values.view(np.uint8)
-        self.heap[self.offset : self.offset + raw.size] = raw
-
-    def binding(self) -> BufferBinding:
-        return BufferBinding(self.heap, self.offset, self.size)
-
-    def values(self) -> Array:
-        return np.array(self.view, order="C")
-
-    def without_elements(self) -> Array:
-        kept, self.heap[...] = self.heap.copy(), self.heap
-        heap = self.heap.copy()
-        self.view[...] = 0
-        cleared, self.heap[...] = self.heap.copy(), heap
-        assert (kept == heap).all()
-        return cleared
 
 
 _OPERATORS = ("clip", "clip1", "hard_sigmoid", "log_softmax1", "batch_normalization")
@@ -81,8 +30,8 @@ def _cases(draw: st.DrawFn) -> tuple[str, Any]:
     integer = operator.startswith("clip") and draw(st.booleans())
     dtype = draw(st.sampled_from(INTEGERS if integer else FLOATS))
     sizes = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=5)))
-    x = tensor(sizes, dtype.upper(), strides=draw(_layouts(sizes, False)))
-    y = tensor(sizes, dtype.upper(), strides=draw(_layouts(sizes, True)))
+    x = tensor(sizes, dtype.upper(), strides=draw(layouts(sizes, False)))
+    y = tensor(sizes, dtype.upper(), strides=draw(layouts(sizes, True)))
     if operator in ("clip", "clip1"):
         low, high = draw(st.integers(0, 3)), draw(st.integers(0, 100))
         scale = draw(st.sampled_from([None, ScaleBias(1.5, -0.5)]))
@@ -96,7 +45,7 @@ def _cases(draw: st.DrawFn) -> tuple[str, Any]:
     parameters = {}
     for name in ("mean", "variance", "scale", "bias"):
         own = tuple(draw(st.sampled_from([1, size])) for size in sizes)
-        strides = draw(_layouts(own, False))
+        strides = draw(layouts(own, False))
         parameters[f"{name}_tensor"] = tensor(own, dtype.upper(), strides=strides)
     return operator, batch_normalization(x, output_tensor=y, epsilon=0.25, **parameters)
 
@@ -121,7 +70,7 @@ def test_any_layout(case: tuple[str, Any], offset: int, seed: int) -> None:
     operator, desc = case
     names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
     *inputs, output = (
-        _Memory(getattr(desc, name), 16 * offset, seed + i) for i, name in enumerate(names)
+        Memory(getattr(desc, name), 16 * offset, seed + i) for i, name in enumerate(names)
     )
     if operator == "batch_normalization":
         inputs[2].fill(np.abs(inputs[2].heap[16 * offset : -64].view(inputs[2].view.dtype)))
@@ -162,7 +111,7 @@ def test_hostile_descriptors_write_nothing(
     more = {"total_tensor_size_in_bytes": total, "guaranteed_base_offset_alignment": alignment}
     x = tensor(sizes, data_type.name, strides=strides, **more)
     y = tensor(sizes, data_type.name, strides=output_strides)
-    heap = np.full(4096, _CANARY, np.uint8)
+    heap = np.full(4096, CANARY, np.uint8)
     inputs = np.zeros(4096, np.uint8)
     written = False
     try:
@@ -173,10 +122,10 @@ def test_hostile_descriptors_write_nothing(
         written = True
     except (ValueError, TypeError):
         pass
-    assert (heap[:1024] == _CANARY).all()
+    assert (heap[:1024] == CANARY).all()
     if written:
         end = 1024 + dmlops.calc_buffer_tensor_size(data_type, sizes, output_strides)
-        assert (heap[end:] == _CANARY).all()
-        assert not (heap == _CANARY).all()
+        assert (heap[end:] == CANARY).all()
+        assert not (heap == CANARY).all()
     else:
-        assert (heap == _CANARY).all()
+        assert (heap == CANARY).all()

@@ -69,6 +69,43 @@ def test_log_softmax_is_over_the_last_dimension(shape: tuple[int, ...]) -> None:
     reference.assert_same_bits(run(log_softmax(_describe(x)), x), dmlops.log_softmax(x))
 
 
+@pytest.mark.parametrize("shape", [(5,), (4, 7), (1, 1, 4, 7)])
+def test_log_softmax1_over_the_last_dimension_is_log_softmax(shape: tuple[int, ...]) -> None:
+    x = uniform(shape, "float32")
+    last = run(log_softmax1(_describe(x), axes=(len(shape) - 1,)), x)
+    reference.assert_same_bits(last, run(log_softmax(_describe(x)), x))
+
+
+def test_log_softmax1_large_differences_stay_finite() -> None:
+    """The literal formula, ln(exp(x) / sum(exp(x))), overflows in float32 here."""
+    assert np.isfinite(run(log_softmax1(_describe(_X), axes=(0, 1, 2)), _X)).all()
+
+
+# batch normalization: any epsilon, as IEEE arithmetic has it.
+
+
+@pytest.mark.parametrize(
+    ("variance", "epsilon", "expected"),
+    [
+        (0.0, 0.0, [-np.inf, np.nan, np.inf]),
+        (1.0, -1.0, [-np.inf, np.nan, np.inf]),
+        (0.5, -1.0, [np.nan] * 3),
+        (4.0, 0.0, [-0.5, 0.0, 0.5]),
+        (1.0, np.inf, [0.0, 0.0, 0.0]),
+        (1.0, np.nan, [np.nan] * 3),
+    ],
+)
+def test_batch_normalization_variance_plus_epsilon(
+    variance: float, epsilon: float, expected: list[float]
+) -> None:
+    x = np.array([1, 2, 3], np.float32)
+    mean, spread, one, zero = (np.full_like(x, v) for v in (2, variance, 1, 0))
+    desc = batch_normalization(_describe(x), epsilon=epsilon)
+    reference.assert_same_values(
+        run(desc, x, mean, spread, one, zero), np.array(expected, np.float32)
+    )
+
+
 # clip: bounds of FLOAT, and of the tensor's own type.
 
 

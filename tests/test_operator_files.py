@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from activation_reference import ROWS
 from descriptors import ACTIVATIONS, TABLE, activation, batch_normalization, clip, tensor
 from operator_files import EXAMPLES, Runner, as_json, clip_file, printed, put
+from reference import assert_within
 from subprocesses import python
-from test_device_results import _formula
 
 import dmlops
 from dmlops._cli import main
@@ -75,9 +76,22 @@ def test_example_activations(capsys: pytest.CaptureFixture[str]) -> None:
     assert results.keys() == ACTIVATIONS.keys()
     document = json.loads((EXAMPLES / "activations.json").read_text())
     x = np.arange(-3, 4, dtype=np.float32)
-    for name, dispatchable in document["dispatchables"].items():
-        parameters = [v for k, v in dispatchable["desc"].items() if not k.endswith("Tensor")]
-        np.testing.assert_allclose(results[name], _formula(name, x, parameters), rtol=1e-6)
+    for row in ROWS:
+        desc = document["dispatchables"][row.name]["desc"]
+        exact = row.exact(x, tuple(v for k, v in desc.items() if not k.endswith("Tensor")))
+        assert_within(results[row.name], exact, row.allowed(exact), row.name)
+
+
+def test_clip_of_dxdispatch(runner: Runner) -> None:
+    """The case that comes with DxDispatch: in place, one dimension, no ScaleBias."""
+    file = clip_file(Min=-2.5, Max=2.5)
+    file["resources"]["x"]["initialValues"] = list(range(-4, 5))
+    for name in ("InputTensor", "OutputTensor"):
+        file["dispatchables"]["clip"]["desc"][name] = {"DataType": "FLOAT32", "Sizes": [9]}
+    file["commands"].append({"type": "print", "resource": "x"})
+    assert runner.arrays({"$schema": "./_schema.json", **file})["x"].tolist() == [
+        *(-2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5),
+    ]
 
 
 # Descriptors

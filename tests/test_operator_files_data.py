@@ -259,6 +259,9 @@ def test_a_refused_run_leaves_no_file(
         file = followed(copy_file("FLOAT32", [3], [1, 2, 3]), {**write, "targetPath": target})
         runner.refused(file, part)
     assert [path.name for path in runner.folder.iterdir()] == ["operator.json"]
+    (runner.folder / "y.npy").mkdir()  # a folder is no file to replace
+    runner.refused(followed(copy_file("FLOAT32", [3], [1, 2, 3]), write), "y.npy")
+    assert not (runner.folder / "y.npy.part").exists()
 
 
 def test_strided_results_are_shown_as_the_tensor(runner: Runner) -> None:

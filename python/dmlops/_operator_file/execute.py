@@ -65,15 +65,14 @@ def _named(operator: Operator) -> Iterator[None]:
 
 
 def _targets(model: Model) -> dict[str, Path]:
-    """Return the .npy files that are the only ones to show a resource in its last state.
+    """Return the .npy files that resources are written to in their last state.
 
-    The resource may be mapped to such a file from the start.
+    A resource may be mapped to its file from the start, since no operator changes it afterwards.
     """
     result: dict[str, Path] = {}
     for command in model.commands:
         if isinstance(command, WriteFile):
-            again = command.resource in result
-            result[command.resource] = Path() if again else command.path
+            result.setdefault(command.resource, command.path)
         elif isinstance(command, Dispatch) and command.output.resource in result:
             result[command.output.resource] = Path()
     return {name: path for name, path in result.items() if path.suffix.lower() == ".npy"}

@@ -90,25 +90,20 @@ def write(memory: Memory, path: Path) -> None:
     """Write what a resource shows, at once or not at all."""
     if path.suffix.lower() not in (".npy", *RAW):
         raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
-    if memory.target == path:  # it is there already, under a name of its own
-        with Progress(f"writing {path.name}"):
-            memory.array.flush()  # type: ignore[attr-defined]
-        memory.array = memory.values = np.empty(0)  # Windows renames no file that is mapped
-        os.replace(_part(path), path)
-        memory.array = memory.values = np.load(path, mmap_mode="r")
-        memory.target = None
-        return
     try:
-        if path.suffix.lower() == ".npy":
-            copy = _map_new(path, memory.values.dtype, memory.values.shape)
-        else:
-            shape, dtype = memory.values.shape, memory.values.dtype
-            copy = np.memmap(_part(path), dtype, "w+", shape=shape)
         with Progress(f"writing {path.name}") as progress:
-            _copy(memory.values, copy, progress)
-            copy.flush()
-        del copy
+            if memory.target == path:  # it is there already, under a name of its own
+                memory.array.flush()  # type: ignore[attr-defined]
+                memory.array = memory.values = np.empty(0)  # Windows renames no file that is mapped
+            else:
+                copy = _map_new(path, memory.values.dtype, memory.values.shape)
+                _copy(memory.values, copy, progress)
+                copy.flush()
+                del copy
         os.replace(_part(path), path)
+        if memory.target == path:
+            memory.array = memory.values = np.load(path, mmap_mode="r")
+            memory.target = None
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     finally:
@@ -127,10 +122,19 @@ def _part(path: Path) -> Path:
 
 
 def _map_new(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    part = _part(path)
     try:
-        return np.lib.format.open_memmap(_part(path), "w+", dtype, shape)
+        if path.suffix.lower() == ".npy":
+            array: Any = np.lib.format.open_memmap(part, "w+", dtype, shape)
+        else:
+            array = np.memmap(part, dtype, "w+", shape=shape)
+        if hasattr(os, "posix_fallocate"):  # a full disk is an error here; later it would be fatal
+            with part.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise FileError(f"{path}: {error.strerror or error}") from error
+    return array
 
 
 def _copy(source: Array, copy: Array, progress: Progress) -> None:

@@ -1,0 +1,70 @@
+"""Tensors of any layout in heaps of known bytes, for tests of what operators write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+from samples import uniform
+
+import dmlops
+from dmlops import BufferBinding, BufferTensorDesc
+
+Array = npt.NDArray[Any]
+
+CANARY = 0xA5
+
+
+@st.composite
+def layouts(draw: st.DrawFn, sizes: tuple[int, ...], output: bool) -> tuple[int, ...] | None:
+    """Draw strides, in elements: packed, permuted with padding, for inputs with broadcasts."""
+    if draw(st.booleans()):
+        return None
+    strides = [0] * len(sizes)
+    run_length = 1
+    for axis in draw(st.permutations(range(len(sizes)))):
+        run_length += draw(st.integers(0, 2))
+        broadcast = not output and draw(st.integers(0, 5)) == 0
+        strides[axis] = 0 if broadcast else run_length
+        run_length *= 1 if broadcast else sizes[axis]
+    return tuple(strides)
+
+
+class Memory:
+    """A tensor in a heap of canary bytes."""
+
+    def __init__(self, x: BufferTensorDesc, offset: int, seed: int) -> None:
+        self.size = dmlops.calc_buffer_tensor_size(x.data_type, x.sizes, x.strides)
+        self.offset = offset
+        self.bound = max(self.size, x.total_tensor_size_in_bytes or 0)
+        self.heap = np.full(offset + self.bound + 64, CANARY, np.uint8)
+        dtype = np.dtype(x.data_type.name.lower())
+        first = self.heap[offset : offset + self.size // dtype.itemsize * dtype.itemsize]
+        dense = np.empty(x.sizes, dtype)
+        strides = dense.strides if x.strides is None else [s * dtype.itemsize for s in x.strides]
+        self.view: Array = np.lib.stride_tricks.as_strided(first.view(dtype), x.sizes, strides)
+        self.fill(uniform((first.view(dtype).size,), dtype, -4, 4, seed))
+
+    def fill(self, values: Array) -> None:
+        """Replace the first bytes."""
+        raw = values.view(np.uint8)
+        self.heap[self.offset : self.offset + raw.size] = raw
+
+    def binding(self) -> BufferBinding:
+        """Return the tensor's part of the heap."""
+        return BufferBinding(self.heap, self.offset, self.bound)
+
+    def values(self) -> Array:
+        """Return the tensor's elements."""
+        return np.array(self.view, order="C")
+
+    def without_elements(self) -> Array:
+        """Return the heap with the tensor's elements cleared: what no operator may change."""
+        kept, self.heap[...] = self.heap.copy(), self.heap
+        heap = self.heap.copy()
+        self.view[...] = 0
+        cleared, self.heap[...] = self.heap.copy(), heap
+        assert (kept == heap).all()
+        return cleared

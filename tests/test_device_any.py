@@ -1,0 +1,205 @@
+"""Any descriptor of any operator: accepted ones agree with the references, refused ones are told.
+
+Hypothesis takes a valid descriptor and changes fields at random; whether the outcome is valid is
+for the rules to say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+from activation_reference import ROWS, integer_shrink
+from bound_memory import Memory, layouts
+from descriptors import ACTIVATIONS, FLOATS, INTEGERS, SMALL_INTEGERS, SMALL_SIGNED, TABLE, tensor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dmlops
+from dmlops import BufferTensorDesc, Device, FeatureLevel, ScaleBias, TensorDataType, TensorFlags
+
+Array = npt.NDArray[Any]
+_ROWS = {row.name: row for row in ROWS}
+_TYPES: dict[str, tuple[str, ...]] = {"clip": FLOATS + INTEGERS, "clip1": FLOATS + INTEGERS}
+_TYPES |= {"relu": FLOATS + SMALL_SIGNED, "shrink": FLOATS + SMALL_INTEGERS}
+
+
+def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
+    names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
+    return {name: getattr(desc, name) for name in names}
+
+
+@st.composite
+def _valid(draw: st.DrawFn) -> Any:
+    """Draw an operator on tensors of any layout."""
+    main = st.sampled_from(["clip", "clip1", "batch_normalization", "log_softmax1"])
+    operator = draw(main | st.sampled_from(list(TABLE)))
+    dtype = draw(st.sampled_from(_TYPES.get(operator, FLOATS)))
+    sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)))
+    if operator == "log_softmax":
+        sizes = (1,) * max(len(sizes) - 2, 0) + sizes[-2:]
+    more: dict[str, Any] = {}
+    if operator in ("clip", "clip1"):
+        more = {"min": draw(st.integers(0, 2)), "max": draw(st.integers(0, 3))}
+        more["scale_bias"] = draw(st.sampled_from([None, ScaleBias(1.5, -0.5)]))
+    elif operator == "log_softmax1":
+        more["axes"] = tuple(draw(st.permutations(range(len(sizes)))))[: draw(st.integers(1, 5))]
+    elif operator == "batch_normalization":
+        for name in ("mean", "variance", "scale", "bias"):
+            own = tuple(draw(st.sampled_from([1, size])) for size in sizes)
+            more[f"{name}_tensor"] = tensor(own, dtype, strides=draw(layouts(own, False)))
+        fused = draw(st.sampled_from([None, *ACTIVATIONS]))
+        more["fused_activation"] = fused and ACTIVATIONS[fused]()
+    else:
+        more |= dict(draw(_parameters(operator)))
+    x = tensor(sizes, dtype, strides=draw(layouts(sizes, False)))
+    y = tensor(sizes, dtype, strides=draw(layouts(sizes, True)))
+    return TABLE[operator][0](x, output_tensor=y, **more)
+
+
+@st.composite
+def _parameters(draw: st.DrawFn, operator: str) -> list[tuple[str, float]]:
+    if operator not in _ROWS:
+        return []
+    row = _ROWS[operator]
+    return list(zip(row.fields, draw(st.sampled_from(row.parameters)), strict=True))
+
+
+_SIZES = st.lists(st.integers(0, 4), max_size=9).map(tuple)
+_TENSOR_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "data_type": st.sampled_from(list(TensorDataType)),
+    "sizes": _SIZES,
+    "strides": _SIZES,
+    "flags": st.sampled_from(list(TensorFlags)),
+    "total_tensor_size_in_bytes": st.sampled_from([0, 4, 16, 64, 4096]),
+    "guaranteed_base_offset_alignment": st.sampled_from([0, 1, 2, 3, 16, 64]),
+}
+_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "min_max_data_type": st.sampled_from(list(TensorDataType)),
+    "axes": _SIZES,
+    "spatial": st.booleans(),
+    "epsilon": st.sampled_from([0.0, 1.0]),
+    "steepness": st.sampled_from([0.5, 2.0]),
+    "fused_activation": st.sampled_from([ACTIVATIONS[name]() for name in ACTIVATIONS])
+    | st.just(ACTIVATIONS["relu"](input_tensor=tensor())),
+}
+
+
+@st.composite
+def _changed(draw: st.DrawFn) -> Any:
+    """Draw a descriptor of which nobody knows whether it is valid."""
+    desc = draw(_valid())
+    for _ in range(draw(st.integers(0, 2))):
+        others = [name for name in _FIELDS if hasattr(desc, name)]
+        name = draw(st.sampled_from([*_tensors(desc), *others]))
+        if name in _FIELDS:
+            desc = dataclasses.replace(desc, **{name: draw(_FIELDS[name])})
+            continue
+        field = draw(st.sampled_from(list(_TENSOR_FIELDS)))
+        change = {field: draw(_TENSOR_FIELDS[field])}
+        if field in ("sizes", "strides") and draw(st.booleans()):  # of the right rank
+            rank = len(getattr(desc, name).sizes)
+            change = {field: tuple(draw(st.integers(0, 30)) for _ in range(rank))}
+        of_all = draw(st.booleans())
+        for other, described in _tensors(desc).items():
+            if other == name or of_all:
+                new = dataclasses.replace(described, **change)
+                desc = dataclasses.replace(desc, **{other: new})
+    return desc
+
+
+def _check_activation(name: str, desc: Any, x: Array, result: Array) -> None:
+    row = _ROWS[name]
+    parameters = tuple(getattr(desc, field) for field in row.fields)
+    if x.dtype.kind == "f":
+        exact = row.exact(x, parameters)
+        reference.assert_within(result, exact, row.allowed(exact), name)
+    elif name == "relu":
+        reference.assert_same_values(result, np.maximum(x, 0))
+    else:
+        reference.assert_same_values(result, integer_shrink(x, *parameters))
+
+
+def _check_normalization(desc: Any, inputs: list[Array], result: Array) -> None:
+    if desc.fused_activation is None:
+        expected, allowed = reference.batch_normalization(*inputs, epsilon=desc.epsilon)
+        return reference.assert_within(result, expected, allowed)
+    x, mean, variance, scale, bias = (a.astype(np.float32) for a in inputs)
+    between = dmlops.batch_normalization(x, mean, variance, scale, bias, desc.epsilon)
+    name = desc.fused_activation.operator_type.name.removeprefix("ACTIVATION_").lower()
+    row = _ROWS[name]
+    exact = row.exact(between, tuple(getattr(desc.fused_activation, f) for f in row.fields))
+    return reference.assert_within(result, exact, row.allowed(exact), name)
+
+
+def _check(desc: Any, inputs: list[Array], result: Array) -> None:
+    kind = desc.operator_type.name
+    if kind.startswith("ELEMENT_WISE_CLIP"):
+        scale = desc.scale_bias and (desc.scale_bias.scale, desc.scale_bias.bias)
+        expected = reference.clip(inputs[0], desc.min, desc.max, scale)
+        reference.assert_same_values(result, expected)
+    elif kind == "BATCH_NORMALIZATION":
+        _check_normalization(desc, inputs, result)
+    elif kind.startswith("ACTIVATION_LOG_SOFTMAX"):
+        axes = getattr(desc, "axes", (inputs[0].ndim - 1,))
+        reference.assert_within(result, *reference.log_softmax(inputs[0], axes))
+    else:
+        _check_activation(kind.removeprefix("ACTIVATION_").lower(), desc, inputs[0], result)
+
+
+def _run(desc: Any, level: FeatureLevel, seed: int, write: Callable[..., Any]) -> None:
+    memories = {
+        name: Memory(described, 64 * (seed % 2), seed + i)
+        for i, (name, described) in enumerate(_tensors(desc).items())
+    }
+    if "variance_tensor" in memories:
+        memory = memories["variance_tensor"]
+        memory.view[...] = np.abs(np.array(memory.view))
+    before = {name: memory.heap.copy() for name, memory in memories.items()}
+    output = memories.pop("output_tensor")
+    around = output.without_elements()
+    owned = {n: m.binding() for n, m in memories.items() if getattr(desc, n).flags}
+    others = {n: m.binding() for n, m in memories.items() if n not in owned}
+    compiled = Device(level).compile(desc, owned)
+    write(compiled, others, output)
+    _check(desc, [memory.values() for memory in memories.values()], output.values())
+    assert (output.without_elements() == around).all(), "padding was written"
+    for name, memory in memories.items():
+        assert (memory.heap == before[name]).all(), "an input was written"
+
+
+def _dispatch(compiled: Any, inputs: dict[str, Any], output: Memory) -> None:
+    """Dispatch, after bindings that are refused and write nothing."""
+    untouched = output.heap.copy()
+    binding = output.binding()
+    short = dataclasses.replace(binding, size_in_bytes=0)
+    odd = dataclasses.replace(binding, offset=binding.offset + 1)
+    for wrong in (short, odd, None):
+        with pytest.raises(dmlops.BindingError):
+            compiled.dispatch(inputs, [wrong])
+    with pytest.raises(dmlops.BindingError):
+        compiled.dispatch([], [binding])
+    assert (output.heap == untouched).all()
+    compiled.dispatch(inputs, [binding])
+
+
+@settings(max_examples=400)
+@given(desc=_changed(), level=st.sampled_from(list(FeatureLevel)), seed=st.integers(0, 99))
+def test_any_descriptor(desc: Any, level: FeatureLevel, seed: int) -> None:
+    """It runs at its level and at no lower one, or nowhere."""
+    try:
+        lowest = dmlops.required_feature_level(desc)
+    except (dmlops.ValidationError, TypeError) as error:
+        with pytest.raises(type(error)):
+            Device(level).compile(desc)
+        return
+    if level < lowest:
+        with pytest.raises(dmlops.ValidationError, match=f"DML_FEATURE_{lowest.name}"):
+            Device(level).compile(desc)
+        level = lowest
+    _run(desc, level, seed, _dispatch)
