@@ -168,9 +168,7 @@ def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Floa
         larger = np.maximum(np.abs(difference), log_sum)
         # The result's own rounding is up to 1 ulp of the larger part, when it lies a binade above
         # both; that of the logarithm 0.5; the errors of exp and of the sum, below 1.
-        allowed = np.where(
-            result >= -0.1, 8 * ulp(result, np.float32), 2.5 * ulp(larger, np.float32)
-        )
+        allowed = np.where(result >= -0.1, 8 * ulp(result, np.float32), 2 * ulp(larger, np.float32))
     inverse = np.argsort(order)
     return (
         np.transpose(result.reshape(moved.shape), inverse),

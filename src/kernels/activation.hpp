@@ -27,32 +27,38 @@ struct Elu {
 //
 // Nothing is divided by alpha, as the rounding of the quotient would show: x = n alpha ln(2) + r,
 // and alpha (e^(r / alpha) - 1) is a polynomial that begins with r. A small alpha is scaled by a
-// power of two; the exponential is computed in halves, since for alpha < 0 it grows to 2^128.
+// power of two. The exponential is computed in halves, and times that power where it grows, for
+// alpha < 0: up to 2^128 / |alpha|, but for an alpha below 2^-125.
 struct Celu {
-  f32x inverse_power, twice_power, alpha, inverse_alpha, log2, ln2, ln2_low, bound, limit;
+  f32x inverse_power, alpha, inverse_alpha, log2, ln2, ln2_low, shift, half, twice, bound, limit;
 
   explicit Celu(const ActivationParameters& p) {
     const double original = static_cast<double>(p.alpha);
-    const double power = original * original < 1 ? __builtin_fabs(Decomposed(original).power) : 1;
+    double power = original * original < 1 ? __builtin_fabs(Decomposed(original).power) : 1;
+    if (original < 0 && power < 0x1p-125) power = 0x1p-125;
     const double a = power > 0 ? original / power : original, unit = a * 0x1.62e42fefa39efp-1;
+    const double lowering = original < 0 ? power : 1;
+    const double exponent = original < 0 ? binary_exponent(power) : 0;
     const auto constant = [](double value) { return splat<f32x>(static_cast<float>(value)); };
     inverse_power = constant(1 / power);
-    twice_power = constant(2 * power);
     alpha = constant(a);
     inverse_alpha = constant(1 / a);
     log2 = constant(0x1.71547652b82fep0 / a);
     ln2 = constant(unit);
     ln2_low = constant(unit - static_cast<double>(static_cast<float>(unit)));
-    bound = constant((original > 0 ? -18 : 89) * original);
+    shift = splat<f32x>(kPowerShift - 1 + static_cast<float>(exponent));
+    half = constant(lowering / 2);
+    twice = constant(2 * power / lowering);
+    bound = constant((original > 0 ? -18 : (128.25 - exponent) * 0x1.62e42fefa39efp-1) * original);
     limit = constant(original >= 0 ? -original : -__builtin_inf());
   }
 
   DMLOPS_INLINE f32x operator()(f32x x) const {
     const f32x scaled = x * inverse_power;
-    const Power power = nearest_power<-1>(scaled, log2);
+    const Power power = nearest_power(scaled, log2, shift);
     const f32x r = fma(-power.n, ln2_low, fma(-power.n, ln2, scaled)), t = r * inverse_alpha;
     const f32x m = fma(exp_tail(t, 1.0f), r * t, r);
-    const f32x below = fma(m, power.value, alpha * (power.value - 0.5f)) * twice_power;
+    const f32x below = fma(m, power.value, alpha * (power.value - half)) * twice;
     return x >= 0.0f ? x : x <= bound ? limit : below;
   }
 };
@@ -166,12 +172,14 @@ struct ScaledElu {
 // little.
 struct ScaledTanh {
   f32x alpha, beta;
+  i32x sign;  // of alpha
   Factor product;
   ExpOfProduct exp;
 
   explicit ScaledTanh(const ActivationParameters& p)
       : alpha(abs(splat<f32x>(p.alpha))),
         beta(splat<f32x>(p.beta)),
+        sign(bit_cast<i32x>(splat<f32x>(p.alpha)) & INT32_MIN),
         product(static_cast<double>(p.alpha) * static_cast<double>(p.beta)),
         exp(2 * static_cast<double>(p.beta)) {}
 
@@ -183,7 +191,7 @@ struct ScaledTanh {
     const auto [power, delta, positive] = exp(x);
     const f32x e = fma(power, delta, power);  // times 2^126
     const f32x far = fma(alpha, e / fma(e, splat<f32x>(-0.5f), splat<f32x>(-0x1p125f)), alpha);
-    return copysign(abs(z) < 0.65f ? near : far, linear);
+    return copysign(abs(z) < 0.65f ? near : far, bit_cast<f32x>(bit_cast<i32x>(z) ^ sign));
   }
 };
 

@@ -85,20 +85,34 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
   for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
 }
 
+// Of bits of columns, the bits of the first lanes of those vectors that hold one.
+inline std::uint64_t first_of_vectors(std::uint64_t bits) {
+  constexpr std::uint64_t kVector = (std::uint64_t{1} << kLanes<f32x>)-1;
+  std::uint64_t result = 0;
+  for (int c = 0; c < kColumns; c += kLanes<f32x>) {
+    result |= std::uint64_t{(bits >> c & kVector) != 0} << c;
+  }
+  return result;
+}
+
+// All of them in a lane each.
 struct ColumnSums {
   alignas(kVectorBytes) double maxima[kColumns];
-  alignas(kVectorBytes) float sums[kSumLanes][kColumns];  // of the current 16 blocks
+  alignas(kVectorBytes) float sums[kSumLanes][kColumns];  // of the current steps
   alignas(
       kVectorBytes) double lanes[kSumLanes][kColumns];  // of those before; not used by short groups
 
+  // Adds the elements of those vectors of columns whose first lane's bit is set in `wanted`.
   template <bool kRefined, class T>
-  void add(ColumnBlock<T>& block, const float* max) {
+  void add(ColumnBlock<T>& block, const float* max, std::uint64_t wanted) {
+    constexpr std::int64_t kSteps = kSumSteps<kRefined>;
     const std::int64_t blocks = block.blocks(), columns = block.columns();
     for (double& counted : maxima) counted = 0;
     for (std::int64_t b = 0; b < blocks; ++b) {
       const T* x = block.load(b);
-      const std::int64_t rows = block.rows(b), step = b % kSumSteps;
+      const std::int64_t rows = block.rows(b), step = b % kSteps;
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        if ((wanted >> c & 1) == 0) return;
         const f32x top = load<f32x>(max + c);
         i32x minus_maxima = {};
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -108,12 +122,12 @@ struct ColumnSums {
         for (int k = 0; k < kLanes<f32x>; ++k)
           maxima[c + k] -= static_cast<double>(minus_maxima[k]);
       });
-      if (blocks > kSumSteps && (step == kSumSteps - 1 || b == blocks - 1)) {
-        move_to_lanes(b < kSumSteps, step == 0 ? rows : kSumLanes, columns);
+      if (blocks > kSteps && (step == kSteps - 1 || b == blocks - 1)) {
+        move_to_lanes(b < kSteps, step == 0 ? rows : kSumLanes, columns);
       }
     }
     const std::int64_t used = blocks == 1 ? block.rows(0) : kSumLanes;
-    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) combine(c, used, blocks > kSumSteps);
+    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) combine(c, used, blocks > kSteps);
   }
 
   // The sum of all but one maximum of each column, from column c on.
@@ -151,34 +165,34 @@ struct ColumnSums {
   alignas(kVectorBytes) double totals_[kColumns];
 };
 
-// ln(1 + rest) of each column.
+// From the sums of all columns.
 template <class T>
-void set_logs(Logs<kColumns>& logs, ColumnSums& sums, ColumnBlock<T>& block, std::int64_t count,
-              const float* max) {
+void set_subtrahends(Subtrahends<T, kColumns>& subtrahends, ColumnSums& sums, ColumnBlock<T>& block,
+                     std::int64_t count, const float* max) {
   const std::int64_t columns = block.columns();
   alignas(kVectorBytes) double rest[kColumns];
-  const auto sum = [&](auto refined) {
-    sums.add<decltype(refined)::value>(block, max);
+  const auto sum = [&](auto refined, std::uint64_t wanted) {
+    sums.add<decltype(refined)::value>(block, max, wanted);
     for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) store(rest + c, sums.rest(c));
   };
   if (refines_at_once<T>(count)) {
-    sum(std::true_type());
+    sum(std::true_type(), ~std::uint64_t{0});
   } else {
-    sum(std::false_type());
+    sum(std::false_type(), ~std::uint64_t{0});
     double coarse[kColumns];
-    bool refine = false;
+    std::uint64_t refined = 0;  // a bit for each column
     for (std::int64_t c = 0; c < columns; ++c) {
       coarse[c] = rest[c];
-      refine = refine || refines_later<T>(count, rest[c]);
+      refined |= std::uint64_t{refines_later<T>(count, rest[c])} << c;
     }
-    if (refine) {
-      sum(std::true_type());
+    if (refined != 0) {
+      sum(std::true_type(), first_of_vectors(refined));
       for (std::int64_t c = 0; c < columns; ++c) {
-        if (!refines_later<T>(count, coarse[c])) rest[c] = coarse[c];
+        if ((refined >> c & 1) == 0) rest[c] = coarse[c];
       }
     }
   }
-  logs.set(rest, columns);
+  subtrahends.set(max, rest, columns);
 }
 
 template <class T>
@@ -186,7 +200,7 @@ void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const 
   ColumnBlock<T> block(groups, in, out);
   ColumnSums sums;
   alignas(kVectorBytes) float max[kColumns];
-  Logs<kColumns> logs;
+  Subtrahends<T, kColumns> subtrahends;
   for (std::int64_t g = 0; g < groups.count; g += kColumns) {
     block.select(g, least(kColumns, groups.count - g));
     for (float& m : max) m = negative_infinity<float>();
@@ -199,15 +213,14 @@ void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const 
         store(max + c, top);
       });
     }
-    set_logs(logs, sums, block, in.count(), max);
+    set_subtrahends(subtrahends, sums, block, in.count(), max);
     for (std::int64_t b = 0; b < block.blocks(); ++b) {
       const T* x = block.load(b);
       T* y = block.results();
       for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        const f32x top = load<f32x>(max + c);
-        const f32x high = load<f32x>(logs.high + c), low = load<f32x>(logs.low + c);
+        const f32x high = load<f32x>(subtrahends.high + c), low = load<f32x>(subtrahends.low + c);
         for (std::int64_t i = c; i < block.rows(b) * kColumns; i += kColumns) {
-          store(y + i, log_softmax_result<T>(load<f32x>(x + i), top, high, low));
+          store(y + i, log_softmax_result<T>(load<f32x>(x + i), high, low));
         }
       });
       block.store(b);

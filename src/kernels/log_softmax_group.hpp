@@ -1,11 +1,11 @@
 // What both ways through a group of log_softmax share: its elements, the terms of its sum, and the
 // shape of that sum.
 //
-// Element i of a group goes to lane i % 64. A lane adds float32 values for 16 steps and then moves
-// its sum to a double; at the end lane j takes in lane j + 32, then j + 16, and so on. Both ways
-// keep to this shape, which makes the result independent of instruction set and layout. One element
-// that equals the maximum stays out of the sum, since its exp(0) = 1 would swallow the others where
-// it dominates: log(1 + rest) is log1p(rest).
+// Element i of a group goes to lane i % 64. A lane adds float32 values for some steps and then
+// moves its sum to a double; at the end lane j takes in lane j + 32, then j + 16, and so on. Both
+// ways keep to this shape, which makes the result independent of instruction set and layout. One
+// element that equals the maximum stays out of the sum, since its exp(0) = 1 would swallow the
+// others where it dominates: log(1 + rest) is log1p(rest).
 #pragma once
 
 #include "kernels/tile.hpp"
@@ -14,8 +14,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kSumLanes = 64;
-constexpr int kSumSteps = 16;
-constexpr std::int64_t kSumBlock = kSumLanes * kSumSteps;
+template <bool kRefined>
+constexpr int kSumSteps = kRefined ? 1 : 16;
 
 template <class T>
 DMLOPS_INLINE T negative_infinity() {
@@ -32,18 +32,19 @@ DMLOPS_INLINE V running_max(V max, V x) {
   return max < x ? x : max;
 }
 
-// The rounding of x - max shifts exp(x - max) by up to 2^-24 |x - max|. That is harmless in a large
-// sum, but where one or few elements dominate, log1p(rest) would show it. So the sum takes the
-// rounding errors along: in float32 (float16 results are too coarse to show them), in a short group
-// at once, in a longer one by a second sum if the first is small.
+// The rounding of x - max shifts exp(x - max) by up to 2^-24 |x - max|, exp has its own error, and
+// so has each addition. That is harmless in a large sum, as the logarithm's own unit is large too;
+// one below 2 would show it. So in float32 (float16 results are too coarse to show it) such a sum
+// is refined: it takes the rounding errors along and moves to doubles at each step. A short group,
+// whose sum is mostly small, is refined at once; a longer one by a second sum if the first is
+// small.
 template <class T>
 constexpr bool refines_at_once(std::int64_t count) {
-  return std::is_same_v<T, float> && count <= 256;
+  return std::is_same_v<T, float> && count <= kSumLanes;
 }
 template <class T>
 constexpr bool refines_later(std::int64_t count, double rest) {
-  return std::is_same_v<T, float> && count > 256 &&
-         rest < (count > 54 * 32 ? 54.0 : static_cast<double>(count) / 32);
+  return std::is_same_v<T, float> && count > kSumLanes && rest < 6.4;  // e^2 - 1
 }
 
 // 2^64 exp(x - max), and 0 where x is the maximum; those are counted, as -1 each. kRefined adds the
@@ -62,37 +63,36 @@ DMLOPS_INLINE f32x exp_below(f32x x, f32x max, i32x& minus_maxima) {
   return is_max ? splat<f32x>(0.0f) : e;
 }
 
-// Logarithms as sums of two float32.
-template <int kCapacity>
-struct Logs {
+// What each group's elements are lessened by, max + ln(1 + rest), as a sum of two float32: a
+// rounded sum and what its rounding took. In float16, whose differences of two elements are exact
+// in float32, they are the two terms, as in any group where the second is far below the first.
+template <class T, int kCapacity>
+struct Subtrahends {
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
-  // Those of 1 + rest[i].
-  void set(const double* rest, std::int64_t count) {
+  void set(const float* max, const double* rest, std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
-      const f64x log = log1p(load<f64x>(rest + i));
-      const f32half rounded = __builtin_convertvector(log, f32half);
-      std::memcpy(high + i, &rounded, sizeof rounded);
-      const f64x left = log - __builtin_convertvector(rounded, f64x);
-      const f32half rounded_left = __builtin_convertvector(left, f32half);
-      std::memcpy(low + i, &rounded_left, sizeof rounded_left);
+      const f64x top = to_double(max + i), log = log1p(load<f64x>(rest + i));
+      const f32half sum =
+          __builtin_convertvector(std::is_same_v<T, float> ? top + log : top, f32half);
+      const f32half left =
+          __builtin_convertvector(log - (__builtin_convertvector(sum, f64x) - top), f32half);
+      std::memcpy(high + i, &sum, sizeof sum);
+      std::memcpy(low + i, &left, sizeof left);
     }
   }
 };
 
-// (x - max) - log. In float32 the rounding errors of the difference and of the logarithm are taken
-// along, so that only one of the result's own size remains: where both parts are alike, that alone
-// is an ulp of theirs.
+// x - (high + low), in float32 with one rounding: that of the difference is taken along.
 template <class T>
-DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x max, f32x log_high, f32x log_low) {
-  const f32x d = x - max;
+DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x high, f32x low) {
+  const f32x difference = x - high;
   if constexpr (std::is_same_v<T, float>) {
-    const f32x error = sum_error(x, -max, d);
-    const f32x log = log_high + (log_low - (error == error ? error : splat<f32x>(0.0f)));
-    return canonical_nan(d - log);
+    const f32x error = sum_error(x, -high, difference);
+    return canonical_nan(difference + ((error == error ? error : splat<f32x>(0.0f)) - low));
   } else {
-    return canonical_nan(d - log_high);
+    return canonical_nan(difference - low);
   }
 }
 

@@ -43,10 +43,11 @@ class RowSum {
   // Adds elements of a group: a whole number of blocks, or the last ones.
   template <bool kRefined, class T>
   void add(const T* x, std::int64_t count, float maximum) {
+    constexpr std::int64_t kBlock = kSumLanes * kSumSteps<kRefined>;
     const f32x max = splat<f32x>(maximum);
-    for (std::int64_t begin = 0; begin < count; begin += kSumBlock, ++blocks_) {
+    for (std::int64_t begin = 0; begin < count; begin += kBlock, ++blocks_) {
       if (blocks_ > 0) move_to_lanes();
-      add_block<kRefined>(x + begin, least(count - begin, kSumBlock), max);
+      add_block<kRefined>(x + begin, least(count - begin, kBlock), max);
     }
   }
 
@@ -137,14 +138,13 @@ class RowParts {
     return refines_later<T>(count_, coarse) ? rest_of<true>(max) : coarse;
   }
 
-  void finish(float max, float log_high, float log_low) {
-    const f32x top = splat<f32x>(max);
-    const f32x high = splat<f32x>(log_high), low = splat<f32x>(log_low);
+  void finish(float subtrahend, float subtrahend_low) {
+    const f32x high = splat<f32x>(subtrahend), low = splat<f32x>(subtrahend_low);
     for_each([&](const T* x, std::int64_t begin, std::int64_t length) {
       const bool dense = out_.dense(kSize);
       T* y = reinterpret_cast<T*>(dense ? output_ + begin * kSize : buffer_);
       stream<f32x, 2>(y, x, length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return log_softmax_result<T>(v, top, high, low);
+        return log_softmax_result<T>(v, high, low);
       });
       if (dense) return;
       out_.for_each_run(
@@ -156,7 +156,7 @@ class RowParts {
 
  private:
   static constexpr std::int64_t kSize = sizeof(T);
-  static constexpr std::int64_t kPart = 4 * kSumBlock;
+  static constexpr std::int64_t kPart = 64 * kSumLanes;
 
   // visit(dense elements, index of the first, their number)
   template <class Visit>
@@ -200,8 +200,8 @@ void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const Gr
   const std::int64_t fitting = kTileBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
   const std::int64_t batch = fitting < 1 ? 1 : least(fitting, kBatch);
   RowParts<T> parts(groups, in, out);
-  float max[kBatch];
-  Logs<kBatch> logs;
+  alignas(kVectorBytes) float max[kBatch] = {};
+  Subtrahends<T, kBatch> subtrahends;
   alignas(kVectorBytes) double rest[kBatch] = {};
   for (std::int64_t first = 0; first < groups.count; first += batch) {
     const std::int64_t used = least(batch, groups.count - first);
@@ -210,10 +210,10 @@ void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const Gr
       max[k] = parts.max();
       rest[k] = parts.rest(max[k]);
     }
-    logs.set(rest, used);
+    subtrahends.set(max, rest, used);
     for (std::int64_t k = 0; k < used; ++k) {
       parts.select(first + k);
-      parts.finish(max[k], logs.high[k], logs.low[k]);
+      parts.finish(subtrahends.high[k], subtrahends.low[k]);
     }
   }
 }

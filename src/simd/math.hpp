@@ -32,17 +32,15 @@ constexpr float kLn2Low = -0x1.05c61p-29f;  // ln(2) - kLn2
 
 struct Power {
   f32x n;      // an integer
-  f32x value;  // 2^(n + kBias), where that is a normal number
+  f32x value;  // 2^(n + bias), where that is a normal number
 };
 
-// n = round(x * log2).
-template <int kBias>
-DMLOPS_INLINE Power nearest_power(f32x x, f32x log2) {
-  // From 1.5 * 2^23 on the unit is 1: the sum rounds to an integer, and its low bits are the
-  // power's exponent.
-  constexpr float kShift = 0x1.8p23f + 127 + kBias;
-  const f32x shifted = fma(x, log2, splat<f32x>(kShift));
-  return {shifted - kShift, bit_cast<f32x>(bit_cast<i32x>(shifted) << 23)};
+// n = round(x * log2), for shift = kPowerShift + bias: from 1.5 * 2^23 on the unit is 1, so that
+// the sum rounds to an integer, and its low bits are the power's exponent.
+constexpr float kPowerShift = 0x1.8p23f + 127;
+DMLOPS_INLINE Power nearest_power(f32x x, f32x log2, f32x shift) {
+  const f32x shifted = fma(x, log2, shift);
+  return {shifted - shift, bit_cast<f32x>(bit_cast<i32x>(shifted) << 23)};
 }
 
 // x = n ln(2) + r with |r| <= ln(2) / 2.
@@ -54,7 +52,7 @@ struct Reduced {
 
 template <int kBias>
 DMLOPS_INLINE Reduced reduce(f32x x) {
-  const Power power = nearest_power<kBias>(x, splat<f32x>(kLog2E));
+  const Power power = nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift + kBias));
   return {power.n, fma(power.n, splat<f32x>(-kLn2), x), power.value};
 }
 
@@ -88,16 +86,19 @@ DMLOPS_INLINE f32x exp_in_range(f32x x) {
 }
 
 // 2^64 e^x for x <= 0, for sums that lose nothing to subnormals: below -131, all are 2^64 e^-131.
-// With `error`, for the sum of x and its rounding error.
+// With `error`, for the sum of x and its rounding error, and to 0.75 ulp: what r = x - n ln(2) lost
+// by rounding is added back.
 constexpr float kScaledExpEnd = -131.0f;
 DMLOPS_INLINE f32x scaled_exp(f32x x) {
   const Reduced reduced = reduce<64>(at_least(x, splat<f32x>(kScaledExpEnd)));
   return exp_mantissa(reduced, 1.0f) * reduced.power;
 }
 DMLOPS_INLINE f32x scaled_exp(f32x x, f32x error) {
-  Reduced reduced = reduce<64>(at_least(x, splat<f32x>(kScaledExpEnd)));
-  reduced.r += x < kScaledExpEnd ? splat<f32x>(0.0f) : error;
-  return exp_mantissa(reduced, 1.0f) * reduced.power;
+  const Reduced reduced = reduce<64>(at_least(x, splat<f32x>(kScaledExpEnd)));
+  const f32x known = x < kScaledExpEnd ? splat<f32x>(0.0f) : error;
+  const f32x low = fma(reduced.n, splat<f32x>(-kLn2Low), known), r = reduced.r + low;
+  const f32x expm1 = reduced.r + fma(exp_tail(r, 1.0f), r * r, low);
+  return (expm1 + 1.0f) * reduced.power;
 }
 
 // e^x. The power of two goes in halves, since neither it nor 2^64 times it need be a float32.

@@ -20,31 +20,54 @@ struct Decomposed {
   }
 };
 
-// A constant to 46 bits, as power * (high + low). A product overflows or underflows where its
-// result does, but not before.
-struct Factor {
-  f32x power, high, low;
+// The exponent of a power of two.
+DMLOPS_INLINE int binary_exponent(double power) {
+  return static_cast<int>(bit_cast<std::uint64_t>(power) >> 52) - 1023;
+}
 
-  // `low` is not 0 and has the sign of `high`, so that the product with an infinity is one.
-  explicit Factor(double value) {
-    const Decomposed decomposed(value);
-    const double fraction = decomposed.fraction;
+// A constant to 46 bits, the first 24 of them in `high`. `low` is not 0 and has the sign of `high`,
+// so that the product of both with an infinity is one.
+struct Split {
+  f32x high, low;
+
+  explicit Split(double value) {
     const double truncated =
-        bit_cast<double>(bit_cast<std::uint64_t>(fraction) & ~std::uint64_t{0} << 29);
-    power = splat<f32x>(static_cast<float>(decomposed.power));
+        bit_cast<double>(bit_cast<std::uint64_t>(value) & ~std::uint64_t{0} << 29);
     high = splat<f32x>(static_cast<float>(truncated));
-    low = splat<f32x>(static_cast<float>(fraction - truncated + fraction * 0x1p-60));
+    low = splat<f32x>(static_cast<float>(value - truncated + value * 0x1p-60));
   }
+};
+
+// A constant as a factor. A product overflows or underflows where its result does, but not before,
+// and a subnormal one is rounded after all else: the powers of two of a large factor come first,
+// those of a small one last.
+class Factor {
+ public:
+  explicit Factor(double value) : Factor(Decomposed(value)) {}
 
   DMLOPS_INLINE f32x operator*(f32x x) const {
-    const f32x scaled = x * power;
-    return fma(scaled, high, scaled * low);
+    const f32x scaled = x * first_;
+    return fma(scaled, fraction_.high, scaled * fraction_.low) * last_;
   }
+
+ private:
+  // The fraction of a product of two float32 can need a power of its own. That of a small factor
+  // ends below 1, so that no finite x becomes infinite on the way.
+  explicit Factor(const Decomposed& whole) : Factor(whole, Decomposed(whole.fraction)) {}
+  Factor(const Decomposed& whole, const Decomposed& rest)
+      : Factor(__builtin_fabs(whole.power) < 1, whole.power, rest) {}
+  Factor(bool small, double power, const Decomposed& rest)
+      : first_(splat<f32x>(static_cast<float>(small ? rest.power : power))),
+        last_(splat<f32x>(static_cast<float>(small ? 2 * power : rest.power))),
+        fraction_(small ? rest.fraction / 2 : rest.fraction) {}
+
+  f32x first_, last_;
+  Split fraction_;
 };
 
 // e^-|z| for z = factor x, where a rounding of z would cost |z| times as much: its product with
 // log2(e) is not rounded before its integer part is gone. The result is power * (1 + delta) /
-// 2^126, and 0 below 2^-253.
+// 2^126, and 0 below 2^-278, which times any float32 is one half of the smallest.
 class ExpOfProduct {
  public:
   struct Result {
@@ -52,22 +75,31 @@ class ExpOfProduct {
     i32x positive;  // z > 0
   };
 
-  explicit ExpOfProduct(double factor)
-      : log2_(factor * 0x1.71547652b82fep0),
-        low_(log2_.low * kLn2),
-        bound_(splat<f32x>(-253.0f) / log2_.high) {}
+  explicit ExpOfProduct(double factor) : ExpOfProduct(Decomposed(factor * 0x1.71547652b82fep0)) {}
 
   DMLOPS_INLINE Result operator()(f32x x) const {
-    const f32x scaled = x * log2_.power, below = at_least(-abs(scaled), bound_);
-    const Power power = nearest_power<126>(below, log2_.high);  // 0 at the bound
+    const f32x scaled = x * power_, below = at_least(-abs(scaled), bound_);
+    // A float32 has not exponents enough for all of n: a deep power is lifted by 2^26 on the way.
+    const i32x deep = below < deep_bound_;
+    const f32x shift = splat<f32x>(kPowerShift + 126);
+    const Power power =
+        nearest_power(below, log2_.high, deep ? shift + 26.0f : shift);  // 0 at the bound
     const f32x fraction = fma(below, log2_.high, -power.n);
-    return {power.value, expm1_of_remainder(fma(fraction, splat<f32x>(kLn2), below * low_)),
-            scaled > 0.0f};
+    return {power.value * (deep ? splat<f32x>(0x1p-26f) : splat<f32x>(1.0f)),
+            expm1_of_remainder(fma(fraction, splat<f32x>(kLn2), below * low_)), scaled > 0.0f};
   }
 
  private:
-  Factor log2_;  // factor * log2(e)
-  f32x low_, bound_;
+  explicit ExpOfProduct(const Decomposed& log2)
+      : power_(splat<f32x>(static_cast<float>(log2.power))),
+        log2_(log2.fraction),
+        low_(log2_.low * kLn2),
+        deep_bound_(splat<f32x>(-250.0f) / log2_.high),
+        bound_(splat<f32x>(-279.0f) / log2_.high) {}
+
+  f32x power_;
+  Split log2_;  // factor * log2(e) / power
+  f32x low_, deep_bound_, bound_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET
