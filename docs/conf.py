@@ -26,6 +26,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "sphinx_copybutton",
     "extensions.mathml",
+    "extensions.speed",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]

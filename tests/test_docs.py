@@ -3,15 +3,57 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import dmlops
+from dmlops import _activations, _operators
+
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+if not DOCS.is_dir():  # as in an sdist
+    pytest.skip("the documentation is not here", allow_module_level=True)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples(page: Path) -> None:
     result = doctest.testfile(str(page), module_relative=False, verbose=False)
     assert not result.failed, f"{page.name}: {result.failed} of {result.attempted} examples"
+
+
+# Rows of the table in docs/names.md: dmlops, NumPy, PyTorch, ONNX.
+ROWS = re.findall(
+    r"^\| `(dmlops\..*?)` \|(.*)\|(.*)\|.*\|$", (DOCS / "names.md").read_text(), re.MULTILINE
+)
+
+
+def test_no_row_is_overlooked() -> None:
+    assert {row[0].split("(")[0].removeprefix("dmlops.") for row in ROWS} == {
+        *_operators.__all__,
+        *_activations.__all__,
+    } - {"batch_normalization"}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row[1].strip()], ids=lambda row: row[0])
+def test_numpy_says_the_same(row: tuple[str, str, str]) -> None:
+    assert_equivalent(row[0], row[1])
+
+
+def test_torch_says_the_same() -> None:
+    torch = pytest.importorskip("torch")
+    for row in ROWS:
+        assert_equivalent(row[0], row[2], torch=torch, t=torch.from_numpy(X), F=torch.nn.functional)
+
+
+X = np.linspace(-4, 4, 81, dtype=np.float32).reshape(9, 9)
+
+
+def assert_equivalent(ours: str, theirs: str, **names: Any) -> None:
+    names |= {"np": np, "dmlops": dmlops, "x": X}
+    expected = np.asarray(eval(theirs.strip(" `"), names))
+    np.testing.assert_allclose(eval(ours, names), expected, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,98 @@
+"""Checks what a release holds, to the last file: python tools/check_dist.py SDIST WHEEL POLICY."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+
+SDIST = ("CHANGELOG.md", "CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml")
+SDIST_FOLDERS = ("cmake", "examples", "include", "python", "src", "tests")
+METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+WHEEL_BYTES = 2 * 1024 * 1024
+# The system's own: the C library, in parts in its older versions, and its loader.
+LIBRARIES = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
+
+
+def main(sdist: Path, wheel: Path, policy: str) -> int:
+    """Print what is wrong, or the wheel's size and policy; return the exit status."""
+    wrong = [*check_sdist(sdist), *check_wheel(wheel), *check_extension(wheel)]
+    if policy not in wheel.name:
+        wrong.append(f"{wheel.name}: its policy is not {policy}")
+    for line in wrong:
+        print(line, file=sys.stderr)
+    if not wrong:
+        print(f"{sdist.name}: {sdist.stat().st_size:,} bytes")
+        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, {policy}")
+    return len(wrong) > 0
+
+
+def check_sdist(path: Path) -> list[str]:
+    """Compare with what git has in the files and folders that an sdist needs."""
+    expected = {*tracked(*SDIST, *SDIST_FOLDERS), "PKG-INFO"}
+    with tarfile.open(path) as archive:
+        found = {
+            member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()
+        }
+    return differences(path, expected, found)
+
+
+def check_wheel(path: Path) -> list[str]:
+    """Compare with the Python files that git has, and look at the size."""
+    expected = {name.removeprefix("python/") for name in tracked("python/dmlops")}
+    with zipfile.ZipFile(path) as archive:
+        found = set(archive.namelist())
+    extensions = {name for name in found if name.startswith("dmlops/_core.") and name[-3:] == ".so"}
+    metadata = {name for name in found if name.partition("/")[2] in METADATA}
+    wrong = differences(path, expected, found - extensions - metadata)
+    if len(extensions) != 1:
+        wrong.append(f"{path.name}: one extension module is expected, not {len(extensions)}")
+    if path.stat().st_size > WHEEL_BYTES:
+        wrong.append(f"{path.name}: {path.stat().st_size:,} bytes are more than {WHEEL_BYTES:,}")
+    return wrong
+
+
+def check_extension(path: Path) -> list[str]:
+    """Look for what the extension module should not have, or not need."""
+    wrong = []
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".so")]
+        for name in names:
+            elf = ELFFile(io.BytesIO(archive.read(name)))
+            if elf.get_section_by_name(".symtab"):
+                wrong.append(f"{name}: not stripped")
+            dynamic = elf.get_section_by_name(".dynamic")
+            assert isinstance(dynamic, DynamicSection)
+            wrong += [
+                f"{name}: needs {tag.needed}"
+                for tag in dynamic.iter_tags("DT_NEEDED")
+                if not tag.needed.startswith(LIBRARIES)
+            ]
+            wrong += [
+                f"{name}: has an {tag.entry.d_tag}" for tag in dynamic.iter_tags("DT_RUNPATH")
+            ]
+    return wrong
+
+
+def tracked(*names: str) -> set[str]:
+    """Return the files that git has under the names."""
+    output = subprocess.run(["git", "ls-files", "--", *names], check=True, capture_output=True)
+    return set(output.stdout.decode().splitlines())
+
+
+def differences(path: Path, expected: set[str], found: set[str]) -> list[str]:
+    """Return what is missing in an archive, and what is too much."""
+    return [
+        *(f"{path.name}: {name} is missing" for name in sorted(expected - found)),
+        *(f"{path.name}: {name} is too much" for name in sorted(found - expected)),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
