@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -45,6 +47,21 @@ def draw(name: str) -> None:
     """Draw the figure of the operator `name`."""
     special = {"batch_normalization": _batch_normalization, "log_softmax": _log_softmax}
     special.get(name, _curves)(name)
+
+
+def draw_all(names: Sequence[str]) -> None:
+    """Draw several functions with their default parameters, side by side."""
+    columns = 6
+    rows = -(-len(names) // columns)
+    panels = plt.figure(figsize=(9, 1.5 * rows)).subplots(rows, columns, sharex=True, sharey=True)
+    x = np.linspace(-4, 4, 801, dtype=np.float32)
+    for axes, name in zip_longest(panels.flat, names):
+        if name is None:
+            axes.axis("off")
+            continue
+        axes.plot(x, _with_gaps(getattr(dmlops, name)(x)), color=STRONG[0], lw=1.8)
+        axes.set_title(name, fontsize=9)
+        axes.set(xlim=(-4, 4), ylim=(-2.5, 4), xticks=[-4, 0, 4], yticks=[-2, 0, 2, 4])
 
 
 def _curves(name: str) -> None:

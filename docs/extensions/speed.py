@@ -45,11 +45,9 @@ class SpeedTable(SphinxDirective):
 def measured_on(result: dict[str, Any]) -> str:
     """Return a sentence on machine, threads and versions."""
     peers = ", ".join(f"{name} {version}" for name, version in result["peers"].items())
-    threads = result["settings"]["threads"]
-    return (
-        f"Measured on {result['machine']['cpu']}, {threads} {'thread' if threads == 1 else 'threads'},"
-        f" {result['dmlops']['isa']}: {peers}."
-    )
+    count = result["settings"]["threads"]
+    threads = "1 thread" if count == 1 else f"{count} threads"
+    return f"Measured on {result['machine']['cpu']}, {threads}, {result['dmlops']['isa']}: {peers}."
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
