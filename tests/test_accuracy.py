@@ -102,14 +102,7 @@ def test_log_softmax_against_50_digits(row: Row) -> None:
                 assert close(result, one - top - log, unit)
 
 
-def checked(row: Row) -> Any:
-    """Where both parts lie just below a power of two, rounding the sum alone costs half of it."""
-    known = row.name == "log_softmax/float32/groups of 2"
-    marks = [pytest.mark.xfail(strict=False, reason="up to 2.3 ulp")] if known else []
-    return pytest.param(row, marks=marks, id=row.name)
-
-
-@pytest.mark.parametrize("row", [checked(row) for row in ROWS])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_dmlops_keeps_every_promise(row: Row) -> None:
     """On few elements, to be quick; the page in the documentation shows a million for each."""
     line = measure(row, {peers.OURS: peers.Dmlops()}, 10_000)

@@ -28,7 +28,7 @@ ConstTensorView dense(const GoldenTensor& tensor) {
 
 class Golden : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
+  void SetUp() override {
     try {
       isa();
     } catch (const std::invalid_argument& error) {
