@@ -19,7 +19,7 @@ from subprocesses import python
 
 import dmlops
 from dmlops._cli import main
-from dmlops._operator_file.model import read_model
+from dmlops._operator_file.parse import read_model
 
 
 @pytest.fixture
@@ -80,18 +80,6 @@ def test_example_activations(capsys: pytest.CaptureFixture[str]) -> None:
         desc = document["dispatchables"][row.name]["desc"]
         exact = row.exact(x, tuple(v for k, v in desc.items() if not k.endswith("Tensor")))
         assert_within(results[row.name], exact, row.allowed(exact), row.name)
-
-
-def test_clip_of_dxdispatch(runner: Runner) -> None:
-    """The case that comes with DxDispatch: in place, one dimension, no ScaleBias."""
-    file = clip_file(Min=-2.5, Max=2.5)
-    file["resources"]["x"]["initialValues"] = list(range(-4, 5))
-    for name in ("InputTensor", "OutputTensor"):
-        file["dispatchables"]["clip"]["desc"][name] = {"DataType": "FLOAT32", "Sizes": [9]}
-    file["commands"].append({"type": "print", "resource": "x"})
-    assert runner.arrays({"$schema": "./_schema.json", **file})["x"].tolist() == [
-        *(-2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5),
-    ]
 
 
 # Descriptors

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import run as run_model
-from dmlops._operator_file.model import read_model
+from dmlops._operator_file.parse import read_model
 
 
 def feature_level(text: str) -> FeatureLevel:

@@ -8,7 +8,8 @@ from dmlops import _core
 from dmlops._device import required_feature_level
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import REFUSALS
-from dmlops._operator_file.model import Operator, read_model
+from dmlops._operator_file.model import Operator
+from dmlops._operator_file.parse import read_model
 from dmlops._run import add_file_arguments
 
 

@@ -2,8 +2,10 @@
 
     read.py         JSON values that know where they stand, for messages
     descriptors.py  DirectML's structs, by the names of their fields
-    model.py        the whole file: resources, operators, commands
-    resources.py    memory: values from the file, and .npy files, mapped where they are huge
+    model.py        what a file says: resources, operators, commands
+    parse.py        the whole file, into a model
+    initial.py      initial values: from the file itself, or mapped from another one
+    resources.py    memory: made, bound, shown and written; mapped where it is huge
     pieces.py       long dispatches in pieces
     execute.py      the commands, one after another
     progress.py     what is said about work that takes long

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, get_args
 
+import numpy as np
+
 from dmlops._activation_descs import ActivationDesc
 from dmlops._device import OperatorDesc
 from dmlops._enums import OperatorType, TensorDataType, TensorFlags
@@ -83,15 +85,31 @@ def read_tensor(node: Node) -> BufferTensorDesc:
         )
     if "Strides" in members:
         more["strides"] = _integers(members["Strides"])
-    for name in ("total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"):
-        if field_name(name) in members:
-            more[name] = members[field_name(name)].integer()
+    if "GuaranteedBaseOffsetAlignment" in members:
+        alignment = members["GuaranteedBaseOffsetAlignment"].integer()
+        more["guaranteed_base_offset_alignment"] = alignment
+    if "TotalTensorSizeInBytes" in members:  # 0 is to be worked out
+        more["total_tensor_size_in_bytes"] = members["TotalTensorSizeInBytes"].integer() or None
     return BufferTensorDesc(read_data_type(members["DataType"]), sizes, **more)
 
 
 def _read_scale_bias(node: Node) -> ScaleBias:
     members = node.members(("Scale", "Bias"))
     return ScaleBias(members["Scale"].number(), members["Bias"].number())
+
+
+def _read_scalar(node: Node, data_type: TensorDataType) -> float:
+    """Read a DML_SCALAR_UNION: a number, or the union's member, as ``{"Float32": 1.5}``."""
+    if not isinstance(node.value, dict):
+        return node.number()
+    half = data_type is TensorDataType.FLOAT16  # given by its bits
+    name = "UInt16" if half else data_type.name.capitalize().replace("Uint", "UInt")
+    member = node.members((name,))[name]
+    if not half:
+        return member.number()
+    if not 0 <= member.integer() < 2**16:
+        member.refuse(f"is {member.value}; 16 bits are needed")
+    return float(np.array(member.integer(), np.uint16).view(np.float16))
 
 
 def _read_activation(node: Node) -> Any:
@@ -138,6 +156,10 @@ def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any
     tensors = [name for name in names.values() if name.endswith("_tensor")]
     values: dict[str, Any] = dict.fromkeys(tensors) if fused else {}
     for external, name in names.items():
-        if external in members:
+        if external not in members:
+            continue
+        if name in ("min", "max") and "min_max_data_type" in values:
+            values[name] = _read_scalar(members[external], values["min_max_data_type"])
+        else:
             values[name] = _read_field(name, members[external])
     return desc(**values)

@@ -42,9 +42,10 @@ def run(model: Model, level: FeatureLevel) -> None:
             elif isinstance(command, Print):
                 _print(command.resource, memories[command.resource], verbose=command.verbose)
             else:
-                write(memories[command.resource], command.path)
-                values = memories[command.resource].values
-                print(f"{command.resource}: {_kind(values)}, written to {command.path}")
+                write(memories[command.resource], command.path, command.dimensions)
+                shape = command.dimensions or memories[command.resource].values.shape
+                kind = _kind(memories[command.resource].values.dtype, shape)
+                print(f"{command.resource}: {kind}, written to {command.path}")
         if all(isinstance(command, Dispatch) for command in model.commands):
             written = dict.fromkeys(d.output.resource for d in _dispatches(model))
             for name in written:
@@ -72,7 +73,8 @@ def _targets(model: Model) -> dict[str, Path]:
     result: dict[str, Path] = {}
     for command in model.commands:
         if isinstance(command, WriteFile):
-            result.setdefault(command.resource, command.path)
+            usual = command.dimensions is None
+            result.setdefault(command.resource, command.path if usual else Path())
         elif isinstance(command, Dispatch) and command.output.resource in result:
             result[command.output.resource] = Path()
     return {name: path for name, path in result.items() if path.suffix.lower() == ".npy"}
@@ -134,12 +136,12 @@ def _dispatch(command: Dispatch, compiled: Any, memories: dict[str, Memory]) -> 
     memories[command.output.resource].show_as(desc.output_tensor, command.output)
 
 
-def _kind(values: Any) -> str:
-    return f"{values.dtype.name.upper()} {list(values.shape)}"
+def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
+    return f"{dtype.name.upper()} {list(shape)}"
 
 
 def _print(name: str, memory: Memory, *, verbose: bool = False) -> None:
     values = memory.values
     threshold = values.size if verbose else 1000
-    print(f"{name}: {_kind(values)}")
+    print(f"{name}: {_kind(values.dtype, values.shape)}")
     print(np.array2string(values, separator=", ", threshold=threshold, floatmode="unique"))

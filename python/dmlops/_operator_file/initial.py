@@ -60,6 +60,8 @@ def _load_file(resource: Resource, path: Path, *, written: bool) -> Array:
     native = values.dtype.newbyteorder("=")
     if native.name.upper() not in TensorDataType.__members__:
         node.refuse(f"{path} holds {values.dtype}, which DirectML has no data type for")
+    if resource.data_type not in (TensorDataType.UNKNOWN, TensorDataType[native.name.upper()]):
+        node.refuse(f"{path} holds {native.name.upper()}, not {resource.data_type.name}")
     if values.size == 0:
         node.refuse(f"{path} holds no elements")
     values = values.reshape(values.shape or (1,))

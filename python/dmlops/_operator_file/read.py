@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -140,6 +141,22 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+# What DxDispatch takes beyond JSON: comments, and a comma after the last member. Strings match
+# first, so that neither is found in one. An open comment reaches to the end.
+_STRING = r'"(?:\\.|[^"\\])*"'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+
+
+def _strict(text: str) -> str:
+    """Return strict JSON, with everything in the same line and column."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match[0] if match[0].startswith('"') else re.sub(r"\S", " ", match[0])
+
+    return _LAST_COMMA.sub(blank, _COMMENT.sub(blank, text))
+
+
 def read_json(path: str) -> Node:
     """Read a file, or the standard input where it is "-"."""
     try:
@@ -147,7 +164,7 @@ def read_json(path: str) -> Node:
             text = sys.stdin.read()
         else:
             text = Path(path).read_text(encoding="utf-8-sig")
-        return Node(json.loads(text, object_pairs_hook=_without_duplicates))
+        return Node(json.loads(_strict(text), object_pairs_hook=_without_duplicates))
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}") from error
     except json.JSONDecodeError as error:

@@ -86,8 +86,11 @@ def create(
     return Memory(array, array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype))
 
 
-def write(memory: Memory, path: Path) -> None:
+def write(memory: Memory, path: Path, dimensions: tuple[int, ...] | None = None) -> None:
     """Write what a resource shows, at once or not at all."""
+    if dimensions is not None and math.prod(dimensions) != memory.values.size:
+        given = f"{list(dimensions)}, but there are {memory.values.size} elements"
+        raise FileError(f"{path}: the dimensions are {given}")
     if path.suffix.lower() not in (".npy", *RAW):
         raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
     try:
@@ -96,8 +99,9 @@ def write(memory: Memory, path: Path) -> None:
                 memory.array.flush()  # type: ignore[attr-defined]
                 memory.array = memory.values = np.empty(0)  # Windows renames no file that is mapped
             else:
-                copy = _map_new(path, memory.values.dtype, memory.values.shape)
-                _copy(memory.values, copy, progress)
+                values = memory.values.reshape(dimensions or memory.values.shape)
+                copy = _map_new(path, values.dtype, values.shape)
+                _copy(values, copy, progress)
                 copy.flush()
                 del copy
         os.replace(_part(path), path)
