@@ -121,6 +121,9 @@ def test_parts_of_one_resource(runner: Runner) -> None:
 def test_inputs_need_initial_values(runner: Runner) -> None:
     file = put(copy_file("FLOAT32", [3], [1, 2, 3]), "resources/x", {})
     runner.refused(file, "resources.x: the field 'initialValues' is missing; only outputs")
+    show = {"type": "print", "resource": "z"}
+    file = put(followed(copy_file("FLOAT32", [3], [1, 2, 3]), show), "resources/z", {})
+    runner.refused(file, "resources.z: the field 'initialValues' is missing; only outputs")
 
 
 def test_owned_inputs_are_as_before_the_first_command(runner: Runner) -> None:

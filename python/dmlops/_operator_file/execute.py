@@ -88,13 +88,14 @@ def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
         for name, binding in dispatch.bindings.items():
             used.setdefault(binding.resource, name != "output_tensor")
         first.setdefault(dispatch.output.resource, dispatch)
+    shown = {c.resource for c in model.commands if not isinstance(c, Dispatch)}
     targets = _targets(model)
     for name, resource in model.resources.items():
         if resource.initial is not None:
             memories[name] = load(resource, written=name in first)
-        elif used.get(name, True):
+        elif used.get(name, name in shown):
             resource.node.refuse("the field 'initialValues' is missing; only outputs need none")
-        else:
+        elif name in first:
             tensor = first[name].operator.desc.output_tensor
             memory = create(tensor, first[name].output, resource, targets.get(name))
             stack.callback(discard, memory)
