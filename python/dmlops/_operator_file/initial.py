@@ -67,7 +67,8 @@ def _load_file(resource: Resource, path: Path, *, written: bool) -> Array:
     values = values.reshape(values.shape or (1,))
     if values.flags.c_contiguous and values.dtype == native:
         return values
-    return np.array(values, native, order="C")  # the same elements, as a tensor has them
+    with Progress(f"reading {path.name}"):
+        return np.array(values, native, order="C")  # the same elements, as a tensor has them
 
 
 def _dtype(resource: Resource) -> np.dtype[Any]:
