@@ -10,7 +10,6 @@
 #include <benchmark/benchmark.h>
 
 #include "dmlops/runtime.hpp"
-#include "isa.hpp"
 
 namespace dmlops::bench {
 namespace {
@@ -123,11 +122,11 @@ std::int64_t bytes_of(DataType type, const Shape& sizes) {
 }
 
 void add(const Place& place, std::int64_t traffic, const MakeWork& make) {
-  for (const KernelTable* table : available_kernels()) {
-    const std::string name = place.op + "/" + short_name(place.type) + "/" + table->name + "/" +
+  for (const std::string& isa : available_isas()) {
+    const std::string name = place.op + "/" + short_name(place.type) + "/" + isa + "/" +
                              place.layout + "/" + size_text(bytes_of(place.type, place.sizes));
     add_row(name, [=](benchmark::State& state) {
-      use_kernels(*table);
+      set_isa(isa);
       measure(state, traffic, make());
     });
   }

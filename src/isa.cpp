@@ -76,19 +76,23 @@ const Candidate kCandidates[] = {
     {baseline::table, always},
 };
 
-const KernelTable& select() {
-  const char* forced = std::getenv("DMLOPS_ISA");
-  const bool any = forced == nullptr || *forced == '\0';
+// The kernels of that name, or the best where there is none. `who` asks for them.
+const KernelTable& select(const std::string& name, const char* who) {
   std::string known, available;
   for (const Candidate& candidate : kCandidates) {
-    const std::string name = candidate.table.name;
-    known += (known.empty() ? "" : ", ") + name;
+    const std::string candidate_name = candidate.table.name;
+    known += (known.empty() ? "" : ", ") + candidate_name;
     if (!candidate.runs_here()) continue;
-    if (any || name == forced) return candidate.table;
-    available += (available.empty() ? "" : ", ") + name;
+    if (name.empty() || name == candidate_name) return candidate.table;
+    available += (available.empty() ? "" : ", ") + candidate_name;
   }
-  throw std::invalid_argument("DMLOPS_ISA=" + std::string(forced) + " cannot be used; known: " +
-                              known + "; available on this processor: " + available);
+  throw std::invalid_argument(who + name + " cannot be used; known: " + known +
+                              "; available on this processor: " + available);
+}
+
+const KernelTable& initial() {
+  const char* const forced = std::getenv("DMLOPS_ISA");
+  return select(forced == nullptr ? "" : forced, "DMLOPS_ISA=");
 }
 
 std::atomic<const KernelTable*> selected{nullptr};
@@ -97,29 +101,24 @@ std::atomic<const KernelTable*> selected{nullptr};
 
 const KernelTable& kernels() {
   const KernelTable* table = selected.load(std::memory_order_acquire);
-  if (table == nullptr) {
-    table = &select();  // every thread that comes here at once finds the same
-    selected.store(table, std::memory_order_release);
-  }
-  return *table;
-}
-
-void use_kernels(const KernelTable& table) { selected.store(&table, std::memory_order_release); }
-
-std::vector<const KernelTable*> available_kernels() {
-  std::vector<const KernelTable*> tables;
-  for (const Candidate& candidate : kCandidates) {
-    if (candidate.runs_here()) tables.push_back(&candidate.table);
-  }
-  return tables;
+  if (table != nullptr) return *table;
+  const KernelTable& found = initial();  // every thread that comes here at once finds the same
+  return selected.compare_exchange_strong(table, &found) ? found : *table;
 }
 
 std::string isa() { return kernels().name; }
 
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
-  for (const KernelTable* table : available_kernels()) names.emplace_back(table->name);
+  for (const Candidate& candidate : kCandidates) {
+    if (candidate.runs_here()) names.emplace_back(candidate.table.name);
+  }
   return names;
+}
+
+void set_isa(const std::string& name) {
+  if (name.empty()) throw std::invalid_argument("set_isa: the name is empty");
+  selected.store(&select(name, "set_isa: "), std::memory_order_release);
 }
 
 }  // namespace dmlops

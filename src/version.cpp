@@ -5,6 +5,8 @@ namespace dmlops {
 
 std::string version() { return DMLOPS_VERSION; }
 
+int abi_version() noexcept { return DMLOPS_ABI_VERSION; }
+
 std::string compiler() {
 #if defined(__clang__)
   return std::string("Clang ") + __clang_version__;

@@ -44,8 +44,11 @@ def check_sdist(path: Path) -> list[str]:
 
 
 def check_wheel(path: Path) -> list[str]:
-    """Compare with the Python files that git has, and look at the size."""
+    """Compare with the Python files and the C++ source that git has, and look at the size."""
     expected = {name.removeprefix("python/") for name in tracked("python/dmlops")}
+    source = tracked("CMakeLists.txt", "cmake", "include", "src") - tracked("src/python")
+    expected |= {f"dmlops/cpp/{name}" for name in source}
+    expected.add("dmlops/cpp/cmake/package/dmlopsConfigVersion.cmake")
     with zipfile.ZipFile(path) as archive:
         found = set(archive.namelist())
     extensions = {name for name in found if name.startswith("dmlops/_core.") and name[-3:] == ".so"}

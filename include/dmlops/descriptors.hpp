@@ -13,14 +13,14 @@
 
 namespace dmlops {
 
-// A descriptor that breaks a rule. The message names operator, field, rule, both values, and the
-// feature level that would accept it, if one does.
-class ValidationError : public std::invalid_argument {
+/// A descriptor that breaks a rule. The message names operator, field, rule, both values, and the
+/// feature level that would accept it, if one does.
+class DMLOPS_API ValidationError : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// The values of DML_FEATURE_LEVEL.
+/// The values of DML_FEATURE_LEVEL.
 enum class FeatureLevel : std::uint32_t {
   level_1_0 = 0x1000,
   level_2_0 = 0x2000,
@@ -39,7 +39,7 @@ enum class FeatureLevel : std::uint32_t {
   level_6_4 = 0x6400,
 };
 
-// The values of DML_OPERATOR_TYPE, of the operators that dmlops has.
+/// The values of DML_OPERATOR_TYPE, of the operators that dmlops has.
 enum class OperatorType : std::uint32_t {
   invalid = 0,
   element_wise_clip = 8,
@@ -66,56 +66,68 @@ enum class OperatorType : std::uint32_t {
   activation_log_softmax1 = 159,
 };
 
-// The values of DML_TENSOR_FLAGS.
+/// The values of DML_TENSOR_FLAGS.
 enum class TensorFlags : std::uint32_t {
   none = 0,
-  owned_by_dml = 1,  // an input that is bound once, when the operator is compiled
+  owned_by_dml = 1,  ///< an input that is bound once, when the operator is compiled
 };
 
-// DML_BUFFER_TENSOR_DESC. The arrays' first `dimension_count` entries count.
+using TensorDataType = DataType;  ///< the name that it has beside the other descriptors
+
+/// DML_BUFFER_TENSOR_DESC. The arrays' first `dimension_count` entries count.
 struct BufferTensorDesc {
-  using Dimensions = std::array<std::uint32_t, kMaxRank>;
+  using Dimensions = std::array<std::uint32_t, kMaxRank>;  ///< sizes or strides
 
-  DataType data_type = DataType::unknown;
-  TensorFlags flags = TensorFlags::none;
-  std::uint32_t dimension_count = 0;
-  Dimensions sizes = {};
-  std::optional<Dimensions> strides;  // in elements; none: packed, the last dimension fastest
-  std::optional<std::uint64_t> total_tensor_size_in_bytes;  // none: as small as it can be
-  std::uint32_t guaranteed_base_offset_alignment = 0;
+  BufferTensorDesc() = default;
+  /// A packed tensor; or one with `strides`, which must be as many as the sizes. More than kMaxRank
+  /// of them make a descriptor that no operator accepts.
+  /// \throws ValidationError if there are not as many strides as sizes
+  DMLOPS_API BufferTensorDesc(TensorDataType data_type_, const std::vector<std::uint32_t>& sizes_,
+                              const std::vector<std::uint32_t>& strides_ = {});
+
+  TensorDataType data_type = TensorDataType::unknown;  ///< of the elements
+  TensorFlags flags = TensorFlags::none;               ///< who holds the memory
+  std::uint32_t dimension_count = 0;                   ///< 1 to kMaxRank
+  Dimensions sizes = {};                               ///< each at least 1
+  std::optional<Dimensions> strides;  ///< in elements; none: packed, the last dimension fastest
+  std::optional<std::uint64_t> total_tensor_size_in_bytes;  ///< none: as small as it can be
+  std::uint32_t guaranteed_base_offset_alignment = 0;       ///< 0, or a power of two
 };
 
-// DML_SCALAR_UNION: the bytes of a value whose type another field says.
+/// DML_SCALAR_UNION: the bytes of a value whose type another field says.
 struct ScalarUnion {
-  std::uint64_t bits = 0;
+  std::uint64_t bits = 0;  ///< in memory, the value comes first
 };
 
-// DML_OPERATOR_DESC with the struct that it points to: what an operator has no field for is
-// ignored.
+/// DML_OPERATOR_DESC with the struct that it points to: any operator's. What an operator has no
+/// field for is ignored. The structs of operator_descs.hpp are easier to write, and become this.
 struct OperatorDesc {
-  static constexpr int kMaxTensors = 6;
+  static constexpr int kMaxTensors = 6;  ///< those of BATCH_NORMALIZATION
 
-  OperatorType type = OperatorType::invalid;
-  // In the order of the struct's fields, the output last. None are given where it is fused.
+  OperatorType type = OperatorType::invalid;  ///< which operator
+  /// In the order of the struct's fields, the output last. None are given where it is fused.
   std::array<std::optional<BufferTensorDesc>, kMaxTensors> tensors;
-  // The FLOAT fields in their order: Min, Max of CLIP, Epsilon, an activation's parameters.
+  /// The FLOAT fields in their order: Min, Max of CLIP, Epsilon, an activation's parameters.
   std::array<float, 2> numbers = {};
-  DataType min_max_data_type = DataType::unknown;        // CLIP1
-  std::array<ScalarUnion, 2> scalars;                    // CLIP1: Min, Max
-  std::optional<ScaleBias> scale_bias;                   // CLIP, CLIP1
-  bool spatial = true;                                   // BATCH_NORMALIZATION
-  std::vector<std::uint32_t> axes;                       // LOG_SOFTMAX1
-  std::shared_ptr<const OperatorDesc> fused_activation;  // BATCH_NORMALIZATION
+  TensorDataType min_max_data_type = TensorDataType::unknown;  ///< CLIP1
+  std::array<ScalarUnion, 2> scalars;                          ///< CLIP1: Min, Max
+  std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
+  bool spatial = true;                                         ///< BATCH_NORMALIZATION
+  std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1
+  std::shared_ptr<const OperatorDesc> fused_activation;        ///< BATCH_NORMALIZATION
 };
 
-// Throws ValidationError for a descriptor that the level does not accept.
-void validate(const OperatorDesc& desc, FeatureLevel level);
+/// Checks a descriptor.
+/// \throws ValidationError if the level does not accept it
+DMLOPS_API void validate(const OperatorDesc& desc, FeatureLevel level);
 
-// The lowest level that accepts a descriptor; ValidationError where none does.
-FeatureLevel required_feature_level(const OperatorDesc& desc);
+/// The lowest level that accepts a descriptor.
+/// \throws ValidationError if none does
+DMLOPS_API FeatureLevel required_feature_level(const OperatorDesc& desc);
 
-// DMLCalcBufferTensorSize: the bytes from the first element to the last, rounded up to a multiple
-// of 4. ValidationError for a rank, size or stride that no tensor can have.
-std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor);
+/// DMLCalcBufferTensorSize: the bytes from the first element to the last, rounded up to a multiple
+/// of 4.
+/// \throws ValidationError for a rank, size or stride that no tensor can have
+DMLOPS_API std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor);
 
 }  // namespace dmlops

@@ -42,6 +42,7 @@ from dmlops._core import BindingError, CompiledOperator, ValidationError
 from dmlops._core import version as _version
 from dmlops._device import BufferBinding, Device, required_feature_level
 from dmlops._enums import FeatureLevel, OperatorType, TensorDataType, TensorFlags
+from dmlops._library import get_cmake_dir, get_include, get_source_dir
 from dmlops._operator_descs import (
     ActivationLogSoftmax1OperatorDesc,
     ActivationLogSoftmaxOperatorDesc,
@@ -98,7 +99,10 @@ __all__ = [
     "clip",
     "elu",
     "gelu",
+    "get_cmake_dir",
+    "get_include",
     "get_num_threads",
+    "get_source_dir",
     "hard_sigmoid",
     "identity",
     "isa",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import dmlops
@@ -38,12 +38,36 @@ class UsageError(CommandError):
     status = 2
 
 
+# What builds of C++ programs ask for: an option, the function that answers it, and what it is.
+FOLDERS: dict[str, tuple[Callable[[], str], str]] = {
+    "--cmake-dir": (dmlops.get_cmake_dir, "CMake's package file, for -Ddmlops_DIR"),
+    "--include-dir": (dmlops.get_include, "the C++ headers"),
+    "--source-dir": (dmlops.get_source_dir, "the C++ library's source, for cmake -S"),
+}
+
+
+class PrintFolder(argparse.Action):
+    """Print a folder and exit; asked for only if the option is given."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print what the function in ``const`` returns."""
+        try:
+            print(FOLDERS[self.option_strings[0]][0]())
+        except FileNotFoundError as error:
+            parser.exit(1, f"dmlops: error: {error}\n")
+        parser.exit()
+
+
 def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser, with the arguments of those sub-commands that occur in ``words``."""
     parser = argparse.ArgumentParser(
         prog="dmlops", description="DirectML operators on the CPU, for NumPy arrays."
     )
     parser.add_argument("--version", action="version", version=f"dmlops {dmlops.__version__}")
+    for option, (_, what) in FOLDERS.items():
+        parser.add_argument(
+            option, action=PrintFolder, nargs=0, help=f"print the folder of {what}, and exit"
+        )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, summary in COMMANDS.items():
         sentence = f"{summary[0].upper()}{summary[1:]}."

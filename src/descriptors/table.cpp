@@ -136,6 +136,13 @@ const OperatorInfo* find_operator(OperatorType type) {
   return found == std::end(kOperators) ? nullptr : found;
 }
 
+const OperatorInfo& known_operator(OperatorType type) {
+  const OperatorInfo* const op = find_operator(type);
+  if (op != nullptr) return *op;
+  throw ValidationError("operator type " + std::to_string(static_cast<std::uint32_t>(type)) +
+                        " is not among the operators of dmlops");
+}
+
 const char* tensor_name(const OperatorInfo& op, int index) {
   static constexpr const char* kInputs[] = {"input_tensor", "mean_tensor", "variance_tensor",
                                             "scale_tensor", "bias_tensor"};

@@ -40,6 +40,8 @@ struct OperatorInfo {
 
 // Null where dmlops does not have the operator.
 const OperatorInfo* find_operator(OperatorType type);
+// The same; ValidationError where find_operator gives null.
+const OperatorInfo& known_operator(OperatorType type);
 
 // "mean_tensor"; the last one is the output.
 const char* tensor_name(const OperatorInfo& op, int index);

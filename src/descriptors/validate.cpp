@@ -204,13 +204,6 @@ class Rules {
   FeatureLevel level_;
 };
 
-const OperatorInfo& known_operator(OperatorType type) {
-  const OperatorInfo* const op = find_operator(type);
-  if (op != nullptr) return *op;
-  throw ValidationError("operator type " + std::to_string(static_cast<std::uint32_t>(type)) +
-                        " is not among the operators of dmlops");
-}
-
 // The lowest level from `from` on that accepts a descriptor.
 std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const OperatorInfo& op,
                                             FeatureLevel from) {

@@ -1,0 +1,260 @@
+// DirectML's C structs: what they become, the level that they are compiled for, and trees that are
+// wrong in every pointer and number.
+#include "dmlops/directml.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using dmlops::ValidationError;
+
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const ValidationError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string refusal(const DML_OPERATOR_DESC& desc,
+                    DML_FEATURE_LEVEL level = DML_FEATURE_LEVEL_6_4) {
+  return refusal([&] { dmlops::compile(desc, level); });
+}
+
+// A tensor of 2 x 3 float32, and its struct for each test to change.
+struct DirectML : testing::Test {
+  const UINT sizes[2] = {2, 3};
+  DML_BUFFER_TENSOR_DESC buffer = {
+      DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 2, sizes, nullptr, 24, 0};
+  DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
+  DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = {&tensor, &tensor, nullptr, 0.0f, 6.0f};
+  DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_CLIP, &clip};
+};
+
+TEST_F(DirectML, KeepsEveryFieldOfATensor) {
+  const UINT strides[] = {8, 2};
+  buffer = {DML_TENSOR_DATA_TYPE_FLOAT16, DML_TENSOR_FLAG_OWNED_BY_DML, 2, sizes, strides, 64, 32};
+  const dmlops::BufferTensorDesc read = dmlops::to_tensor_desc(buffer);
+  EXPECT_EQ(read.data_type, dmlops::DataType::float16);
+  EXPECT_EQ(read.flags, dmlops::TensorFlags::owned_by_dml);
+  EXPECT_EQ(read.dimension_count, 2u);
+  EXPECT_EQ(read.sizes, (dmlops::BufferTensorDesc::Dimensions{2, 3}));
+  EXPECT_EQ(*read.strides, (dmlops::BufferTensorDesc::Dimensions{8, 2}));
+  EXPECT_EQ(read.total_tensor_size_in_bytes, 64u);
+  EXPECT_EQ(read.guaranteed_base_offset_alignment, 32u);
+  buffer.TotalTensorSizeInBytes = 0;
+  EXPECT_EQ(dmlops::calc_buffer_tensor_size(buffer), 28u);  // 13 elements, rounded up to 4 bytes
+}
+
+TEST_F(DirectML, KeepsEveryFieldOfClip) {
+  const DML_SCALE_BIAS scale_bias = {2.0f, -1.0f};
+  clip.ScaleBias = &scale_bias;
+  const dmlops::OperatorDesc read = dmlops::to_operator_desc(desc);
+  EXPECT_EQ(read.type, dmlops::OperatorType::element_wise_clip);
+  EXPECT_EQ(read.scale_bias->scale, 2.0f);
+  EXPECT_EQ(read.scale_bias->bias, -1.0f);
+  EXPECT_EQ(read.numbers, (std::array<float, 2>{0.0f, 6.0f}));
+  DML_SCALAR_UNION min, max;
+  min.Int64 = 0x7000000000000001;
+  max.Int64 = 0x7000000000000003;
+  const DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC clip1 = {
+      &tensor, &tensor, &scale_bias, DML_TENSOR_DATA_TYPE_INT64, min, max};
+  const dmlops::OperatorDesc wide =
+      dmlops::to_operator_desc({DML_OPERATOR_ELEMENT_WISE_CLIP1, &clip1});
+  EXPECT_EQ(wide.scale_bias->scale, 2.0f);
+  EXPECT_EQ(wide.min_max_data_type, dmlops::DataType::int64);
+  EXPECT_EQ(wide.scalars[0].bits, 0x7000000000000001u);
+  EXPECT_EQ(wide.scalars[1].bits, 0x7000000000000003u);
+}
+
+TEST_F(DirectML, KeepsEveryFieldOfBatchNormalization) {
+  DML_TENSOR_DESC tensors[6];
+  DML_BUFFER_TENSOR_DESC buffers[6];
+  for (UINT i = 0; i < 6; ++i) {  // to be told apart
+    buffers[i] = buffer;
+    buffers[i].TotalTensorSizeInBytes = 100 + i;
+    tensors[i] = {DML_TENSOR_TYPE_BUFFER, &buffers[i]};
+  }
+  const DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC hard_sigmoid = {nullptr, nullptr, 0.25f, 0.75f};
+  const DML_OPERATOR_DESC fused = {DML_OPERATOR_ACTIVATION_HARD_SIGMOID, &hard_sigmoid};
+  const DML_BATCH_NORMALIZATION_OPERATOR_DESC normalization = {
+      &tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4],
+      &tensors[5], FALSE,       0.125f,      &fused};
+  const dmlops::OperatorDesc read =
+      dmlops::to_operator_desc({DML_OPERATOR_BATCH_NORMALIZATION, &normalization});
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(read.tensors[i]->total_tensor_size_in_bytes, 100 + i);
+  }
+  EXPECT_FALSE(read.spatial);
+  EXPECT_EQ(read.numbers[0], 0.125f);
+  EXPECT_EQ(read.fused_activation->type, dmlops::OperatorType::activation_hard_sigmoid);
+  EXPECT_EQ(read.fused_activation->numbers, (std::array<float, 2>{0.25f, 0.75f}));
+  EXPECT_FALSE(read.fused_activation->tensors[0].has_value());
+}
+
+// Each activation's struct lies at an odd address, in memory that ends where it does: no byte
+// behind it is read.
+TEST_F(DirectML, ReadsEveryActivation) {
+  struct Activation {
+    DML_OPERATOR_TYPE type;
+    std::size_t numbers;
+  };
+  const Activation activations[] = {
+      {DML_OPERATOR_ACTIVATION_ELU, 1},        {DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 2},
+      {DML_OPERATOR_ACTIVATION_IDENTITY, 0},   {DML_OPERATOR_ACTIVATION_LEAKY_RELU, 1},
+      {DML_OPERATOR_ACTIVATION_LINEAR, 2},     {DML_OPERATOR_ACTIVATION_LOG_SOFTMAX, 0},
+      {DML_OPERATOR_ACTIVATION_RELU, 0},       {DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS, 2},
+      {DML_OPERATOR_ACTIVATION_SCALED_ELU, 2}, {DML_OPERATOR_ACTIVATION_SCALED_TANH, 2},
+      {DML_OPERATOR_ACTIVATION_SIGMOID, 0},    {DML_OPERATOR_ACTIVATION_SOFTPLUS, 1},
+      {DML_OPERATOR_ACTIVATION_SOFTSIGN, 0},   {DML_OPERATOR_ACTIVATION_TANH, 0},
+      {DML_OPERATOR_ACTIVATION_SHRINK, 2},     {DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1},
+      {DML_OPERATOR_ACTIVATION_CELU, 1},       {DML_OPERATOR_ACTIVATION_GELU, 0},
+  };
+  const DML_ACTIVATION_LINEAR_OPERATOR_DESC full = {&tensor, &tensor, 1.25f, 2.5f};
+  for (const auto& [type, numbers] : activations) {
+    const std::size_t size = 2 * sizeof(void*) + numbers * sizeof(float);
+    std::vector<char> memory(size + 1);
+    std::memcpy(memory.data() + 1, &full, size);
+    const dmlops::OperatorDesc read = dmlops::to_operator_desc({type, memory.data() + 1});
+    EXPECT_EQ(static_cast<std::uint32_t>(read.type), static_cast<std::uint32_t>(type));
+    EXPECT_TRUE(read.tensors[0].has_value() && read.tensors[1].has_value());
+    EXPECT_EQ(read.numbers[0], numbers > 0 ? 1.25f : 0.0f) << type;
+    EXPECT_EQ(read.numbers[1], numbers > 1 ? 2.5f : 0.0f) << type;
+  }
+}
+
+// Messages are those of the other descriptors, level and all.
+TEST_F(DirectML, IsHeldAgainstTheLevel) {
+  EXPECT_EQ(refusal(desc), "accepted");
+  EXPECT_EQ(refusal(desc, DML_FEATURE_LEVEL_1_0),
+            "ElementWiseClipOperatorDesc: input_tensor has 2 dimensions; it must have 4 at "
+            "DML_FEATURE_LEVEL_1_0; DML_FEATURE_LEVEL_3_0 accepts it");
+  EXPECT_EQ(dmlops::required_feature_level(desc), dmlops::FeatureLevel::level_3_0);
+  EXPECT_THROW(dmlops::validate(desc, DML_FEATURE_LEVEL_1_0), ValidationError);
+  EXPECT_EQ(refusal(desc, static_cast<DML_FEATURE_LEVEL>(-1)),
+            "Device: feature level 4294967295 is not a DML_FEATURE_LEVEL from 1_0 to 6_4");
+}
+
+TEST_F(DirectML, RefusesNullPointers) {
+  const std::string who = "ElementWiseClipOperatorDesc: ";
+  const auto with = [&](auto& field, auto value) {
+    const auto before = std::exchange(field, value);
+    std::string text = refusal(desc);
+    field = before;
+    return text;
+  };
+  EXPECT_EQ(with(clip.InputTensor, nullptr),
+            who + "input_tensor is missing; only a fused activation has no tensors");
+  EXPECT_EQ(with(clip.OutputTensor, nullptr),
+            who + "output_tensor is missing; only a fused activation has no tensors");
+  EXPECT_EQ(with(desc.Desc, nullptr), who + "Desc is null");
+  EXPECT_EQ(with(tensor.Desc, nullptr),
+            who + "input_tensor is a DML_TENSOR_DESC whose Desc is null");
+  EXPECT_EQ(with(buffer.Sizes, nullptr),
+            who + "input_tensor has no sizes: Sizes is null, and DimensionCount is 2");
+  EXPECT_EQ(with(clip.ScaleBias, nullptr), "accepted");
+
+  DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC log_softmax = {&tensor, &tensor, 1, nullptr};
+  const DML_OPERATOR_DESC axes = {DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, &log_softmax};
+  EXPECT_EQ(
+      refusal(axes),
+      "ActivationLogSoftmax1OperatorDesc: axes are missing: Axes is null, and AxisCount is 1");
+  log_softmax.AxisCount = 0;
+  EXPECT_EQ(refusal(axes),
+            "ActivationLogSoftmax1OperatorDesc: axes is empty; at least one axis is needed");
+}
+
+TEST_F(DirectML, RefusesNumbersThatNobodyDefined) {
+  const std::string who = "ElementWiseClipOperatorDesc: ";
+  const auto with = [&](auto& field, auto value) {
+    const auto before =
+        std::exchange(field, static_cast<std::remove_reference_t<decltype(field)>>(value));
+    std::string text = refusal(desc);
+    field = before;
+    return text;
+  };
+  EXPECT_EQ(with(desc.Type, 53), "operator type 53 is not among the operators of dmlops");
+  EXPECT_EQ(with(desc.Type, -1), "operator type 4294967295 is not among the operators of dmlops");
+  EXPECT_EQ(with(tensor.Type, 0),
+            who + "input_tensor has tensor type 0; it must be DML_TENSOR_TYPE_BUFFER (1)");
+  EXPECT_NE(with(buffer.DataType, -1).find("input_tensor has data type 4294967295"),
+            std::string::npos);
+  EXPECT_EQ(with(buffer.Flags, 2),
+            who + "input_tensor has flags 2; they must be NONE (0) or OWNED_BY_DML (1)");
+  EXPECT_EQ(with(buffer.DimensionCount, 0),
+            who + "input_tensor has 0 dimensions; a tensor has 1 to 8");
+  EXPECT_EQ(with(buffer.TotalTensorSizeInBytes, 23),
+            who +
+                "input_tensor has total_tensor_size_in_bytes 23; its type, sizes and strides "
+                "need at least 24");
+}
+
+// Counts far beyond the arrays, which end where a tensor's eight dimensions do.
+TEST_F(DirectML, ReadsNoMoreThanATensorCanHave) {
+  const std::vector<UINT> eight(8, 1), axes(8, 0);
+  buffer.Sizes = eight.data();
+  buffer.Strides = eight.data();
+  buffer.DimensionCount = 0xffffffff;
+  EXPECT_EQ(refusal(desc),
+            "ElementWiseClipOperatorDesc: input_tensor has 4294967295 dimensions; a tensor has 1 "
+            "to 8");
+  buffer.DimensionCount = 8;
+  EXPECT_EQ(refusal(desc), "accepted");
+  for (const UINT count : {9u, 0xffffffffu}) {
+    const DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC log_softmax = {&tensor, &tensor, count,
+                                                                   axes.data()};
+    EXPECT_EQ(refusal({DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, &log_softmax}),
+              "ActivationLogSoftmax1OperatorDesc: axes has " + std::to_string(count) +
+                  " entries; no tensor has more than 8 dimensions");
+  }
+}
+
+TEST_F(DirectML, RefusesWhatCannotBeFused) {
+  DML_OPERATOR_DESC fused = {DML_OPERATOR_ACTIVATION_RELU, nullptr};
+  const DML_BATCH_NORMALIZATION_OPERATOR_DESC normalization = {
+      &tensor, &tensor, &tensor, &tensor, &tensor, &tensor, TRUE, 1e-5f, &fused};
+  const DML_OPERATOR_DESC normalize = {DML_OPERATOR_BATCH_NORMALIZATION, &normalization};
+  const std::string who = "BatchNormalizationOperatorDesc: fused_activation ";
+  EXPECT_EQ(refusal(normalize), who + "ActivationReluOperatorDesc: Desc is null");
+  const DML_ACTIVATION_RELU_OPERATOR_DESC relu = {&tensor, nullptr};
+  fused.Desc = &relu;
+  EXPECT_EQ(refusal(normalize),
+            who +
+                "ActivationReluOperatorDesc has input_tensor; a fused activation "
+                "must have no tensors");
+  fused = {static_cast<DML_OPERATOR_TYPE>(54), nullptr};  // a matrix product
+  EXPECT_EQ(refusal(normalize),
+            who +
+                "is operator type 54, which cannot be fused; it must be one of the "
+                "17 activations that can");
+  fused = normalize;  // itself, and so on without end
+  EXPECT_EQ(refusal(normalize),
+            who +
+                "is BatchNormalizationOperatorDesc, which cannot be fused; it must "
+                "be one of the 17 activations that can");
+}
+
+TEST_F(DirectML, CopiesWhatItOwns) {
+  DML_BUFFER_TENSOR_DESC owned = buffer;
+  owned.Flags |= DML_TENSOR_FLAG_OWNED_BY_DML;
+  const DML_TENSOR_DESC input = {DML_TENSOR_TYPE_BUFFER, &owned};
+  clip.InputTensor = &input;
+  std::vector<float> x = {-1, 0, 1, 6, 7, NAN}, y(6);
+  const dmlops::CompiledOperator compiled =
+      dmlops::compile(desc, DML_FEATURE_LEVEL_6_4, {{x.data(), 0, 24}});
+  x.assign(6, 3.0f);
+  compiled.dispatch({dmlops::ConstBinding()}, {{y.data(), 0, 24}});
+  EXPECT_EQ(std::vector<float>(y.begin(), y.end() - 1), (std::vector<float>{0, 0, 1, 6, 6}));
+  EXPECT_TRUE(std::isnan(y[5]));
+}
+
+}  // namespace

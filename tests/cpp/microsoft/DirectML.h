@@ -1,0 +1,119 @@
+// Stands in for Microsoft's <DirectML.h>: its guard, its conditions on DML_TARGET_VERSION, and the
+// declarations that the tests need, written from the documents. Enumerations without a fixed type,
+// as there.
+#pragma once
+#define DIRECTML_H  // NOLINT(readability-identifier-naming)
+
+#include <cstdint>
+
+// NOLINTBEGIN(readability-identifier-naming): DirectML's names
+typedef unsigned int UINT;
+typedef int BOOL;
+typedef float FLOAT;
+typedef std::uint64_t UINT64;
+
+enum DML_TENSOR_DATA_TYPE {
+  DML_TENSOR_DATA_TYPE_UNKNOWN,
+  DML_TENSOR_DATA_TYPE_FLOAT32,
+  DML_TENSOR_DATA_TYPE_FLOAT16,
+  DML_TENSOR_DATA_TYPE_INT64 = 11,
+};
+enum DML_TENSOR_TYPE { DML_TENSOR_TYPE_INVALID, DML_TENSOR_TYPE_BUFFER };
+enum DML_TENSOR_FLAGS { DML_TENSOR_FLAG_NONE, DML_TENSOR_FLAG_OWNED_BY_DML };
+struct DML_BUFFER_TENSOR_DESC {
+  DML_TENSOR_DATA_TYPE DataType;
+  DML_TENSOR_FLAGS Flags;
+  UINT DimensionCount;
+  const UINT* Sizes;
+  const UINT* Strides;
+  UINT64 TotalTensorSizeInBytes;
+  UINT GuaranteedBaseOffsetAlignment;
+};
+struct DML_TENSOR_DESC {
+  DML_TENSOR_TYPE Type;
+  const void* Desc;
+};
+enum DML_OPERATOR_TYPE {
+  DML_OPERATOR_INVALID,
+  DML_OPERATOR_ELEMENT_WISE_CLIP = 8,
+  DML_OPERATOR_ACTIVATION_RELU = 44,
+#if DML_TARGET_VERSION >= 0x5100
+  DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 = 159,
+#endif
+};
+struct DML_SCALE_BIAS {
+  FLOAT Scale, Bias;
+};
+struct DML_OPERATOR_DESC {
+  DML_OPERATOR_TYPE Type;
+  const void* Desc;
+};
+struct DML_ELEMENT_WISE_CLIP_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  const DML_SCALE_BIAS* ScaleBias;
+  FLOAT Min, Max;
+};
+struct DML_BATCH_NORMALIZATION_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *MeanTensor, *VarianceTensor, *ScaleTensor, *BiasTensor,
+      *OutputTensor;
+  BOOL Spatial;
+  FLOAT Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation;
+};
+struct DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+};
+struct DML_ACTIVATION_ELU_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  FLOAT Alpha;
+};
+struct DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  FLOAT Alpha, Beta;
+};
+struct DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  FLOAT Alpha, Gamma;
+};
+struct DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  FLOAT Steepness;
+};
+typedef DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC DML_ACTIVATION_IDENTITY_OPERATOR_DESC,
+    DML_ACTIVATION_RELU_OPERATOR_DESC, DML_ACTIVATION_SIGMOID_OPERATOR_DESC,
+    DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC, DML_ACTIVATION_TANH_OPERATOR_DESC;
+typedef DML_ACTIVATION_ELU_OPERATOR_DESC DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC,
+    DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC;
+typedef DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC DML_ACTIVATION_LINEAR_OPERATOR_DESC,
+    DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC, DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC;
+#if DML_TARGET_VERSION >= 0x2000
+enum DML_FEATURE_LEVEL { DML_FEATURE_LEVEL_1_0 = 0x1000, DML_FEATURE_LEVEL_2_0 = 0x2000 };
+struct DML_ACTIVATION_SHRINK_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  FLOAT Bias, Threshold;
+};
+#endif
+#if DML_TARGET_VERSION >= 0x3000
+typedef DML_ACTIVATION_ELU_OPERATOR_DESC DML_ACTIVATION_CELU_OPERATOR_DESC;
+#endif
+#if DML_TARGET_VERSION >= 0x5000
+union DML_SCALAR_UNION {
+  unsigned char Bytes[8];
+  std::int64_t Int64;
+};
+struct DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  const DML_SCALE_BIAS* ScaleBias;
+  DML_TENSOR_DATA_TYPE MinMaxDataType;
+  DML_SCALAR_UNION Min, Max;
+};
+#endif
+#if DML_TARGET_VERSION >= 0x5100
+typedef DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC DML_ACTIVATION_GELU_OPERATOR_DESC;
+struct DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *OutputTensor;
+  UINT AxisCount;
+  const UINT* Axes;
+};
+#endif
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,127 @@
+// The named structs: they say what the descriptor that all share says, with the defaults of the
+// activations' table.
+#include "dmlops/operator_descs.hpp"
+
+#include <array>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "descriptors/table.hpp"
+#include "dmlops/device.hpp"
+
+namespace dmlops {
+namespace {
+
+const BufferTensorDesc kTensor(DataType::float32, {1, 2, 2, 2});
+const BufferTensorDesc kChannels(DataType::float32, {1, 2, 1, 1});
+
+TEST(BufferTensorDesc, TakesSizesAndStrides) {
+  const BufferTensorDesc packed(DataType::float16, {4, 8});
+  EXPECT_EQ(packed.dimension_count, 2u);
+  EXPECT_EQ(packed.sizes, (BufferTensorDesc::Dimensions{4, 8}));
+  EXPECT_FALSE(packed.strides.has_value());
+  const BufferTensorDesc strided(DataType::float16, {4, 8}, {1, 0});
+  EXPECT_EQ(*strided.strides, (BufferTensorDesc::Dimensions{1, 0}));
+  EXPECT_THROW(BufferTensorDesc(DataType::float16, {4, 8}, {1}), ValidationError);
+  EXPECT_THROW(
+      calc_buffer_tensor_size(BufferTensorDesc(DataType::int8, {1, 1, 1, 1, 1, 1, 1, 1, 1})),
+      ValidationError);
+}
+
+TEST(OperatorDescs, ActivationsHaveTheDefaultsOfTheirTable) {
+  const OperatorDesc descs[] = {
+      ActivationEluOperatorDesc(),
+      ActivationCeluOperatorDesc(),
+      ActivationHardSigmoidOperatorDesc(),
+      ActivationIdentityOperatorDesc(),
+      ActivationLeakyReluOperatorDesc(),
+      ActivationLinearOperatorDesc(),
+      ActivationParametricSoftplusOperatorDesc(),
+      ActivationReluOperatorDesc(),
+      ActivationScaledEluOperatorDesc(),
+      ActivationScaledTanhOperatorDesc(),
+      ActivationSigmoidOperatorDesc(),
+      ActivationSoftplusOperatorDesc(),
+      ActivationSoftsignOperatorDesc(),
+      ActivationTanhOperatorDesc(),
+      ActivationThresholdedReluOperatorDesc(),
+      ActivationShrinkOperatorDesc(),
+      ActivationGeluOperatorDesc(),
+  };
+  ASSERT_EQ(std::size(descs), kActivationCount);
+  for (std::size_t i = 0; i < kActivationCount; ++i) {
+    const auto& about = info(static_cast<Activation>(i));
+    EXPECT_EQ(find_operator(descs[i].type)->activation, static_cast<Activation>(i)) << about.name;
+    EXPECT_EQ(descs[i].numbers[0], about.defaults.alpha) << about.name;
+    EXPECT_EQ(descs[i].numbers[1], about.defaults.beta) << about.name;
+    EXPECT_FALSE(descs[i].tensors[0].has_value() || descs[i].tensors[1].has_value());
+  }
+}
+
+TEST(OperatorDescs, KeepEveryField) {
+  const ElementWiseClipOperatorDesc clip{kTensor, kChannels, ScaleBias{2, 3}, -1, 4};
+  const OperatorDesc clip_desc = clip;
+  EXPECT_EQ(clip_desc.type, OperatorType::element_wise_clip);
+  EXPECT_EQ(clip_desc.tensors[1]->sizes, kChannels.sizes);
+  EXPECT_EQ(clip_desc.scale_bias->bias, 3);
+  EXPECT_EQ(clip_desc.numbers, (std::array<float, 2>{-1, 4}));
+
+  const ElementWiseClip1OperatorDesc clip1{kTensor,
+                                           kChannels,
+                                           ScaleBias{2, 3},
+                                           DataType::int64,
+                                           scalar_union(std::int64_t{-2}),
+                                           scalar_union(std::int64_t{7})};
+  const OperatorDesc clip1_desc = clip1;
+  EXPECT_EQ(clip1_desc.type, OperatorType::element_wise_clip1);
+  EXPECT_EQ(clip1_desc.tensors[1]->sizes, kChannels.sizes);
+  EXPECT_EQ(clip1_desc.scale_bias->scale, 2);
+  EXPECT_EQ(clip1_desc.min_max_data_type, DataType::int64);
+  EXPECT_EQ(clip1_desc.scalars[0].bits, 0xfffffffffffffffeu);
+  EXPECT_EQ(clip1_desc.scalars[1].bits, 7u);
+
+  const OperatorDesc log_softmax = ActivationLogSoftmaxOperatorDesc{kTensor, kChannels};
+  EXPECT_EQ(log_softmax.type, OperatorType::activation_log_softmax);
+  EXPECT_EQ(log_softmax.tensors[1]->sizes, kChannels.sizes);
+  const OperatorDesc log_softmax1 = ActivationLogSoftmax1OperatorDesc{kTensor, kChannels, {3, 1}};
+  EXPECT_EQ(log_softmax1.type, OperatorType::activation_log_softmax1);
+  EXPECT_EQ(log_softmax1.axes, (std::vector<std::uint32_t>{3, 1}));
+
+  BatchNormalizationOperatorDesc normalization;
+  BufferTensorDesc* const tensors[] = {
+      &normalization.input_tensor, &normalization.mean_tensor, &normalization.variance_tensor,
+      &normalization.scale_tensor, &normalization.bias_tensor, &normalization.output_tensor};
+  for (std::uint32_t i = 0; i < 6; ++i) *tensors[i] = BufferTensorDesc(DataType::float32, {1 + i});
+  normalization.spatial = false;
+  normalization.fused_activation = ActivationScaledEluOperatorDesc{{}, 0.5f, 0.25f};
+  const OperatorDesc desc = normalization;
+  EXPECT_EQ(desc.type, OperatorType::batch_normalization);
+  for (std::uint32_t i = 0; i < 6; ++i) EXPECT_EQ(desc.tensors[i]->sizes[0], 1 + i);
+  EXPECT_FALSE(desc.spatial);
+  EXPECT_EQ(desc.numbers[0], 1e-5f);
+  EXPECT_EQ(desc.fused_activation->type, OperatorType::activation_scaled_elu);
+  EXPECT_EQ(desc.fused_activation->numbers, (std::array<float, 2>{0.5f, 0.25f}));
+}
+
+TEST(OperatorDescs, CompileAndDispatch) {
+  BatchNormalizationOperatorDesc desc;
+  desc.input_tensor = desc.output_tensor = kTensor;
+  desc.mean_tensor = desc.variance_tensor = desc.scale_tensor = desc.bias_tensor = kChannels;
+  desc.epsilon = 0;
+  desc.fused_activation = ActivationReluOperatorDesc();
+  EXPECT_EQ(required_feature_level(desc), FeatureLevel::level_1_0);
+  const std::vector<float> x = {1, 2, 3, 4, 10, 20, 30, 40}, mean = {2, 20}, variance = {1, 4},
+                           scale = {1, 2}, bias = {0, 10};
+  std::vector<float> y(8);
+  const auto bind = [](const std::vector<float>& v) {
+    return ConstBinding{v.data(), 0, v.size() * sizeof(float)};
+  };
+  Device().compile(desc).dispatch({bind(x), bind(mean), bind(variance), bind(scale), bind(bias)},
+                                  {{y.data(), 0, 32}});
+  EXPECT_EQ(y, (std::vector<float>{0, 0, 1, 2, 0, 10, 20, 30}));
+}
+
+}  // namespace
+}  // namespace dmlops

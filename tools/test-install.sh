@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# Installs the C++ library into an empty folder, builds the example with what lies there and nothing
+# else, and runs it.
+#
+#   tools/test-install.sh g++|clang++    static and shared, moved, by pkg-config; benchmarks; versions
+#   tools/test-install.sh aarch64        cross-compiled for 64-bit Arm, run by QEMU
+#   tools/test-install.sh windows        cross-compiled by MinGW-w64, run by Wine where it is installed
+#   tools/test-install.sh source         add_subdirectory and FetchContent
+#   tools/test-install.sh package        what the installed Python package carries
+#
+# Needs pkg-config and libbenchmark-dev (g++, clang++), g++-aarch64-linux-gnu and qemu-user-static,
+# g++-mingw-w64-x86-64-posix (and wine, wine64). Where there is ccache, the kernels are compiled once.
+source "$(dirname "$0")/common.sh"
+
+what=${1:?g++, clang++, aarch64, windows, source or package}
+work=$BUILD/install-$what/test # in the folder that the library is built in
+rm -rf "$work"
+mkdir -p "$work"
+unset CPATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+
+# Of all places where CMake looks for packages, none but the one that is named.
+ONLY=(-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_SYSTEM_PACKAGE_REGISTRY=OFF
+  -DCMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF
+  -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_MAKE_PROGRAM="$(command -v ninja)")
+
+say() { printf -- '--- %s\n' "$*"; }
+quiet() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
+
+# install_library [cmake arguments]: into $work/prefix.
+install_library() {
+  say "build and install"
+  quiet cmake -S . -B "${work%/test}" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+  quiet cmake --build "${work%/test}" --parallel "$JOBS"
+  quiet cmake --install "${work%/test}" --prefix "$work/prefix"
+}
+
+# check NAME SOURCE [cmake arguments]: builds a project, and runs its tests, unless RUN is `no`.
+RUN=yes
+check() {
+  local name=$1 source=$2
+  shift 2
+  say "$name"
+  quiet cmake -S "$source" -B "$work/check/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
+  quiet cmake --build "$work/check/$name" --parallel "$JOBS"
+  if [[ $RUN == no ]]; then
+    say "$name is built, and not run: nothing here can"
+    return
+  fi
+  quiet ctest --test-dir "$work/check/$name" --no-tests=error --verbose
+  sed -n 's/^[0-9]*: \(dmlops .*\|All .*\)/    \1/p' "$work/log"
+}
+
+# refused WHY [cmake arguments]: the installed package does not serve such a request, and says so.
+refused() {
+  local name=$1
+  shift
+  say "refused: $name"
+  if cmake -S tests/install -B "$work/check/refused" -G Ninja -DHOW=find_package \
+    -Ddmlops_ROOT="$work/prefix" "$@" >"$work/log" 2>&1; then
+    echo "find_package accepts it"
+    return 1
+  fi
+  grep -q "$name" "$work/log" || { cat "$work/log"; return 1; }
+}
+
+# only_expected_files [libraries]: every file of the installation, beside the static library.
+only_expected_files() {
+  say "files"
+  {
+    find include/dmlops -type f
+    printf 'lib/cmake/dmlops/%s\n' dmlopsConfig.cmake dmlopsConfigVersion.cmake \
+      dmlopsTargets.cmake dmlopsTargets-release.cmake
+    printf 'lib/%s\n' libdmlops.a pkgconfig/dmlops.pc "$@"
+  } | sed 's|^lib/../||' | sort >"$work/expected"
+  (cd "$work/prefix" && find . -type f -o -type l) | sed 's|^./||' | sort >"$work/installed"
+  diff "$work/expected" "$work/installed"
+}
+
+# The programs in the documentation, compiled with the given flags and run: each prints what its
+# comments say.
+documented_programs() {
+  local compiler=$1 page=$work/page number
+  shift
+  rm -rf "$page" && mkdir -p "$page"
+  awk -v page="$page" '/^```cpp/ { inside = ++n; next } /^```/ { inside = 0 }
+    inside { print > (page "/" n ".cpp") }' docs/cpp.md
+  for number in "$page"/*.cpp; do
+    "$compiler" -std=c++17 -Wall -Wextra -Werror "$number" "$@" -o "$page/program"
+    diff <(sed -n 's|.*// ||p' "$number" | grep -E '^(-?[0-9.]+ ?)+$') \
+      <(LD_LIBRARY_PATH=$work/prefix/lib "$page/program" | grep -E '^(-?[0-9.]+ ?)+$')
+  done
+}
+
+host() {
+  local compiler=$1 libdir prefix
+  install_library -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_INSTALL_LIBDIR=lib
+  only_expected_files libdmlops.so libdmlops.so.1 libdmlops.so.0.1.0
+
+  say "exported symbols"
+  nm --dynamic --demangle --defined-only "$work/prefix/lib/libdmlops.so" >"$work/symbols"
+  if grep -vE ' (A DMLOPS_|T dmlops::|V (typeinfo|typeinfo name|vtable) for dmlops::)' "$work/symbols"; then
+    echo "symbols that are not the interface"
+    return 1
+  fi
+
+  prefix=$work/moved # nothing may depend on where it was installed
+  mv "$work/prefix" "$prefix"
+  libdir=$prefix/lib
+  check example examples/directml "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_PREFIX_PATH="$prefix"
+  for component in static shared; do
+    check $component tests/install "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$compiler" -DHOW=find_package \
+      -DCMAKE_PREFIX_PATH="$prefix" -DVERSION=0.1 -DCOMPONENT=$component
+  done
+  mv "$prefix" "$work/prefix"
+  prefix=$work/prefix libdir=$prefix/lib
+  refused 'compatible with requested version "0.2"' -DVERSION=0.2
+  refused 'compatible with requested version "0.0"' -DVERSION=0.0
+  refused 'this dmlops has no component python' -DCOMPONENT=python
+
+  say "pkg-config"
+  local flags
+  read -ra flags < <(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs dmlops)
+  "$compiler" -std=c++17 examples/directml/directml_example.cpp "${flags[@]}" -o "$work/example"
+  LD_LIBRARY_PATH=$libdir "$work/example" | sed 's/^/    /'
+  say "the programs in docs/cpp.md"
+  documented_programs "$compiler" "${flags[@]}"
+  (! ldd "$libdir/libdmlops.so" | grep -i python)
+
+  say "benchmarks"
+  quiet cmake -S bench -B "$work/check/bench" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+    -Ddmlops_ROOT="$prefix"
+  quiet cmake --build "$work/check/bench" --parallel "$JOBS"
+  "$work/check/bench/bench_clip" --benchmark_filter='clip/f32/.*/dense/1KiB' \
+    --benchmark_min_time=0.01 2>/dev/null | sed 's/^/    /'
+}
+
+# cross TOOLCHAIN [libraries beside the static one].
+cross() {
+  local toolchain=$PWD/cmake/$1.cmake component
+  install_library -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DCMAKE_INSTALL_LIBDIR=lib
+  only_expected_files "${@:2}"
+  for component in static shared; do
+    check $component tests/install -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DHOW=find_package \
+      -Ddmlops_DIR="$work/prefix/lib/cmake/dmlops" -DCOMPONENT=$component
+  done
+}
+
+# The same source, as part of another project. How fast its kernels are is not the question here.
+from_source() {
+  check FetchContent tests/install -DHOW=FetchContent -DSOURCE="$PWD" -DBUILD_SHARED_LIBS=ON \
+    -DDMLOPS_KERNEL_OPTIMIZATION=-O1
+  quiet cmake --install "$work/check/FetchContent" --prefix "$work/prefix"
+  diff <(echo ./bin/example) <(cd "$work/prefix" && find . -type f)
+  say "add_subdirectory"
+  quiet cmake -S tests/install -B "$work/check/add_subdirectory" -G Ninja -DHOW=add_subdirectory \
+    -DSOURCE="$PWD"
+  ninja -C "$work/check/add_subdirectory" -n example >"$work/log"
+  if grep -q 'Linking CXX shared library' "$work/log"; then
+    echo "the static library is enough for a project that does not ask for a shared one"
+    return 1
+  fi
+}
+
+# The package that the interpreter has installed: its folder is all that the example is given.
+package() {
+  local config
+  config=$("$PYTHON" -m dmlops --cmake-dir)
+  check package tests/install "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$(command -v "${CXX:-g++}")" \
+    -Ddmlops_DIR="$config" -DHOW=find_package -DVERSION=0.1 -DCOMPONENT=shared \
+    -DDMLOPS_KERNEL_OPTIMIZATION=-O1
+}
+
+case $what in
+  aarch64) cross aarch64-linux-gnu libdmlops.so libdmlops.so.1 libdmlops.so.0.1.0 ;;
+  windows)
+    windows_path=Z:$work/prefix/bin # where Wine finds the shared library
+    export WINEPATH=${windows_path//\//\\} WINEDEBUG=-all WINEPREFIX=$work/wine
+    if ! command -v wine >/dev/null; then RUN=no; fi
+    cross x86_64-w64-mingw32 libdmlops.dll.a ../bin/libdmlops.dll
+    ;;
+  source) from_source ;;
+  package) package ;;
+  *) host "$(command -v "$what")" ;;
+esac
