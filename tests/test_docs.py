@@ -20,8 +20,19 @@ if not DOCS.is_dir():  # as in an sdist
     pytest.skip("the documentation is not here", allow_module_level=True)
 
 
+# What the examples of a page use beyond the package.
+NEEDS = {
+    "dask.md": ["dask.array", "distributed"],
+    "ecosystem.md": ["dask.array", "jax", "pandas", "torch", "xarray"],
+    "onnx.md": ["onnx"],
+}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples(page: Path) -> None:
+def test_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    for module in NEEDS.get(page.name, ()):
+        pytest.importorskip(module)
     result = doctest.testfile(str(page), module_relative=False, verbose=False)
     assert not result.failed, f"{page.name}: {result.failed} of {result.attempted} examples"
 

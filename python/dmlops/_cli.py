@@ -79,6 +79,13 @@ def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentPar
     return parser
 
 
+def complete() -> None:
+    """Answer, and exit, if it is a shell that asks how its line goes on; argcomplete knows how."""
+    if "_ARGCOMPLETE" in os.environ:
+        words = os.environ["COMP_LINE"].split()
+        import_module("argcomplete").autocomplete(build_parser(words))
+
+
 def check_environment() -> None:
     """Refuse a wrong DMLOPS_ISA or DMLOPS_NUM_THREADS."""
     try:
@@ -94,7 +101,9 @@ def main(words: Sequence[str] | None = None) -> int:
     0: done; 1: it could not be done; 2: the command line, a file that it names or the environment
     is wrong (for the command line, argparse exits by itself).
     """
-    words = sys.argv[1:] if words is None else words
+    if words is None:
+        complete()
+        words = sys.argv[1:]
     parser = build_parser(words)
     arguments = parser.parse_args(words)
     if "run" not in arguments:

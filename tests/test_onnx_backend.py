@@ -1,0 +1,87 @@
+"""ONNX's own backend tests for the operators that dmlops has."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import pytest
+
+pytest.importorskip("onnx")
+
+with warnings.catch_warnings():  # some of its cases overflow on purpose
+    warnings.simplefilter("ignore")
+    from onnx.backend.test import BackendTest
+
+    import dmlops.onnx
+
+    class Strict(dmlops.onnx.DmlopsBackend):
+        """Fails where the backend would have its tests skipped."""
+
+        @classmethod
+        def is_compatible(cls, *_: Any, **__: Any) -> bool:
+            return True
+
+    SUITE = BackendTest(Strict, __name__)
+
+# Without: what trains, bfloat16, and models that spell an operator out in others ("expanded").
+WANTED = re.compile(
+    r"""test_(
+    batchnorm_(example|epsilon) | celu | celu_float16 | clip(_\w+)? | constant | elu(_\w+)?
+    | gelu_default_[12] | hardsigmoid(_\w+)? | identity(_sequence|_opt)? | leakyrelu(_\w+)?
+    | logsoftmax_\w+ | relu | selu(_\w+)? | shrink(_hard|_soft)? | sigmoid(_example)?
+    | softplus(_example)? | softsign(_example)? | tanh(_example)? | thresholdedrelu(_\w+)?
+    # models that PyTorch exported, to old opsets
+    | BatchNorm\w+_eval | ELU | SELU | Softplus | Sigmoid | Tanh | ReLU | LeakyReLU
+    | LeakyReLU_with_negval | LogSoftmax | log_softmax_(lastdim|dim3) | operator_selu
+    | single_relu_model
+    )_cpu""",
+    re.VERBOSE,
+)
+COUNT = 70  # other releases of onnx have a few more or less
+
+
+def _select() -> None:
+    for name, case in SUITE.test_cases.items():
+        methods = {
+            key: value
+            for key, value in vars(case).items()
+            if WANTED.fullmatch(key) and "expanded" not in key
+        }
+        if methods:
+            globals()[name] = type(name, (case.__bases__[0],), methods)
+
+
+_select()
+
+
+def selected() -> list[str]:
+    return [
+        key
+        for value in list(globals().values())
+        if isinstance(value, type)
+        for key in vars(value)
+        if WANTED.fullmatch(key)
+    ]
+
+
+def test_enough_are_selected() -> None:
+    assert len(selected()) >= COUNT, len(selected())
+
+
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [
+        ("test_gelu_tanh_1_cpu", "Gelu: approximate='tanh'"),
+        ("test_celu_bfloat16_cpu", "Celu: data type bfloat16; dmlops has it for float16, float32"),
+        ("test_batchnorm_example_training_mode_cpu", "BatchNormalization: training"),
+        ("test_add_cpu", r"Add: dmlops has no such operator; it has Batch"),
+        ("test_clip_expanded_cpu", "CastLike|Less"),
+    ],
+)
+def test_others_are_refused_by_name(name: str, refusal: str) -> None:
+    (case,) = (case for case in SUITE.test_cases.values() if hasattr(case, name))
+    test: Any = case(name)
+    with pytest.raises(dmlops.onnx.UnsupportedError, match=refusal):
+        getattr(test, name)()
