@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from collections.abc import Callable
@@ -303,6 +304,12 @@ def test_run_node() -> None:
     assert_same_bits(backend.run_node(node, [X]).y, dmlops.log_softmax(X))
     (old,) = backend.run_node(node, [X], opset_version=11)
     assert_same_bits(old, dmlops.log_softmax(X, (1, 2)))
+
+
+def test_examples_of_docstrings() -> None:
+    result = doctest.testmod(sys.modules["dmlops.onnx._backend"])
+    assert result.attempted
+    assert not result.failed
 
 
 def test_onnx_is_imported_by_its_users_only() -> None:

@@ -4,6 +4,9 @@
 it. ``run_model`` and ``run_node`` do both at once.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from dmlops.onnx._backend import DmlopsBackend, PreparedModel
 from dmlops.onnx._operators import OPERATORS, UnsupportedError
 
@@ -19,8 +22,9 @@ __all__ = [
     "supports_device",
 ]
 
-is_compatible = DmlopsBackend.is_compatible
-prepare = DmlopsBackend.prepare
-run_model = DmlopsBackend.run_model
-run_node = DmlopsBackend.run_node
-supports_device = DmlopsBackend.supports_device
+# What `onnx.backend` looks for in a module.
+is_compatible: Callable[..., bool] = DmlopsBackend.is_compatible
+prepare: Callable[..., PreparedModel] = DmlopsBackend.prepare
+run_model: Callable[..., tuple[Any, ...]] = DmlopsBackend.run_model
+run_node: Callable[..., tuple[Any, ...]] = DmlopsBackend.run_node
+supports_device: Callable[[str], bool] = DmlopsBackend.supports_device
