@@ -11,6 +11,7 @@ import pytest
 import dmlops
 from dmlops import _info
 from dmlops._cli import COMMANDS, CommandError, main
+from dmlops._runtime import runs_as_command
 
 
 def run_module(*words: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
@@ -143,3 +144,26 @@ def test_closed_pipe_is_no_traceback() -> None:
         os.close(writer)
     assert result.returncode == 1
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("program", "original", "expected"),
+    [
+        ("-m", ["python", "-m", "dmlops", "info"], True),
+        ("-m", ["python", "-mdmlops", "info"], True),
+        ("-m", ["python", "-m", "another"], False),
+        ("bin/dmlops", ["python", "bin/dmlops"], True),
+        ("dmlops.exe", ["dmlops.exe"], True),
+        ("script.py", ["python", "script.py", "dmlops"], False),
+        ("", ["python"], False),
+    ],
+)
+def test_when_the_command_runs(
+    program: str, original: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only then is a wrong environment no error of the import."""
+    monkeypatch.setattr(sys, "argv", [program])
+    monkeypatch.setattr(sys, "orig_argv", original)
+    assert runs_as_command() == expected
+    monkeypatch.delattr(sys, "argv")
+    assert not runs_as_command()
