@@ -84,8 +84,9 @@ documented_programs() {
   shift
   rm -rf "$page" && mkdir -p "$page"
   awk -v page="$page" '/^```cpp/ { inside = ++n; next } /^```/ { inside = 0 }
-    inside { print > (page "/" n ".cpp") }' docs/cpp.md
+    inside { print > (page "/" n ".cpp") }' docs/cpp.md docs/directml.md
   for number in "$page"/*.cpp; do
+    grep -q 'int main' "$number" || continue # a part of a program
     "$compiler" -std=c++17 -Wall -Wextra -Werror "$number" "$@" -o "$page/program"
     diff <(sed -n 's|.*// ||p' "$number" | grep -E '^(-?[0-9.]+ ?)+$') \
       <(LD_LIBRARY_PATH=$work/prefix/lib "$page/program" | grep -E '^(-?[0-9.]+ ?)+$')
@@ -124,7 +125,7 @@ host() {
   read -ra flags < <(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs dmlops)
   "$compiler" -std=c++17 examples/directml/directml_example.cpp "${flags[@]}" -o "$work/example"
   LD_LIBRARY_PATH=$libdir "$work/example" | sed 's/^/    /'
-  say "the programs in docs/cpp.md"
+  say "the programs in docs/cpp.md and docs/directml.md"
   documented_programs "$compiler" "${flags[@]}"
   (! ldd "$libdir/libdmlops.so" | grep -i python)
 
