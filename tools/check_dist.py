@@ -50,7 +50,7 @@ def check_wheel(path: Path) -> list[str]:
     expected |= {f"dmlops/cpp/{name}" for name in source}
     expected.add("dmlops/cpp/cmake/package/dmlopsConfigVersion.cmake")
     with zipfile.ZipFile(path) as archive:
-        found = set(archive.namelist())
+        found = {name for name in archive.namelist() if not name.endswith("/")}
     extensions = {name for name in found if name.startswith("dmlops/_core.") and name[-3:] == ".so"}
     metadata = {name for name in found if name.partition("/")[2] in METADATA}
     wrong = differences(path, expected, found - extensions - metadata)

@@ -100,8 +100,8 @@ class Device:
 
         Parameters
         ----------
-        desc
-            The descriptor of an operator.
+        desc : descriptor
+            Of an operator.
         initial : dict, list or tuple, optional
             Bindings for the inputs that are OWNED_BY_DML, by name or in the order of the fields,
             with None for the others. Their bytes are copied.
@@ -139,8 +139,8 @@ def required_feature_level(desc: OperatorDesc) -> FeatureLevel:
 
     Parameters
     ----------
-    desc
-        The descriptor of an operator.
+    desc : descriptor
+        Of an operator.
 
     Returns
     -------

@@ -135,6 +135,16 @@ TypeError
 Notes
 -----
 Bytes between and behind the elements of an output are never written.
+
+Examples
+--------
+>>> from dmlops import ActivationReluOperatorDesc, BufferTensorDesc, Device, TensorDataType
+>>> tensor = BufferTensorDesc(TensorDataType.INT8, (4,))
+>>> relu = Device().compile(ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor))
+>>> result = bytearray(4)
+>>> relu.dispatch(inputs={"input_tensor": bytes([1, 255, 2, 254])}, outputs=[result])
+>>> list(result)
+[1, 0, 2, 0]
 )";
 
 PyMethodDef methods[] = {
