@@ -43,6 +43,7 @@ autosummary_context = {
     "data_types": support.data_types,
     "descriptors": support.descriptors,
     "levels": support.levels,
+    "enumerations": support.enumerations(),
 }
 suppress_warnings = ["config.cache"]  # the functions above need not be pickled
 autodoc_typehints = "none"

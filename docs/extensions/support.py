@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
+from enum import EnumMeta
 from itertools import groupby
 from typing import Any
 
@@ -37,6 +38,18 @@ def descriptors(name: str) -> list[str]:
     camel = "".join(word.capitalize() for word in name.split("_"))
     pattern = re.compile(rf"(ElementWise|Activation)?{camel}1?OperatorDesc")
     return [each for each in dmlops.__all__ if pattern.fullmatch(each)]
+
+
+def enumerations() -> dict[str, list[tuple[str, int | str]]]:
+    """Return the members of each enumeration, with the values as DirectML's headers write them."""
+    found: dict[str, list[tuple[str, int | str]]] = {}
+    for name in dmlops.__all__:
+        cls = getattr(dmlops, name)
+        if isinstance(cls, EnumMeta):
+            members: dict[str, Any] = dict(cls.__members__)
+            text = hex if cls is FeatureLevel else int
+            found[name] = [(member, text(value)) for member, value in members.items()]
+    return found
 
 
 def levels(descriptor: str) -> list[tuple[str, str, str]]:
