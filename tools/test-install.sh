@@ -51,17 +51,17 @@ check() {
   sed -n 's/^[0-9]*: \(dmlops .*\|All .*\)/    \1/p' "$work/log"
 }
 
-# refused WHY [cmake arguments]: the installed package does not serve such a request, and says so.
+# refused REASON [cmake arguments]: the installed package does not serve such a request, and says why.
 refused() {
-  local name=$1
+  local reason=$1
   shift
-  say "refused: $name"
+  say "refused: $*"
   if cmake -S tests/install -B "$work/check/refused" -G Ninja -DHOW=find_package \
     -Ddmlops_ROOT="$work/prefix" "$@" >"$work/log" 2>&1; then
     echo "find_package accepts it"
     return 1
   fi
-  grep -q "$name" "$work/log" || { cat "$work/log"; return 1; }
+  grep -q "$reason" "$work/log" || { cat "$work/log"; return 1; }
 }
 
 # only_expected_files [libraries]: every file of the installation, beside the static library.
@@ -116,9 +116,9 @@ host() {
   done
   mv "$prefix" "$work/prefix"
   prefix=$work/prefix libdir=$prefix/lib
-  refused 'compatible with requested version "0.2"' -DVERSION=0.2
-  refused 'compatible with requested version "0.0"' -DVERSION=0.0
-  refused 'this dmlops has no component python' -DCOMPONENT=python
+  refused 'not compatible with the version requested' -DVERSION=0.2
+  refused 'not compatible with the version requested' -DVERSION=0.0
+  refused 'this dmlops has no component python' -DVERSION=0.1 -DCOMPONENT=python
 
   say "pkg-config"
   local flags
