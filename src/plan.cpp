@@ -26,11 +26,74 @@ bool merges(const Dimension& inner, const Dimension& outer, int operands) {
   return true;
 }
 
+// Short rows of scattered elements, as a transposition of many small dimensions has them, spend
+// their time between the rows. Where the output is dense across several dimensions, these become
+// one row, whose elements the input has at offsets from a table; then the dimension in which the
+// input is dense goes next, so that a tile uses whole pieces of it.
+class Gathered {
+ public:
+  explicit Gathered(const Plan& plan) : plan_(plan) {
+    const std::int64_t size = plan.bytes_per_element / 2;
+    if (plan.operands != 2 || plan.rank < 3 || plan.sizes[0] >= kShort ||
+        plan.strides[0][0] != size || plan.strides[1][0] == size || plan.strides[1][0] == 0) {
+      return;
+    }
+    int merged = 0;
+    std::int64_t length = 1;
+    while (merged < plan.rank && plan.strides[0][merged] == length * size &&
+           length * plan.sizes[merged] <= kCapacity) {
+      length *= plan.sizes[merged++];
+    }
+    if (merged < 2 || merged == plan.rank) return;
+    fill(plan, merged);
+
+    int rank = 1;
+    plan_.sizes[0] = length;
+    const auto take = [&](int d) {
+      plan_.sizes[rank] = plan.sizes[d];
+      for (int k = 0; k < plan.operands; ++k) plan_.strides[k][rank] = plan.strides[k][d];
+      ++rank;
+    };
+    for (int d = merged; d < plan.rank; ++d) {
+      if (plan.strides[1][d] == size) take(d);
+    }
+    for (int d = merged; d < plan.rank; ++d) {
+      if (plan.strides[1][d] != size) take(d);
+    }
+    plan_.rank = rank;
+    plan_.offsets = offsets_;
+  }
+  Gathered(const Gathered&) = delete;
+  Gathered& operator=(const Gathered&) = delete;
+
+  const Plan& plan() const { return plan_; }
+
+ private:
+  static constexpr std::int64_t kShort = 32, kCapacity = 1024;
+
+  // Each dimension repeats what the inner ones have.
+  void fill(const Plan& plan, int dimensions) {
+    offsets_[0] = 0;
+    std::int64_t filled = 1;
+    for (int d = 0; d < dimensions; ++d) {
+      const std::int64_t total = filled * plan.sizes[d];
+      for (std::int64_t i = filled; i < total; ++i) {
+        offsets_[i] = offsets_[i - filled] + plan.strides[1][d];
+      }
+      filled = total;
+    }
+  }
+
+  Plan plan_;
+  std::int64_t offsets_[kCapacity];
+};
+
 void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   const FloatEnvironment environment;
   Rows rows;
   rows.length = plan.sizes[0];
   rows.count = plan.rank > 1 ? plan.sizes[1] : 1;
+  rows.offsets = plan.offsets;
   for (int k = 0; k < plan.operands; ++k) {
     rows.data[k] = data[k];
     rows.step[k] = plan.strides[k][0];
@@ -117,16 +180,20 @@ std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
   return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
 }
 
-void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
+void run(const Plan& original, char* const* data, RowKernel kernel, const void* parameters) {
+  const Gathered gathered(original);
+  const Plan& plan = gathered.plan();
   std::int64_t bytes = plan.bytes_per_element;
   for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
 
   // The slowest dimension with enough for everyone, or else the largest.
   int split = plan.rank - 1;
   const std::int64_t enough = 4 * static_cast<std::int64_t>(get_num_threads());
-  while (split > 0 && plan.sizes[split] < enough) --split;
+  const int first = plan.offsets == nullptr ? 0 : 1;  // rows with offsets stay whole
+  while (split > first && plan.sizes[split] < enough) --split;
   if (plan.sizes[split] < enough) {
-    split = static_cast<int>(std::max_element(plan.sizes, plan.sizes + plan.rank) - plan.sizes);
+    split =
+        static_cast<int>(std::max_element(plan.sizes + first, plan.sizes + plan.rank) - plan.sizes);
   }
   const std::int64_t unit = split == 0 ? plan.split_unit : 1;
   const int pieces = pieces_for(bytes, (plan.sizes[split] + unit - 1) / unit);

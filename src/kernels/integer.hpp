@@ -47,10 +47,19 @@ void map_integers(const Rows& rows, const Formula& formula) {
   constexpr std::int64_t kWorthATable = 1024;
   if constexpr (sizeof(T) == 1) {
     if (rows.length * rows.count >= kWorthATable) {
-      T results[256];
-      for (int i = 0; i < 256; ++i) results[i] = formula(bit_cast<T>(static_cast<Bits<T>>(i)));
-      return map_elements<T>(
-          rows, [&results](T x) DMLOPS_LAMBDA_INLINE { return results[bit_cast<Bits<T>>(x)]; });
+      std::uint8_t results[256];
+      for (int i = 0; i < 256; ++i) {
+        results[i] = bit_cast<std::uint8_t>(formula(bit_cast<T>(static_cast<std::uint8_t>(i))));
+      }
+#if defined(DMLOPS_HAS_LOOKUP)
+      return map_rows<T, Vec<T>, 1>(rows, [&results](Vec<T> x) DMLOPS_LAMBDA_INLINE {
+        return bit_cast<Vec<T>>(lookup(results, bit_cast<u8x>(x)));
+      });
+#else
+      return map_elements<T>(rows, [&results](T x) DMLOPS_LAMBDA_INLINE {
+        return bit_cast<T>(results[bit_cast<std::uint8_t>(x)]);
+      });
+#endif
     }
   }
   map_elements<T>(rows, formula);

@@ -21,6 +21,8 @@ struct Rows {
   char* data[kMaxOperands] = {};
   std::int64_t step[kMaxOperands] = {};   // bytes from an element to the next in its row
   std::int64_t pitch[kMaxOperands] = {};  // bytes from a row to the next
+  // Where not null, operand 1 has no step: its elements are at these bytes from their row's begin.
+  const std::int64_t* offsets = nullptr;
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);

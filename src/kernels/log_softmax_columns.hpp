@@ -36,6 +36,7 @@ class ColumnBlock {
       const std::int64_t begin = block * kSumLanes;
       in_.for_each_run(begin, begin + rows(block),
                        [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                         prefetch_next<0>(input_ + offset, in_.step(), length, groups_.input_step);
                          pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
                                        input_ + offset, groups_.input_step, in_.step());
                        });
@@ -54,6 +55,7 @@ class ColumnBlock {
           // Along the groups or along their elements, whichever are neighbours.
           const char* source = buffer_ + i * kPitch;
           char* target = output_ + offset;
+          prefetch_next<1>(target, out_.step(), length, groups_.output_step);
           if (groups_.output_step == kSize) {
             pack<Bits<T>>(target, out_.step(), columns_, length, source, kSize, kPitch);
           } else if (out_.step() == kSize) {
@@ -70,6 +72,20 @@ class ColumnBlock {
  private:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kColumns * kSize;
+
+  // Asks for the next block's lines where columns are neighbours: a processor does not foresee
+  // pieces of so few bytes.
+  template <int kWrite>
+  void prefetch_next(const char* row, std::int64_t step, std::int64_t rows,
+                     std::int64_t group_step) const {
+    if (group_step != kSize || columns_ < kColumns) return;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < kPitch; i += 64) {
+        __builtin_prefetch(row + r * step + kPitch + i, kWrite);
+      }
+    }
+  }
+
   const Groups& groups_;
   const GroupShape& in_;
   const GroupShape& out_;
@@ -85,71 +101,68 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
   for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
 }
 
-// Of bits of columns, the bits of the first lanes of those vectors that hold one.
-inline std::uint64_t first_of_vectors(std::uint64_t bits) {
-  constexpr std::uint64_t kVector = (std::uint64_t{1} << kLanes<f32x>)-1;
-  std::uint64_t result = 0;
-  for (int c = 0; c < kColumns; c += kLanes<f32x>) {
-    result |= std::uint64_t{(bits >> c & kVector) != 0} << c;
-  }
-  return result;
-}
+// The sums of up to 64 groups, each lane of all of them in a row.
+template <class T>
+class ColumnSums {
+ public:
+  using Results = Subtrahends<T, kColumns>;
 
-// All of them in a lane each.
-struct ColumnSums {
-  alignas(kVectorBytes) double maxima[kColumns];
-  alignas(kVectorBytes) float sums[kSumLanes][kColumns];  // of the current steps
-  alignas(
-      kVectorBytes) double lanes[kSumLanes][kColumns];  // of those before; not used by short groups
-
-  // Adds the elements of those vectors of columns whose first lane's bit is set in `wanted`.
-  template <bool kRefined, class T>
-  void add(ColumnBlock<T>& block, const float* max, std::uint64_t wanted) {
-    constexpr std::int64_t kSteps = kSumSteps<kRefined>;
+  // The groups' sums and numbers of maxima, from their maxima.
+  void add_up(ColumnBlock<T>& block, Results& results) {
     const std::int64_t blocks = block.blocks(), columns = block.columns();
-    for (double& counted : maxima) counted = 0;
+    for (std::int32_t& counted : maxima_) counted = 0;
     for (std::int64_t b = 0; b < blocks; ++b) {
       const T* x = block.load(b);
-      const std::int64_t rows = block.rows(b), step = b % kSteps;
+      const std::int64_t rows = block.rows(b), step = b % kSumSteps;
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        if ((wanted >> c & 1) == 0) return;
-        const f32x top = load<f32x>(max + c);
+        const Terms<T> terms(load<f32x>(results.max + c));
         i32x minus_maxima = {};
         for (std::int64_t r = 0; r < rows; ++r) {
-          const f32x e = exp_below<kRefined>(load<f32x>(x + r * kColumns + c), top, minus_maxima);
-          store(sums[r] + c, step == 0 ? e : load<f32x>(sums[r] + c) + e);
+          const f32x term = terms(load<f32x>(x + r * kColumns + c), minus_maxima);
+          if (blocks == 1) {
+            store(sums_[r] + c, term);
+          } else {
+            add(r, c, term, step == 0);
+          }
         }
-        for (int k = 0; k < kLanes<f32x>; ++k)
-          maxima[c + k] -= static_cast<double>(minus_maxima[k]);
+        store(maxima_ + c, load<i32x>(maxima_ + c) - minus_maxima);
       });
-      if (blocks > kSteps && (step == kSteps - 1 || b == blocks - 1)) {
-        move_to_lanes(b < kSteps, step == 0 ? rows : kSumLanes, columns);
+      if (blocks > 1 && (step == kSumSteps - 1 || b == blocks - 1)) {
+        move_to_lanes(b < kSumSteps, step == 0 ? rows : kSumLanes, columns);
       }
     }
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      results.maxima[c] = static_cast<double>(maxima_[c]);
+    }
     const std::int64_t used = blocks == 1 ? block.rows(0) : kSumLanes;
-    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) combine(c, used, blocks > kSteps);
-  }
-
-  // The sum of all but one maximum of each column, from column c on.
-  f64x rest(std::int64_t c) const {
-    return load<f64x>(totals_ + c) * 0x1p-64 + (load<f64x>(maxima + c) - 1.0);
+    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
+      store(results.sum + c, combined(c, used, blocks > 1));
+    }
   }
 
  private:
+  DMLOPS_INLINE void add(std::int64_t lane, std::int64_t c, f32x term, bool first) {
+    LaneSum<T> sum;
+    if (!first) sum = LaneSum<T>{load<f32x>(sums_[lane] + c), load<f32x>(lost_[lane] + c)};
+    sum += term;
+    store(sums_[lane] + c, sum.sum);
+    store(lost_[lane] + c, sum.lost);
+  }
+
   // The first `used` lanes count: a last block can be short.
   void move_to_lanes(bool first, std::int64_t used, std::int64_t columns) {
     for (std::int64_t lane = 0; lane < used; ++lane) {
       for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
-        const f64x sum = to_double(sums[lane] + c);
-        store(lanes[lane] + c, first ? sum : load<f64x>(lanes[lane] + c) + sum);
+        const f64x total = LaneSum<T>::total(sums_[lane] + c, lost_[lane] + c);
+        store(lanes_[lane] + c, first ? total : load<f64x>(lanes_[lane] + c) + total);
       }
     }
   }
 
   // Lane j takes in lane j + 32, then j + 16, ...
-  void combine(std::int64_t c, std::int64_t used, bool from_lanes) {
+  f64x combined(std::int64_t c, std::int64_t used, bool from_lanes) const {
     const auto lane = [&](std::int64_t j) DMLOPS_LAMBDA_INLINE {
-      return from_lanes ? load<f64x>(lanes[j] + c) : to_double(sums[j] + c);
+      return from_lanes ? load<f64x>(lanes_[j] + c) : to_double(sums_[j] + c);
     };
     constexpr std::int64_t half_of_lanes = kSumLanes / 2;
     f64x partial[half_of_lanes];
@@ -159,61 +172,36 @@ struct ColumnSums {
     for (std::int64_t half = half_of_lanes / 2; half > 0; half /= 2) {
       for (std::int64_t j = 0; j < half && j + half < used; ++j) partial[j] += partial[j + half];
     }
-    store(totals_ + c, partial[0]);
+    return partial[0];
   }
 
-  alignas(kVectorBytes) double totals_[kColumns];
+  alignas(kVectorBytes) std::int32_t maxima_[kColumns];
+  // Of the current steps; a short group's terms themselves.
+  alignas(kVectorBytes) float sums_[kSumLanes][kColumns];
+  alignas(kVectorBytes) float lost_[kSumLanes][kColumns];
+  alignas(kVectorBytes) double lanes_[kSumLanes][kColumns];  // of the steps before
 };
-
-// From the sums of all columns.
-template <class T>
-void set_subtrahends(Subtrahends<T, kColumns>& subtrahends, ColumnSums& sums, ColumnBlock<T>& block,
-                     std::int64_t count, const float* max) {
-  const std::int64_t columns = block.columns();
-  alignas(kVectorBytes) double rest[kColumns];
-  const auto sum = [&](auto refined, std::uint64_t wanted) {
-    sums.add<decltype(refined)::value>(block, max, wanted);
-    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) store(rest + c, sums.rest(c));
-  };
-  if (refines_at_once<T>(count)) {
-    sum(std::true_type(), ~std::uint64_t{0});
-  } else {
-    sum(std::false_type(), ~std::uint64_t{0});
-    double coarse[kColumns];
-    std::uint64_t refined = 0;  // a bit for each column
-    for (std::int64_t c = 0; c < columns; ++c) {
-      coarse[c] = rest[c];
-      refined |= std::uint64_t{refines_later<T>(count, rest[c])} << c;
-    }
-    if (refined != 0) {
-      sum(std::true_type(), first_of_vectors(refined));
-      for (std::int64_t c = 0; c < columns; ++c) {
-        if ((refined >> c & 1) == 0) rest[c] = coarse[c];
-      }
-    }
-  }
-  subtrahends.set(max, rest, columns);
-}
 
 template <class T>
 void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const GroupShape& out) {
   ColumnBlock<T> block(groups, in, out);
-  ColumnSums sums;
-  alignas(kVectorBytes) float max[kColumns];
+  ColumnSums<T> sums;
   Subtrahends<T, kColumns> subtrahends;
   for (std::int64_t g = 0; g < groups.count; g += kColumns) {
     block.select(g, least(kColumns, groups.count - g));
-    for (float& m : max) m = negative_infinity<float>();
+    for (float& max : subtrahends.max) max = negative_infinity<float>();
     for (std::int64_t b = 0; b < block.blocks(); ++b) {
       const T* x = block.load(b);
       for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        f32x top = load<f32x>(max + c);
-        for (std::int64_t r = 0; r < block.rows(b); ++r)
+        f32x top = load<f32x>(subtrahends.max + c);
+        for (std::int64_t r = 0; r < block.rows(b); ++r) {
           top = running_max(top, load<f32x>(x + r * kColumns + c));
-        store(max + c, top);
+        }
+        store(subtrahends.max + c, top);
       });
     }
-    set_subtrahends(subtrahends, sums, block, in.count(), max);
+    sums.add_up(block, subtrahends);
+    subtrahends.compute(block.columns());
     for (std::int64_t b = 0; b < block.blocks(); ++b) {
       const T* x = block.load(b);
       T* y = block.results();

@@ -1,11 +1,11 @@
 // What both ways through a group of log_softmax share: its elements, the terms of its sum, and the
 // shape of that sum.
 //
-// Element i of a group goes to lane i % 64. A lane adds float32 values for some steps and then
-// moves its sum to a double; at the end lane j takes in lane j + 32, then j + 16, and so on. Both
-// ways keep to this shape, which makes the result independent of instruction set and layout. One
-// element that equals the maximum stays out of the sum, since its exp(0) = 1 would swallow the
-// others where it dominates: log(1 + rest) is log1p(rest).
+// Element i of a group goes to lane i % 64. A lane adds float32 values for 64 steps and then moves
+// its sum to a double; at the end lane j takes in lane j + 32, then j + 16, and so on. Both ways
+// keep to this shape, which makes the result independent of instruction set and layout. The
+// elements that equal the maximum stay out of the sum, since their exp(0) = 1 would swallow the
+// others where one dominates: log(1 + rest) is log1p(rest).
 #pragma once
 
 #include "kernels/tile.hpp"
@@ -14,8 +14,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kSumLanes = 64;
-template <bool kRefined>
-constexpr int kSumSteps = kRefined ? 1 : 16;
+constexpr int kSumSteps = 64;
+constexpr std::int64_t kSumBlock = kSumLanes * kSumSteps;
 
 template <class T>
 DMLOPS_INLINE T negative_infinity() {
@@ -26,61 +26,118 @@ DMLOPS_INLINE T negative_infinity() {
   }
 }
 
-// The larger; a NaN in x is passed over (it comes back through x - max).
+// The larger; a NaN in x is passed over (it comes back through the sum).
 template <class V>
 DMLOPS_INLINE V running_max(V max, V x) {
-  return max < x ? x : max;
+  return at_least(max, x);
 }
 
-// The rounding of x - max shifts exp(x - max) by up to 2^-24 |x - max|, exp has its own error, and
-// so has each addition. That is harmless in a large sum, as the logarithm's own unit is large too;
-// one below 2 would show it. So in float32 (float16 results are too coarse to show it) such a sum
-// is refined: it takes the rounding errors along and moves to doubles at each step. A short group,
-// whose sum is mostly small, is refined at once; a longer one by a second sum if the first is
-// small.
+// The terms of groups whose maxima are `max`: exp(x) as 2^(n - N) e^r, where max = N ln(2) + r. The
+// maximum is not subtracted first, as the rounding of the difference would show in a small sum;
+// only the exponents are. Beyond 2^20, where n ln(2) would lose digits, the difference is exact for
+// every x that counts.
 template <class T>
-constexpr bool refines_at_once(std::int64_t count) {
-  return std::is_same_v<T, float> && count <= kSumLanes;
-}
-template <class T>
-constexpr bool refines_later(std::int64_t count, double rest) {
-  return std::is_same_v<T, float> && count > kSumLanes && rest < 6.4;  // e^2 - 1
-}
+class Terms {
+ public:
+  static constexpr double kScale = 0x1p64;  // so that nothing is lost to subnormals
 
-// 2^64 exp(x - max), and 0 where x is the maximum; those are counted, as -1 each. kRefined adds the
-// rounding error of x - max.
-template <bool kRefined>
-DMLOPS_INLINE f32x exp_below(f32x x, f32x max, i32x& minus_maxima) {
-  const f32x d = x - max;
-  const i32x is_max = d == 0.0f;
-  minus_maxima += is_max;
-  f32x e;
-  if constexpr (kRefined) {
-    e = scaled_exp(d, sum_error(x, -max, d));
-  } else {
-    e = scaled_exp(d);
+  explicit Terms(f32x max)
+      : max_(max), far_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)), n_(nearest(max - far_)) {
+    shift_ = splat<f32x>(kPowerShift + 64) - n_;
+    end_ = (n_ - 191.0f) * kLn2;
   }
-  return is_max ? splat<f32x>(0.0f) : e;
-}
+
+  // kScale exp(x - N ln(2)), and 0 where x is the maximum; those are counted, as -1 each. Below
+  // 2^-190 it is 0.
+  DMLOPS_INLINE f32x operator()(f32x x, i32x& minus_maxima) const {
+    const i32x is_max = x == max_;
+    minus_maxima += is_max;
+    const f32x d = at_least(x - far_, end_);
+    const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
+    const f32x high = fma(power.n, splat<f32x>(-kLn2), d);
+    f32x term;
+    if constexpr (std::is_same_v<T, float>) {
+      // To 0.75 ulp: what the remainder lost by rounding is added back.
+      const f32x low = power.n * -kLn2Low, r = high + low;
+      term = fma(high + fma(exp_tail(r, 1.0f), r * r, low), power.value, power.value);
+    } else {
+      const f32x r = fma(power.n, splat<f32x>(-kLn2Low), high);
+      term = fma(expm1_of_remainder(r), power.value, power.value);
+    }
+    return is_max ? splat<f32x>(0.0f) : term;
+  }
+
+  // N, and max without what all elements are lessened by.
+  DMLOPS_INLINE f32x n() const { return n_; }
+  DMLOPS_INLINE f32x near() const { return max_ - far_; }
+
+ private:
+  DMLOPS_INLINE static f32x nearest(f32x x) {
+    return nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n;
+  }
+
+  f32x max_, far_, n_, shift_, end_;
+};
+
+// A lane's float32 sum over up to kSumSteps steps. In float32 it is two numbers: a sum that starts
+// above all terms, so that what it loses is easy to tell, and the sum of what it lost. Each
+// addition would otherwise cost half an ulp, which a small sum would show in the result. (float16
+// results are too coarse to show it.)
+template <class T>
+struct LaneSum {
+  static constexpr bool kExact = std::is_same_v<T, float>;
+  static constexpr float kStart = kExact ? 0x1p71f : 0.0f;  // above 64 terms of up to 2^64.5
+  f32x sum = splat<f32x>(kStart), lost = {};
+
+  DMLOPS_INLINE void operator+=(f32x term) {
+    const f32x next = sum + term;
+    if constexpr (kExact) lost += term - (next - sum);
+    sum = next;
+  }
+
+  // Of both in memory, as doubles.
+  DMLOPS_INLINE static f64x total(const float* sum, const float* lost) {
+    if constexpr (!kExact) return to_double(sum);
+    return (to_double(sum) - static_cast<double>(kStart)) + to_double(lost);
+  }
+};
 
 // What each group's elements are lessened by, max + ln(1 + rest), as a sum of two float32: a
 // rounded sum and what its rounding took. In float16, whose differences of two elements are exact
-// in float32, they are the two terms, as in any group where the second is far below the first.
+// in float32, they are the two terms.
 template <class T, int kCapacity>
 struct Subtrahends {
+  alignas(kVectorBytes) float max[kCapacity];
+  alignas(kVectorBytes) double sum[kCapacity];     // of the terms
+  alignas(kVectorBytes) double maxima[kCapacity];  // how many elements equal the maximum
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
-  void set(const float* max, const double* rest, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
-      const f64x top = to_double(max + i), log = log1p(load<f64x>(rest + i));
-      const f32half sum =
-          __builtin_convertvector(std::is_same_v<T, float> ? top + log : top, f32half);
-      const f32half left =
-          __builtin_convertvector(log - (__builtin_convertvector(sum, f64x) - top), f32half);
-      std::memcpy(high + i, &sum, sizeof sum);
-      std::memcpy(low + i, &left, sizeof left);
+  void compute(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const Terms<T> terms(load<f32x>(max + i));
+      alignas(kVectorBytes) float n[kLanes<f32x>], near[kLanes<f32x>];
+      store(n, terms.n());
+      store(near, terms.near());
+      for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+        compute_at(i + k, to_double(near + k) - to_double(n + k) * 0x1.62e42fefa39efp-1);
+      }
     }
+  }
+
+ private:
+  DMLOPS_INLINE void compute_at(std::int64_t i, f64x remainder) {
+    const f64x top = to_double(max + i);
+    const f64x terms =
+        load<f64x>(sum + i) * (1.0 / Terms<T>::kScale) * exp_of_remainder(-remainder);
+    // An infinite maximum makes NaN of it.
+    const f64x log = log1p(terms + (load<f64x>(maxima + i) - 1.0)) + (top - top);
+    const f32half rounded =
+        __builtin_convertvector(std::is_same_v<T, float> ? top + log : top, f32half);
+    const f64x left = log - (__builtin_convertvector(rounded, f64x) - top);
+    const f32half rounded_left = __builtin_convertvector(left, f32half);
+    std::memcpy(high + i, &rounded, sizeof rounded);
+    std::memcpy(low + i, &rounded_left, sizeof rounded_left);
   }
 };
 

@@ -38,42 +38,33 @@ float row_max(const T* x, std::int64_t count, float so_far) {
   return fold(all, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return running_max(a, b); });
 }
 
+template <class T>
 class RowSum {
  public:
   // Adds elements of a group: a whole number of blocks, or the last ones.
-  template <bool kRefined, class T>
-  void add(const T* x, std::int64_t count, float maximum) {
-    constexpr std::int64_t kBlock = kSumLanes * kSumSteps<kRefined>;
-    const f32x max = splat<f32x>(maximum);
-    for (std::int64_t begin = 0; begin < count; begin += kBlock, ++blocks_) {
-      if (blocks_ > 0) move_to_lanes();
-      add_block<kRefined>(x + begin, least(count - begin, kBlock), max);
+  void add(const T* x, std::int64_t count, const Terms<T>& terms) {
+    for (std::int64_t begin = 0; begin < count; begin += kSumBlock) {
+      add_block(x + begin, least(count - begin, kSumBlock), terms);
     }
   }
 
-  // The sum of all but one maximum.
-  double rest() {
-    if (blocks_ > 1) move_to_lanes();
-    alignas(kVectorBytes) double partial[kSumLanes / 2];
+  double maxima() const { return maxima_; }
+
+  double sum() {
     int half = kSumLanes / 2;
-    for (int j = 0; j < half; j += kLanes<f64x>) {
-      store(partial + j, blocks_ > 1 ? load<f64x>(lanes_ + j) + load<f64x>(lanes_ + j + half)
-                                     : to_double(sums_ + j) + to_double(sums_ + j + half));
-    }
-    for (half /= 2; half >= kLanes<f64x>; half /= 2) {
+    for (; half >= kLanes<f64x>; half /= 2) {
       for (int j = 0; j < half; j += kLanes<f64x>) {
-        store(partial + j, load<f64x>(partial + j) + load<f64x>(partial + j + half));
+        store(lanes_ + j, load<f64x>(lanes_ + j) + load<f64x>(lanes_ + j + half));
       }
     }
     for (; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) partial[j] += partial[j + half];
+      for (int j = 0; j < half; ++j) lanes_[j] += lanes_[j + half];
     }
-    return partial[0] * 0x1p-64 + static_cast<double>(maxima_ - 1);
+    return lanes_[0];
   }
 
  private:
-  template <bool kRefined, class T>
-  void add_block(const T* x, std::int64_t count, f32x max) {
+  void add_block(const T* x, std::int64_t count, const Terms<T>& terms) {
     // Steps of 64 elements; the last one is filled up with -infinity, which adds 0.
     alignas(kVectorBytes) T filled[kSumLanes];
     const std::int64_t whole = count / kSumLanes, rest = count % kSumLanes;
@@ -81,35 +72,38 @@ class RowSum {
       for (T& element : filled) element = negative_infinity<T>();
       std::memcpy(filled, x + whole * kSumLanes, static_cast<std::size_t>(rest) * sizeof(T));
     }
-    // Independent sums: enough to hide the latency of exp, few enough for any register file.
-    constexpr int kRegisters = 4;
+    // Independent sums: enough to hide the latency of a term, few enough for the register file.
+    constexpr int kRegisters = kVectorBytes == 64 ? 4 : 2;
     constexpr int kWidth = kRegisters * kLanes<f32x>;
     i32x minus_maxima = {};
     for (int lane = 0; lane < kSumLanes; lane += kWidth) {
-      f32x sums[kRegisters] = {};
+      LaneSum<T> sums[kRegisters];
       for (std::int64_t step = 0; step < whole + (rest != 0 ? 1 : 0); ++step) {
         const T* source = (step < whole ? x + step * kSumLanes : filled) + lane;
         for (int k = 0; k < kRegisters; ++k) {
-          sums[k] += exp_below<kRefined>(load<f32x>(source + k * kLanes<f32x>), max, minus_maxima);
+          sums[k] += terms(load<f32x>(source + k * kLanes<f32x>), minus_maxima);
         }
       }
-      for (int k = 0; k < kRegisters; ++k) store(sums_ + lane + k * kLanes<f32x>, sums[k]);
+      for (int k = 0; k < kRegisters; ++k) move_to_lanes(lane + k * kLanes<f32x>, sums[k]);
     }
-    maxima_ -= fold(minus_maxima, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
+    maxima_ -= static_cast<double>(
+        fold(minus_maxima, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; }));
+    first_ = false;
   }
 
-  void move_to_lanes() {
-    for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
-      const f64x sum = to_double(sums_ + j);
-      store(lanes_ + j, in_lanes_ ? load<f64x>(lanes_ + j) + sum : sum);
+  void move_to_lanes(int lane, const LaneSum<T>& sums) {
+    alignas(kVectorBytes) float sum[kLanes<f32x>], lost[kLanes<f32x>];
+    store(sum, sums.sum);
+    store(lost, sums.lost);
+    for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+      const f64x total = LaneSum<T>::total(sum + k, lost + k);
+      store(lanes_ + lane + k, first_ ? total : load<f64x>(lanes_ + lane + k) + total);
     }
-    in_lanes_ = true;
   }
 
-  alignas(kVectorBytes) float sums_[kSumLanes];    // of the last block
-  alignas(kVectorBytes) double lanes_[kSumLanes];  // of the blocks before it
-  bool in_lanes_ = false;
-  std::int64_t blocks_ = 0, maxima_ = 0;
+  alignas(kVectorBytes) double lanes_[kSumLanes];
+  bool first_ = true;
+  double maxima_ = 0;
 };
 
 // One group, part by part: in place where it is dense, through a buffer where it is not.
@@ -132,10 +126,12 @@ class RowParts {
     return result;
   }
 
-  double rest(float max) {
-    if (refines_at_once<T>(count_)) return rest_of<true>(max);
-    const double coarse = rest_of<false>(max);
-    return refines_later<T>(count_, coarse) ? rest_of<true>(max) : coarse;
+  void add_up(float max, double& sum, double& maxima) {
+    RowSum<T> row;
+    const Terms<T> terms(splat<f32x>(max));
+    for_each([&](const T* x, std::int64_t, std::int64_t length) { row.add(x, length, terms); });
+    sum = row.sum();
+    maxima = row.maxima();
   }
 
   void finish(float subtrahend, float subtrahend_low) {
@@ -156,7 +152,7 @@ class RowParts {
 
  private:
   static constexpr std::int64_t kSize = sizeof(T);
-  static constexpr std::int64_t kPart = 64 * kSumLanes;
+  static constexpr std::int64_t kPart = kSumBlock;
 
   // visit(dense elements, index of the first, their number)
   template <class Visit>
@@ -175,15 +171,6 @@ class RowParts {
     }
   }
 
-  template <bool kRefined>
-  double rest_of(float max) {
-    RowSum sum;
-    for_each([&](const T* x, std::int64_t, std::int64_t length) {
-      sum.template add<kRefined>(x, length, max);
-    });
-    return sum.rest();
-  }
-
   const Groups& groups_;
   const GroupShape& in_;
   const GroupShape& out_;
@@ -200,17 +187,15 @@ void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const Gr
   const std::int64_t fitting = kTileBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
   const std::int64_t batch = fitting < 1 ? 1 : least(fitting, kBatch);
   RowParts<T> parts(groups, in, out);
-  alignas(kVectorBytes) float max[kBatch] = {};
-  Subtrahends<T, kBatch> subtrahends;
-  alignas(kVectorBytes) double rest[kBatch] = {};
+  Subtrahends<T, kBatch> subtrahends = {};
   for (std::int64_t first = 0; first < groups.count; first += batch) {
     const std::int64_t used = least(batch, groups.count - first);
     for (std::int64_t k = 0; k < used; ++k) {
       parts.select(first + k);
-      max[k] = parts.max();
-      rest[k] = parts.rest(max[k]);
+      subtrahends.max[k] = parts.max();
+      parts.add_up(subtrahends.max[k], subtrahends.sum[k], subtrahends.maxima[k]);
     }
-    subtrahends.set(max, rest, used);
+    subtrahends.compute(used);
     for (std::int64_t k = 0; k < used; ++k) {
       parts.select(first + k);
       parts.finish(subtrahends.high[k], subtrahends.low[k]);

@@ -58,25 +58,44 @@ DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
 #endif
 }
 
-// Transposes a square of 16-byte rows: each round interleaves row i with row i + n/2; after log2(n)
-// rounds, rows are columns.
-template <class U>
-DMLOPS_INLINE void transpose_square(char* target, std::int64_t target_pitch, const char* source,
-                                    std::int64_t source_pitch) {
+// kBytes of a 16-byte vector, and 0 above them.
+template <class V, std::size_t kBytes>
+DMLOPS_INLINE V load_low(const char* source) {
+  using Piece = typename UnsignedOf<(kBytes < 8 ? kBytes : 8)>::type;
+  if constexpr (kBytes == sizeof(V)) {
+    return load_element<V>(source);
+  } else {
+    static_assert(kBytes == sizeof(Piece), "4 or 8 bytes");
+    return bit_cast<V>(typename VectorOf<Piece, 16>::type{load_element<Piece>(source)});
+  }
+}
+
+// Transposes rows of kWidth elements, as many as fill 16 bytes, into kWidth rows of 16 bytes; row i
+// is at source(i). Each round interleaves row i with row i + n/2; after log2(n) rounds, rows are
+// columns. Rows of less than 16 bytes are but the low halves of what the first rounds interleave.
+template <class U, int kWidth = 16 / static_cast<int>(sizeof(U)), class Source>
+DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
   using V = typename VectorOf<U, 16>::type;
   constexpr int n = kLanes<V>;
+  static_assert(kWidth >= n / 4, "two rounds at most take two half-empty rows");
   constexpr auto indices = std::make_index_sequence<static_cast<std::size_t>(n)>();
   V rows[n];
-  for (int i = 0; i < n; ++i) rows[i] = load_element<V>(source + i * source_pitch);
-  for (int round = n; round > 1; round /= 2) {
-    V next[n];
-    for (int i = 0; i < n / 2; ++i) {
-      next[2 * i] = interleave<0>(rows[i], rows[i + n / 2], indices);
-      next[2 * i + 1] = interleave<1>(rows[i], rows[i + n / 2], indices);
-    }
-    for (int i = 0; i < n; ++i) rows[i] = next[i];
+  for (int i = 0; i < n; ++i) rows[i] = load_low<V, kWidth * sizeof(U)>(source(i));
+  if constexpr (kWidth < n) {
+    for (int i = 0; i < n / 2; ++i) rows[i] = interleave<0>(rows[i], rows[i + n / 2], indices);
   }
-  for (int i = 0; i < n; ++i) store_element(target + i * target_pitch, rows[i]);
+  if constexpr (kWidth < n / 2) {
+    for (int i = 0; i < n / 4; ++i) rows[i] = interleave<0>(rows[i], rows[i + n / 4], indices);
+  }
+  for (int round = kWidth; round > 1; round /= 2) {
+    V next[kWidth];
+    for (int i = 0; i < kWidth / 2; ++i) {
+      next[2 * i] = interleave<0>(rows[i], rows[i + kWidth / 2], indices);
+      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kWidth / 2], indices);
+    }
+    for (int i = 0; i < kWidth; ++i) rows[i] = next[i];
+  }
+  for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
 }
 
 constexpr std::int64_t kPrefetchColumns =
@@ -147,8 +166,10 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
       }
       for (std::int64_t row = 0; row < count; row += square) {
         const std::int64_t r = least(row, count - square);
-        transpose_square<U>(target + r * target_pitch + c * size, target_pitch,
-                            source + r * pitch + c * step, step);
+        const char* const corner = source + r * pitch + c * step;
+        transpose_block<U>(target + r * target_pitch + c * size, target_pitch,
+                           [corner, step](int i)
+                               DMLOPS_LAMBDA_INLINE { return corner + i * step; });
       }
     }
     return;
@@ -158,6 +179,33 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
       copy_run(target, source, length * size);
     } else {
       pack_strided<U>(target, length, source, step);
+    }
+  }
+}
+
+// The same, from elements at `offsets` from the begins of their rows.
+template <class U, int kWidth = 16 / static_cast<int>(sizeof(U))>
+void pack_gathered(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
+                   const char* source, const std::int64_t* offsets, std::int64_t pitch) {
+  constexpr std::int64_t size = sizeof(U), block = 16 / size;
+  if (pitch == size && count >= kWidth && length >= block) {
+    for (std::int64_t column = 0; column < length; column += block) {
+      const std::int64_t c = least(column, length - block);
+      for (std::int64_t row = 0; row < count; row += kWidth) {
+        const std::int64_t r = least(row, count - kWidth);
+        const char* const corner = source + r * size;
+        transpose_block<U, kWidth>(target + r * target_pitch + c * size, target_pitch,
+                                   [=](int i)
+                                       DMLOPS_LAMBDA_INLINE { return corner + offsets[c + i]; });
+      }
+    }
+  } else if constexpr (kWidth * sizeof(U) > 4 && kWidth > 1) {
+    pack_gathered<U, kWidth / 2>(target, target_pitch, length, count, source, offsets, pitch);
+  } else {
+    for (std::int64_t row = 0; row < count; ++row, source += pitch, target += target_pitch) {
+      for (std::int64_t i = 0; i < length; ++i) {
+        store_element(target + i * size, load_element<U>(source + offsets[i]));
+      }
     }
   }
 }

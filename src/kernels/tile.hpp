@@ -35,14 +35,15 @@ template <class T, class Visit>
 DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
   constexpr std::int64_t size = sizeof(T), capacity = kTileBytes / size;
   alignas(kVectorBytes) char buffer[kTileBytes];
-  const bool pack_input = rows.step[1] != size && rows.length > 1;
+  const bool gathered = rows.offsets != nullptr;
+  const bool pack_input = gathered || (rows.step[1] != size && rows.length > 1);
   const bool unpack_output = rows.step[0] != size && rows.length > 1;
   bool across = false;
   std::int64_t tile_length = rows.length, tile_count = rows.count;
   if (pack_input || unpack_output) {
     // Where the input runs across the rows, a tile takes enough rows to use whole cache lines of
     // it.
-    across = rows.count > 1 && magnitude(rows.pitch[1]) < magnitude(rows.step[1]);
+    across = !gathered && rows.count > 1 && magnitude(rows.pitch[1]) < magnitude(rows.step[1]);
     tile_length = least(rows.length, across ? capacity / least(rows.count, 64) : capacity);
     tile_count = least(rows.count, capacity / tile_length);
   }
@@ -51,15 +52,20 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
     for (std::int64_t column = 0; column < rows.length; column += tile_length) {
       const std::int64_t length = least(tile_length, rows.length - column);
       char* const output = rows.data[0] + row * rows.pitch[0] + column * rows.step[0];
-      const char* const input = rows.data[1] + row * rows.pitch[1] + column * rows.step[1];
+      const char* const input =
+          rows.data[1] + row * rows.pitch[1] + (gathered ? 0 : column * rows.step[1]);
       if (across && !unpack_output) {
         for (std::int64_t r = 0; r < count; ++r) {
           const char* const target = output + r * rows.pitch[0];
           for (std::int64_t i = 0; i < length * size; i += 64) __builtin_prefetch(target + i, 1);
         }
       }
-      if (pack_input)
+      if (gathered) {
+        pack_gathered<Bits<T>>(buffer, length * size, length, count, input, rows.offsets + column,
+                               rows.pitch[1]);
+      } else if (pack_input) {
         pack<Bits<T>>(buffer, length * size, length, count, input, rows.step[1], rows.pitch[1]);
+      }
       visit(Tile<T>{row, column, count, length, unpack_output ? buffer : output,
                     pack_input ? buffer : input, unpack_output ? length * size : rows.pitch[0],
                     pack_input ? length * size : rows.pitch[1]});

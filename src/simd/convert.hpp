@@ -85,11 +85,29 @@ DMLOPS_INLINE f64x to_double(const float* source) {
   return __builtin_convertvector(v, f64x);
 }
 
-// The first `count` lanes; the memory of the others is not touched, and they get `filler`.
+#if defined(__AVX512BW__)
+// The mask of the first bytes of a vector, of at least one.
+DMLOPS_INLINE std::uint64_t first_bytes(std::size_t count) {
+  return ~std::uint64_t{0} >> (64 - count);
+}
+#endif
+
+// The first `count` lanes, at least one; the memory of the others is not touched, and they get
+// `filler`.
 template <class V, class T>
 DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
   for (T& lane : lanes) lane = filler;
+#if defined(__AVX512BW__)
+  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  if constexpr (sizeof lanes == 64) {
+    return bit_cast<V>(_mm512_mask_loadu_epi8(_mm512_load_si512(lanes), mask, source));
+  } else if constexpr (sizeof lanes == 32) {
+    const auto rest = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes));
+    return widen(
+        bit_cast<u16half>(_mm256_mask_loadu_epi8(rest, static_cast<__mmask32>(mask), source)));
+  }
+#endif
   std::memcpy(lanes, source, count * sizeof(T));
   return load<V>(lanes);
 }
@@ -97,6 +115,15 @@ DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) 
 template <class T, class V>
 DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
+#if defined(__AVX512BW__)
+  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  if constexpr (sizeof lanes == 64) {
+    return _mm512_mask_storeu_epi8(target, mask, bit_cast<__m512i>(value));
+  } else if constexpr (sizeof lanes == 32) {
+    return _mm256_mask_storeu_epi8(target, static_cast<__mmask32>(mask),
+                                   bit_cast<__m256i>(narrow(value)));
+  }
+#endif
   store(lanes, value);
   std::memcpy(target, lanes, count * sizeof(T));
 }

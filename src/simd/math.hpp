@@ -85,22 +85,6 @@ DMLOPS_INLINE f32x exp_in_range(f32x x) {
   return exp_mantissa(reduced, 0x1p-64f) * reduced.power;
 }
 
-// 2^64 e^x for x <= 0, for sums that lose nothing to subnormals: below -131, all are 2^64 e^-131.
-// With `error`, for the sum of x and its rounding error, and to 0.75 ulp: what r = x - n ln(2) lost
-// by rounding is added back.
-constexpr float kScaledExpEnd = -131.0f;
-DMLOPS_INLINE f32x scaled_exp(f32x x) {
-  const Reduced reduced = reduce<64>(at_least(x, splat<f32x>(kScaledExpEnd)));
-  return exp_mantissa(reduced, 1.0f) * reduced.power;
-}
-DMLOPS_INLINE f32x scaled_exp(f32x x, f32x error) {
-  const Reduced reduced = reduce<64>(at_least(x, splat<f32x>(kScaledExpEnd)));
-  const f32x known = x < kScaledExpEnd ? splat<f32x>(0.0f) : error;
-  const f32x low = fma(reduced.n, splat<f32x>(-kLn2Low), known), r = reduced.r + low;
-  const f32x expm1 = reduced.r + fma(exp_tail(r, 1.0f), r * r, low);
-  return (expm1 + 1.0f) * reduced.power;
-}
-
 // e^x. The power of two goes in halves, since neither it nor 2^64 times it need be a float32.
 DMLOPS_INLINE f32x exp(f32x x) {
   const Reduced reduced = reduce<0>(at_most(at_least(x, splat<f32x>(-104.5f)), splat<f32x>(89.0f)));
@@ -208,6 +192,13 @@ DMLOPS_INLINE f64x log1p(f64x x) {
       1.0;
   const f64x result = double_k * 0x1.62e42fefa39efp-1 + 2.0 * z * series;
   return x == x ? result : x;
+}
+
+// e^x in double for |x| <= ln(2) / 2, with a relative error below 1e-12.
+DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
+  f64x result = splat<f64x>(1.0);
+  for (int k = 10; k > 0; --k) result = result * x * (1.0 / k) + 1.0;
+  return result;
 }
 
 // ---- The error function and the normal distribution. -----------------------------------------
