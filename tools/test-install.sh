@@ -13,7 +13,7 @@
 source "$(dirname "$0")/common.sh"
 
 what=${1:?g++, clang++, aarch64, windows, source or package}
-work=$BUILD/install-$what/test # in the folder that the library is built in
+work=$BUILD/install-$what
 rm -rf "$work"
 mkdir -p "$work"
 unset CPATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
@@ -27,12 +27,13 @@ ONLY=(-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_SYSTEM_PACKAGE_REGI
 say() { printf -- '--- %s\n' "$*"; }
 quiet() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
 
-# install_library [cmake arguments]: into $work/prefix.
+# install_library [cmake arguments]: into $work/prefix, from the build that the C++ tests have left,
+# if they have.
 install_library() {
   say "build and install"
-  quiet cmake -S . -B "${work%/test}" -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
-  quiet cmake --build "${work%/test}" --parallel "$JOBS"
-  quiet cmake --install "${work%/test}" --prefix "$work/prefix"
+  quiet configure "cpp-$what" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_LIBDIR=lib "$@"
+  quiet cmake --build "$BUILD/cpp-$what" --parallel "$JOBS" --target dmlops dmlops_shared
+  quiet cmake --install "$BUILD/cpp-$what" --prefix "$work/prefix"
 }
 
 # check NAME SOURCE [cmake arguments]: builds a project, and runs its tests, unless RUN is `no`.
@@ -94,8 +95,8 @@ documented_programs() {
 }
 
 host() {
-  local compiler=$1 libdir prefix
-  install_library -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_INSTALL_LIBDIR=lib
+  local compiler libdir prefix
+  install_library -DCMAKE_CXX_COMPILER="$1"
   only_expected_files libdmlops.so libdmlops.so.1 libdmlops.so.0.1.0
 
   say "exported symbols"
@@ -105,6 +106,7 @@ host() {
     return 1
   fi
 
+  compiler=$(command -v "$1") # where to look for programs is among what ONLY forbids
   prefix=$work/moved # nothing may depend on where it was installed
   mv "$work/prefix" "$prefix"
   libdir=$prefix/lib
@@ -140,7 +142,7 @@ host() {
 # cross TOOLCHAIN [libraries beside the static one].
 cross() {
   local toolchain=$PWD/cmake/$1.cmake component
-  install_library -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DCMAKE_INSTALL_LIBDIR=lib
+  install_library -DCMAKE_TOOLCHAIN_FILE="$toolchain"
   only_expected_files "${@:2}"
   for component in static shared; do
     check $component tests/install -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DHOW=find_package \
@@ -183,5 +185,5 @@ case $what in
     ;;
   source) from_source ;;
   package) package ;;
-  *) host "$(command -v "$what")" ;;
+  *) host "$what" ;;
 esac
