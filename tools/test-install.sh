@@ -95,7 +95,7 @@ documented_programs() {
 }
 
 host() {
-  local compiler libdir prefix
+  local compiler prefix=$work/moved libdir=$work/prefix/lib flags
   install_library -DCMAKE_CXX_COMPILER="$1"
   only_expected_files libdmlops.so libdmlops.so.1 libdmlops.so.0.1.0
 
@@ -107,9 +107,7 @@ host() {
   fi
 
   compiler=$(command -v "$1") # where to look for programs is among what ONLY forbids
-  prefix=$work/moved # nothing may depend on where it was installed
-  mv "$work/prefix" "$prefix"
-  libdir=$prefix/lib
+  mv "$work/prefix" "$prefix" # nothing may depend on where it was installed
   check example examples/directml "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_PREFIX_PATH="$prefix"
   for component in static shared; do
@@ -117,13 +115,11 @@ host() {
       -DCMAKE_PREFIX_PATH="$prefix" -DVERSION=0.1 -DCOMPONENT=$component
   done
   mv "$prefix" "$work/prefix"
-  prefix=$work/prefix libdir=$prefix/lib
   refused 'not compatible with the version requested' -DVERSION=0.2
   refused 'not compatible with the version requested' -DVERSION=0.0
   refused 'this dmlops has no component python' -DVERSION=0.1 -DCOMPONENT=python
 
   say "pkg-config"
-  local flags
   read -ra flags < <(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs dmlops)
   "$compiler" -std=c++17 examples/directml/directml_example.cpp "${flags[@]}" -o "$work/example"
   LD_LIBRARY_PATH=$libdir "$work/example" | sed 's/^/    /'
@@ -133,7 +129,7 @@ host() {
 
   say "benchmarks"
   quiet cmake -S bench -B "$work/check/bench" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
-    -Ddmlops_ROOT="$prefix"
+    -Ddmlops_ROOT="$work/prefix"
   quiet cmake --build "$work/check/bench" --parallel "$JOBS"
   "$work/check/bench/bench_clip" --benchmark_filter='clip/f32/.*/dense/1KiB' \
     --benchmark_min_time=0.01 2>/dev/null | sed 's/^/    /'
