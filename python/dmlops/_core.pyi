@@ -11,7 +11,7 @@ from dmlops._enums import FeatureLevel
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc
 
-# What is not from NumPy. An ndarray has no hash and so is no peer: a wrong dtype must not pass.
+# What is no ndarray. An ndarray has no hash and so is no peer: a wrong dtype must not pass.
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> object: ...
     def __hash__(self) -> int: ...
@@ -20,7 +20,8 @@ class _SupportsBuffer(Protocol):
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __hash__(self) -> int: ...
 
-_Peer = _SupportsDLPack | _SupportsBuffer | bytearray | array[Any]
+_Scalar = np.float32 | np.float16 | np.integer[Any]
+_Peer = _SupportsDLPack | _SupportsBuffer | bytearray | array[Any] | _Scalar
 _Number = SupportsFloat | SupportsIndex
 
 _Shape = TypeVar("_Shape", bound=tuple[Any, ...])

@@ -43,7 +43,8 @@ assert_type(dmlops.elu(f32, 0.5, out=result), NDArray[np.float32])
 scaled = dmlops.clip(i32, scale_bias=dmlops.ScaleBias(2, 1), out=np.empty_like(i32))
 assert_type(scaled, NDArray[np.int32])
 
-# What is not from NumPy, and what has no known dtype.
+# What is no ndarray, and what has no known dtype.
+assert_type(dmlops.elu(np.float32(1)), NDArray[Any])
 assert_type(dmlops.softsign(array("f", [1, 2])), NDArray[Any])
 assert_type(dmlops.clip(memoryview(b"ab"), 1, 2), NDArray[Any])
 assert_type(dmlops.tanh(unknown).ndim, int)

@@ -25,6 +25,10 @@ def float64_in_clip() -> None:
     dmlops.clip(f64, 0, 1)  # type: ignore[type-var]  # pyright: ignore
 
 
+def a_float64_alone() -> None:
+    dmlops.elu(np.float64(1))  # type: ignore[arg-type]  # pyright: ignore
+
+
 def integers_in_log_softmax() -> None:
     dmlops.log_softmax(i64)  # type: ignore[type-var]  # pyright: ignore
 
