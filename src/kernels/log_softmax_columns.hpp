@@ -161,16 +161,24 @@ class ColumnSums {
 
   // Lane j takes in lane j + 32, then j + 16, ...
   f64x combined(std::int64_t c, std::int64_t used, bool from_lanes) const {
-    const auto lane = [&](std::int64_t j) DMLOPS_LAMBDA_INLINE {
-      return from_lanes ? load<f64x>(lanes_[j] + c) : to_double(sums_[j] + c);
-    };
+    return from_lanes
+               ? combined(used, [&](std::int64_t j)
+                                    DMLOPS_LAMBDA_INLINE { return load<f64x>(lanes_[j] + c); })
+               : combined(used, [&](std::int64_t j)
+                                    DMLOPS_LAMBDA_INLINE { return to_double(sums_[j] + c); });
+  }
+  template <class Lanes>
+  static f64x combined(std::int64_t used, const Lanes& lane) {
     constexpr std::int64_t half_of_lanes = kSumLanes / 2;
     f64x partial[half_of_lanes];
-    for (std::int64_t j = 0; j < least(half_of_lanes, used); ++j) {
-      partial[j] = j + half_of_lanes < used ? lane(j) + lane(j + half_of_lanes) : lane(j);
+    const std::int64_t pairs = used - half_of_lanes;
+    for (std::int64_t j = 0; j < pairs; ++j) partial[j] = lane(j) + lane(j + half_of_lanes);
+    for (std::int64_t j = pairs > 0 ? pairs : 0; j < least(half_of_lanes, used); ++j) {
+      partial[j] = lane(j);
     }
     for (std::int64_t half = half_of_lanes / 2; half > 0; half /= 2) {
-      for (std::int64_t j = 0; j < half && j + half < used; ++j) partial[j] += partial[j + half];
+      const std::int64_t both = least(half, used - half);
+      for (std::int64_t j = 0; j < both; ++j) partial[j] += partial[j + half];
     }
     return partial[0];
   }
@@ -192,9 +200,10 @@ void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const 
     for (float& max : subtrahends.max) max = negative_infinity<float>();
     for (std::int64_t b = 0; b < block.blocks(); ++b) {
       const T* x = block.load(b);
+      const std::int64_t rows = block.rows(b);
       for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         f32x top = load<f32x>(subtrahends.max + c);
-        for (std::int64_t r = 0; r < block.rows(b); ++r) {
+        for (std::int64_t r = 0; r < rows; ++r) {
           top = running_max(top, load<f32x>(x + r * kColumns + c));
         }
         store(subtrahends.max + c, top);
@@ -205,9 +214,10 @@ void log_softmax_down_columns(const Groups& groups, const GroupShape& in, const 
     for (std::int64_t b = 0; b < block.blocks(); ++b) {
       const T* x = block.load(b);
       T* y = block.results();
+      const std::int64_t end = block.rows(b) * kColumns;
       for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const f32x high = load<f32x>(subtrahends.high + c), low = load<f32x>(subtrahends.low + c);
-        for (std::int64_t i = c; i < block.rows(b) * kColumns; i += kColumns) {
+        for (std::int64_t i = c; i < end; i += kColumns) {
           store(y + i, log_softmax_result<T>(load<f32x>(x + i), high, low));
         }
       });

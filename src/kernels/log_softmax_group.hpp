@@ -132,12 +132,10 @@ struct Subtrahends {
         load<f64x>(sum + i) * (1.0 / Terms<T>::kScale) * exp_of_remainder(-remainder);
     // An infinite maximum makes NaN of it.
     const f64x log = log1p(terms + (load<f64x>(maxima + i) - 1.0)) + (top - top);
-    const f32half rounded =
-        __builtin_convertvector(std::is_same_v<T, float> ? top + log : top, f32half);
-    const f64x left = log - (__builtin_convertvector(rounded, f64x) - top);
-    const f32half rounded_left = __builtin_convertvector(left, f32half);
+    const f32half rounded = to_float(std::is_same_v<T, float> ? top + log : top);
     std::memcpy(high + i, &rounded, sizeof rounded);
-    std::memcpy(low + i, &rounded_left, sizeof rounded_left);
+    const f32half left = to_float(log - (to_double(high + i) - top));
+    std::memcpy(low + i, &left, sizeof left);
   }
 };
 

@@ -79,10 +79,26 @@ DMLOPS_INLINE void store(T* target, V value) {
   }
 }
 
+// Compilers take half vectors apart for these conversions.
 DMLOPS_INLINE f64x to_double(const float* source) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm256_loadu_ps(source));
+#elif defined(__AVX2__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(source));
+#else
   f32half v;
   std::memcpy(&v, source, sizeof v);
   return __builtin_convertvector(v, f64x);
+#endif
+}
+DMLOPS_INLINE f32half to_float(f64x v) {
+#if defined(__AVX512F__)
+  return _mm512_cvtpd_ps(v);
+#elif defined(__AVX2__)
+  return _mm256_cvtpd_ps(v);
+#else
+  return __builtin_convertvector(v, f32half);
+#endif
 }
 
 #if defined(__AVX512BW__)
