@@ -142,8 +142,45 @@ DMLOPS_INLINE f32x canonical_nan(f32x x) {
 }
 
 #if !defined(__FMA__) && !defined(__aarch64__) && !defined(_M_ARM64)
+#if defined(__SSE2__)
+// The sums of a product and c in double, two at a time; the product is exact.
+struct DoubleSums {
+  __m128d low, high;
+
+  DMLOPS_INLINE DoubleSums(f32x a, f32x b, f32x c)
+      : low(_mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c))),
+        high(_mm_add_pd(_mm_mul_pd(upper(a), upper(b)), upper(c))) {}
+
+  // Rounding them once more gives the fused result unless a sum lies midway between two floats,
+  // from which the first rounding may have removed a trace, or is so small that midway is
+  // elsewhere.
+  DMLOPS_INLINE bool round_safely() const {
+    const __m128 first = _mm_castpd_ps(low), second = _mm_castpd_ps(high);
+    const __m128i ends = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
+    const __m128i tops = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
+    const __m128i midway = _mm_cmpeq_epi32(_mm_and_si128(ends, _mm_set1_epi32(0x1fffffff)),
+                                           _mm_set1_epi32(0x10000000));
+    const __m128i magnitude = _mm_and_si128(tops, _mm_set1_epi32(0x7fffffff));
+    const __m128i small = _mm_cmplt_epi32(magnitude, _mm_set1_epi32((1023 - 125) << 20));
+    const __m128i not_zero = _mm_cmpgt_epi32(magnitude, _mm_setzero_si128());
+    return _mm_movemask_epi8(_mm_or_si128(midway, _mm_and_si128(small, not_zero))) == 0;
+  }
+
+  DMLOPS_INLINE f32x rounded() const {
+    return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+  }
+
+ private:
+  DMLOPS_INLINE static __m128d upper(f32x v) { return _mm_cvtps_pd(_mm_movehl_ps(v, v)); }
+};
+#endif
+
 // Processors without the instruction are rare by now: a call keeps this out of every formula.
 __attribute__((noinline)) static f32x emulated_fma(f32x a, f32x b, f32x c) {
+#if defined(__SSE2__)
+  const DoubleSums sums(a, b, c);
+  if (sums.round_safely()) return sums.rounded();
+#endif
   // The product is exact in double. Its sum with c is rounded to odd, which a second rounding, to
   // float, cannot spoil.
   f32x result;

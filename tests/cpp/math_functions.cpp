@@ -28,6 +28,12 @@ constexpr void set_activations(MathFunctions& functions, List<Acts...>) {
   ((functions.activations[i++] = &activation<Acts>), ...);
 }
 
+void fused(float* y, const float* a, const float* b, const float* c, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+    store(y + i, fma(load<f32x>(a + i), load<f32x>(b + i), load<f32x>(c + i)));
+  }
+}
+
 #define DMLOPS_FUNCTION(name)                                                     \
   [](float* y, const float* x, std::int64_t count, const ActivationParameters&) { \
     apply(y, x, count, [](f32x v) DMLOPS_LAMBDA_INLINE { return name(v); });      \
@@ -36,6 +42,7 @@ constexpr void set_activations(MathFunctions& functions, List<Acts...>) {
 constexpr MathFunctions make_functions() {
   MathFunctions functions = {};
   functions.isa = DMLOPS_STRING(DMLOPS_TARGET);
+  functions.fma = fused;
   functions.exp = DMLOPS_FUNCTION(exp);
   functions.expm1 = DMLOPS_FUNCTION(expm1);
   functions.log = DMLOPS_FUNCTION(log);

@@ -13,6 +13,8 @@ using VectorFunction = void (*)(float* y, const float* x, std::int64_t count,
 
 struct MathFunctions {
   const char* isa;
+  // y[i] = a[i] * b[i] + c[i], rounded once; `count` is a multiple of 16.
+  void (*fma)(float* y, const float* a, const float* b, const float* c, std::int64_t count);
   VectorFunction exp, expm1, log, log1p, erf;
   VectorFunction activations[kActivationCount];
 };

@@ -44,6 +44,51 @@ TEST(Math, IsWithinItsBoundAtTheEdges) {
   }
 }
 
+// Where a product in double and a second rounding would go wrong: a product midway between two
+// floats with an addend too small for a double to hold beside it, and the same for subnormal sums.
+// Beside these, random bits, and products that are as large as the addend.
+TEST(Math, FmaIsRoundedOnce) {
+  constexpr std::size_t count = 1 << 19;
+  // By the kind of number: exponents of the factors and the addend, significand bits of the
+  // factors.
+  constexpr std::uint32_t kFactor[] = {0, 127, 124, 52}, kAddend[] = {0, 127, 58, 0};
+  constexpr std::uint32_t kBits[] = {0xffffffff, 0xffffffff, 0xfffff800, 0xff800000};
+  std::vector<float> operands[3], actual(count);
+  std::uint64_t state = 1;
+  for (std::vector<float>& values : operands) {
+    const bool addend = &values == &operands[2];
+    for (std::size_t i = 0; i < count; ++i) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const std::size_t kind = i / 16 % 4;  // one for each vector
+      auto bits = static_cast<std::uint32_t>(state >> 32);
+      if (kind > 0) {
+        const std::uint32_t spread = kind == 3 ? 0 : bits >> 23 & 7;
+        bits = (bits & 0x807fffff) | ((addend ? kAddend : kFactor)[kind] + spread) << 23;
+      }
+      if (!addend) bits &= kBits[kind];
+      // (1 + 2^-23) 2^-75 and (1 - 2^-23) 2^-75: midway but for the last bit of 47
+      if (kind == 3 && &values == &operands[0]) bits += 1;
+      if (kind == 3 && &values == &operands[1]) bits -= 2;
+      std::memcpy(&values.emplace_back(), &bits, sizeof bits);
+    }
+  }
+  for (const MathFunctions* functions : available_math_functions()) {
+    functions->fma(actual.data(), operands[0].data(), operands[1].data(), operands[2].data(),
+                   count);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float expected = std::fma(operands[0][i], operands[1][i], operands[2][i]);
+      const bool same = std::memcmp(&expected, &actual[i], sizeof expected) == 0;
+      if (same || (std::isnan(expected) && std::isnan(actual[i]))) continue;
+      if (++wrong < 5) {
+        ADD_FAILURE() << functions->isa << ": " << operands[0][i] << " * " << operands[1][i]
+                      << " + " << operands[2][i] << " = " << actual[i] << ", not " << expected;
+      }
+    }
+    EXPECT_EQ(wrong, 0u) << functions->isa;
+  }
+}
+
 // The golden digests say which bits; here all functions are compared on many more values.
 TEST(Math, HasTheSameBitsOnAllInstructionSets) {
   constexpr std::size_t count = (std::uint64_t{1} << 32) / kStep;
