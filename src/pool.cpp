@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -100,8 +100,8 @@ class Pool {
     const SignalsBlocked blocked;
     try {
       for (; workers_ < count; ++workers_) std::thread([this] { serve(); }).detach();
-    } catch (const std::system_error&) {
-      // The system has no more threads to give: those that there are do the work.
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // The system has no more threads, or no memory for one: those that there are do the work.
     }
   }
 

@@ -101,6 +101,13 @@ bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
 
 }  // namespace
 
+void require_initial_count(const OperatorInfo& op, std::size_t given) {
+  const auto inputs = static_cast<std::size_t>(op.input_count());
+  if (given == 0 || given == inputs) return;
+  throw BindingError(std::string(op.name) + ": " + std::to_string(given) +
+                     " initial bindings; it has " + std::to_string(inputs) + " inputs");
+}
+
 Device::Device(FeatureLevel level) : level_(level) {
   if (std::find(std::begin(kFeatureLevels), std::end(kFeatureLevels), level) !=
       std::end(kFeatureLevels)) {
@@ -134,10 +141,7 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
   for (std::size_t d = 0; d < output.dimension_count; ++d) compiled->elements *= output.sizes[d];
 
   const auto inputs = static_cast<std::size_t>(op.input_count());
-  if (!initial.empty() && initial.size() != inputs) {
-    throw BindingError(std::string(op.name) + ": " + std::to_string(initial.size()) +
-                       " initial bindings; it has " + std::to_string(inputs) + " inputs");
-  }
+  require_initial_count(op, initial.size());
   for (std::size_t i = 0; i < inputs; ++i) {
     Slot& slot = compiled->slots[i];
     const ConstBinding binding = initial.empty() ? ConstBinding() : initial[i];

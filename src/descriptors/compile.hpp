@@ -22,6 +22,9 @@ struct Slot {
   void check(const OperatorInfo& op, const ConstBinding& binding) const;
 };
 
+// Throws BindingError for initial bindings that are neither none nor one for each input.
+void require_initial_count(const OperatorInfo& op, std::size_t given);
+
 struct CompiledOperator::Implementation {
   const OperatorInfo* op = nullptr;
   PreparedOperator prepared;

@@ -59,6 +59,7 @@ void activation(Activation type, const ConstTensorView& input,
     throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
                     accepted_types(type));
   }
+  require_addressable(op, "input", input);
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);

@@ -34,6 +34,7 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
 void require_broadcastable(const char* argument, const ConstTensorView& parameter,
                            const ConstTensorView& input) {
   require_same_type(kName, argument, parameter, input);
+  require_addressable(kName, argument, parameter);
   const std::string both = std::string(kName) + ": " + argument + " has shape " +
                            shape_text(parameter) + ", but input has shape " + shape_text(input);
   if (parameter.rank != input.rank) {
@@ -66,6 +67,7 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const TensorView& output) {
   const ConstTensorView& input = inputs.input;
   require_floating_point(kName, "input", input);
+  require_addressable(kName, "input", input);
   require_broadcastable("mean", inputs.mean, input);
   require_broadcastable("variance", inputs.variance, input);
   require_broadcastable("scale", inputs.scale, input);

@@ -92,6 +92,33 @@ std::string shape_text(const ConstTensorView& view) {
   return text + (view.rank == 1 ? ",)" : ")");
 }
 
+void require_addressable(const char* op, const char* argument, const ConstTensorView& view) {
+  constexpr std::int64_t most = std::int64_t{1}
+                                << 56;  // bytes; no processor has more for a process
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument(std::string(op) + ": " + argument + " " + what);
+  };
+  if (view.rank < 0 || view.rank > kMaxRank) {
+    refuse("has rank " + std::to_string(view.rank) + "; at most 8 dimensions are supported");
+  }
+  const auto rank = static_cast<std::size_t>(view.rank);
+  bool empty = false;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (view.sizes[d] < 0) refuse("has shape " + shape_text(view) + " with a negative size");
+    empty = empty || view.sizes[d] == 0;
+  }
+  if (empty) return;
+  std::int64_t extent = static_cast<std::int64_t>(element_size(view.type));
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::int64_t reach = 0;
+    if (view.sizes[d] == 1) continue;
+    const bool wraps = __builtin_mul_overflow(view.sizes[d] - 1, view.strides[d], &reach);
+    if (wraps || reach > most || reach < -most || (extent += std::llabs(reach)) > most) {
+      refuse("has shape " + shape_text(view) + " and strides that reach over more than 2^56 bytes");
+    }
+  }
+}
+
 void require_floating_point(const char* op, const char* argument, const ConstTensorView& view) {
   if (is_floating_point(view.type)) return;
   throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
@@ -107,6 +134,7 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
 
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
   require_same_type(op, "out", output, input);
+  require_addressable(op, "out", output);
   const bool same_rank = output.rank == input.rank;
   int axis = 0;
   while (same_rank && axis < input.rank &&

@@ -142,6 +142,7 @@ PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters
 void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
           const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
+  require_addressable(kName, "input", input);
   require_output(kName, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);

@@ -99,6 +99,7 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
                  const TensorView& output) {
   require_floating_point(kName, "input", input);
+  require_addressable(kName, "input", input);
   const unsigned int reduced = reduced_axes(input, axes, axis_count);
   require_output(kName, output, input);
   if (is_empty(input)) return;

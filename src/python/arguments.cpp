@@ -9,10 +9,8 @@
 namespace dmlops::python {
 namespace {
 
-int find_parameter(Signature& signature, PyObject* name) {
+int find_parameter(const Signature& signature, PyObject* name) {
   for (int i = 0; i < signature.count; ++i) {
-    if (signature.interned[i] == nullptr)
-      signature.interned[i] = PyUnicode_InternFromString(signature.names[i]);
     if (signature.interned[i] == name) return i;
   }
   for (int i = 0; i < signature.count; ++i) {
@@ -63,7 +61,20 @@ bool read_integer(PyObject* value, Scalar& result) {
 
 }  // namespace
 
-bool match(Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
+Signature::Signature(const char* function_, int positional_, int required_,
+                     std::vector<const char*> names_)
+    : function(function_),
+      positional(positional_),
+      required(required_),
+      count(static_cast<int>(names_.size())) {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    names[i] = names_[i];
+    interned[i] = PyUnicode_InternFromString(names_[i]);
+    if (interned[i] == nullptr) PyErr_Clear();  // out of memory: it will be compared by its letters
+  }
+}
+
+bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values) {
   for (int i = 0; i < signature.count; ++i) values[i] = nullptr;
   if (positional > signature.positional) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include <Python.h>
 
@@ -14,17 +15,19 @@ namespace dmlops::python {
 // come by position, the first `required` must come.
 struct Signature {
   static constexpr int kMaxParameters = 8;
+  Signature(const char* function, int positional, int required, std::vector<const char*> names);
+
   const char* function;
   int positional;
   int required;
   int count;
-  const char* names[kMaxParameters];
-  PyObject* interned[kMaxParameters] = {};  // the names as Python has them; filled on first use
+  const char* names[kMaxParameters] = {};
+  PyObject* interned[kMaxParameters] = {};  // the names as Python has them
 };
 
 // Puts the arguments into values[signature.count], null where none was given. False with a Python
 // error set.
-bool match(Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
+bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values);
 
 // Each reads an argument that may be null (not given); false with a Python error set.

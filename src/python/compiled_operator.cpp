@@ -39,7 +39,7 @@ PyObject* represent(PyObject* self) {
 
 PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
                    PyObject* keyword_names) {
-  static Signature signature = {"dispatch", 2, 2, 2, {"inputs", "outputs"}};
+  static const Signature signature = {"dispatch", 2, 2, {"inputs", "outputs"}};
   PyObject* values[2];
   if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
   const CompiledOperator& compiled = *reinterpret_cast<Object*>(self)->compiled;
@@ -72,6 +72,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
   }
   Bindings bindings(op, tensors.data(), 0, op.input_count());
   if (!initial.is_none() && !bindings.read("initial", initial.ptr())) throw py::error_already_set();
+  require_initial_count(op, bindings.given());
   const ConstBinding* const first = bindings.data();
   auto compiled = std::make_unique<CompiledOperator>(
       device.compile(read, std::vector<ConstBinding>(first, first + bindings.given())));

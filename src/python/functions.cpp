@@ -30,7 +30,7 @@ PyObject* finish(Array& output, const Operate& operate) {
 
 PyObject* clip(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
-  static Signature signature = {"clip", 3, 1, 5, {"input", "min", "max", "scale_bias", "out"}};
+  static const Signature signature = {"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}};
   const char* const function = signature.function;
   PyObject* values[5];
   Array input, output;
@@ -54,11 +54,11 @@ template <Activation kType>
 PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                      PyObject* keyword_names) {
   static const ActivationInfo& about = info(kType);
-  static Signature signature = [] {
-    Signature s = {about.name, 1 + about.parameter_count, 1, 2 + about.parameter_count, {"input"}};
-    for (int i = 0; i < about.parameter_count; ++i) s.names[1 + i] = about.parameter_names[i];
-    s.names[1 + about.parameter_count] = "out";
-    return s;
+  static const Signature signature = [] {
+    std::vector<const char*> names = {"input"};
+    names.insert(names.end(), about.parameter_names, about.parameter_names + about.parameter_count);
+    names.push_back("out");
+    return Signature(about.name, 1 + about.parameter_count, 1, names);
   }();
   const char* const function = signature.function;
   PyObject* values[4];
@@ -82,11 +82,10 @@ PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positiona
 
 PyObject* batch_normalization(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                               PyObject* keyword_names) {
-  static Signature signature = {
+  static const Signature signature = {
       "batch_normalization",
       6,
       5,
-      8,
       {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}};
   const char* const function = signature.function;
   PyObject* values[8];
@@ -127,19 +126,21 @@ bool read_axes(const char* function, PyObject* value, std::int64_t (&axes)[kMaxR
     return true;
   }
   if (PyIndex_Check(value) && !PySequence_Check(value)) return read_axis(value, axes[0]);
-  PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Fast(value, "");
+  // A tuple of its own: what reads an item can run any code, which may empty the caller's list.
+  PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Tuple(value);
   if (items == nullptr) {
+    if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
     PyErr_Clear();
     return wrong_type(value);
   }
-  const Py_ssize_t length = PySequence_Fast_GET_SIZE(items);
+  const Py_ssize_t length = PyTuple_GET_SIZE(items);
   bool done = length <= kMaxRank;
   if (!done) {
     PyErr_Format(PyExc_ValueError, "%s: axes names %zd axes; a tensor has at most %d", function,
                  length, kMaxRank);
   }
   for (Py_ssize_t i = 0; done && i < length; ++i) {
-    PyObject* const item = PySequence_Fast_GET_ITEM(items, i);
+    PyObject* const item = PyTuple_GET_ITEM(items, i);
     done = PyIndex_Check(item) ? read_axis(item, axes[i]) : wrong_type(item);
   }
   count = static_cast<std::size_t>(length);
@@ -149,7 +150,7 @@ bool read_axes(const char* function, PyObject* value, std::int64_t (&axes)[kMaxR
 
 PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                       PyObject* keyword_names) {
-  static Signature signature = {"log_softmax", 2, 1, 3, {"input", "axes", "out"}};
+  static const Signature signature = {"log_softmax", 2, 1, {"input", "axes", "out"}};
   const char* const function = signature.function;
   PyObject* values[3];
   Array input, output;

@@ -28,7 +28,7 @@ void add_docstring(const py::object& function, const std::string& text) {
 
 }  // namespace
 
-PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
+PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   if (!dmlops::python::import_numpy() || !dmlops::python::add_functions(module.ptr()))
     throw py::error_already_set();
   dmlops::python::add_descriptors(module);
@@ -41,4 +41,14 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   module.def("set_num_threads", &dmlops::set_num_threads, py::arg("n"));
   module.def("compiler", &dmlops::compiler);
   module.def("build_flags", &dmlops::build_flags);
+}
+
+// Before pybind11, which in a sub-interpreter of Python 3.11 or older would wait for itself for
+// ever.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core();
+PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_module();
+  PyErr_SetString(PyExc_ImportError,
+                  "dmlops cannot be imported in a sub-interpreter; import it in the main one");
+  return nullptr;
 }

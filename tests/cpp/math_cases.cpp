@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "activation_formula.hpp"
 #include "dmlops/runtime.hpp"
 
 namespace dmlops {
@@ -32,66 +33,6 @@ float float_of(std::uint64_t bits) {
   return value;
 }
 
-// ln(1 + e^z)
-double softplus(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); }
-
-// The formula of an activation in double, with the parameters a and b.
-double formula(Activation type, double a, double b, double x) {
-  switch (type) {
-    case Activation::elu:
-      return x >= 0 ? x : a * std::expm1(x);
-    case Activation::celu:
-      return x >= 0 ? x : std::min(0.0, a * std::expm1(x / a));
-    case Activation::hard_sigmoid:
-      return std::max(std::min(a * x + b, 1.0), 0.0);  // a NaN stays
-    case Activation::identity:
-      return x;
-    case Activation::leaky_relu:
-      return x >= 0 ? x : a * x;
-    case Activation::linear:
-      return std::fma(a, x, b);
-    case Activation::parametric_softplus:
-      return a * softplus(b * x);
-    case Activation::relu:
-      return x < 0 ? 0 : x;
-    case Activation::scaled_elu:
-      return x > 0 ? b * x : b * a * (std::expm1(x) + 0.0);
-    case Activation::scaled_tanh:
-      return a * std::tanh(b * x);
-    case Activation::sigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Activation::softplus:
-      return softplus(a * x) / a;
-    case Activation::softsign:
-      return std::isinf(x) ? std::copysign(1, x) : x / (1 + std::abs(x));
-    case Activation::tanh:
-      return std::tanh(x);
-    case Activation::thresholded_relu:
-      return x > a ? x : 0;
-    case Activation::shrink:
-      return x > b ? x - a : x < -b ? x + a : 0;
-    case Activation::gelu:
-      return x == -kInfinity ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
-  }
-  return 0;
-}
-
-// As promised: 1/2 for what is piecewise linear, with an allowance for the reference.
-double bound(Activation type) {
-  switch (type) {
-    case Activation::hard_sigmoid:
-    case Activation::identity:
-    case Activation::leaky_relu:
-    case Activation::linear:
-    case Activation::relu:
-    case Activation::thresholded_relu:
-    case Activation::shrink:
-      return 0.5001;
-    default:
-      return 2;
-  }
-}
-
 MathCase elementary(const char* name, VectorFunction MathFunctions::*function,
                     double (*reference)(double)) {
   return {name, 2, reference, [function](const MathFunctions& f) { return f.*function; }};
@@ -101,8 +42,8 @@ MathCase activation(Activation type, ActivationParameters p) {
   const double a = static_cast<double>(p.alpha), b = static_cast<double>(p.beta);
   const std::string parameters[] = {"", "(" + std::to_string(a) + ")",
                                     "(" + std::to_string(a) + ", " + std::to_string(b) + ")"};
-  return {info(type).name + parameters[info(type).parameter_count], bound(type),
-          [=](double x) { return formula(type, a, b, x); },
+  return {info(type).name + parameters[info(type).parameter_count], activation_bound(type),
+          [=](double x) { return activation_formula(type, a, b, x); },
           [=](const MathFunctions& f) { return f.activations[static_cast<std::size_t>(type)]; }, p};
 }
 

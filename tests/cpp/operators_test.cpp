@@ -133,5 +133,28 @@ TEST(Runtime, KnowsItself) {
   EXPECT_NE(std::find(isas.begin(), isas.end(), isa()), isas.end());
 }
 
+TEST(Errors, OffsetsThatWrapAreRefused) {
+  std::vector<float> x(4), y(4);
+  constexpr std::int64_t half = std::int64_t{1} << 31, huge = std::int64_t{1} << 62;
+  const auto refused = [&](const TensorView& input) {
+    const TensorView output(y.data(), DataType::float32, input.rank, input.sizes, {});
+    EXPECT_THROW(clip(input, {}, {}, std::nullopt, view(y)), std::invalid_argument);
+    EXPECT_THROW(hard_sigmoid(view(x), 1, 0, input), std::invalid_argument);
+    const std::int64_t axis = 0;
+    EXPECT_THROW(log_softmax(input, &axis, 1, output), std::invalid_argument);
+    EXPECT_THROW(batch_normalization({view(x), input, view(x), view(x), view(x)}, 0, {}, view(y)),
+                 std::invalid_argument);
+  };
+  refused({x.data(), DataType::float32, 1, {4}, {huge}});            // past 2^63
+  refused({x.data(), DataType::float32, 1, {5}, {huge}});            // past 2^64
+  refused({x.data(), DataType::float32, 1, {4}, {-huge}});           // the other way
+  refused({x.data(), DataType::float32, 2, {3, 3}, {huge, -huge}});  // back to where it began
+  refused({x.data(), DataType::float32, 2, {half, half}, {half, 4}});
+  refused({x.data(), DataType::float32, 1, {-4}, {4}});
+  refused({x.data(), DataType::float32, 9, {}, {}});
+  refused({x.data(), DataType::float32, -1, {}, {}});
+  EXPECT_EQ(y, std::vector<float>(4));
+}
+
 }  // namespace
 }  // namespace dmlops

@@ -66,8 +66,13 @@ TEST(Pool, RefusesThreadCountsOutOfRange) {
   EXPECT_EQ(get_num_threads(), 3);
 }
 
-#if !defined(_WIN32) && \
-    !defined(__SANITIZE_THREAD__)  // its run-time library does not follow a fork with threads
+// The thread sanitizer's library does not follow a fork with threads.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define DMLOPS_NO_FORK 1
+#endif
+#endif
+#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__) && !defined(DMLOPS_NO_FORK)
 TEST(Pool, ForksWhileOthersWork) {
   set_num_threads(3);
   ASSERT_TRUE(each_runs_once(3));

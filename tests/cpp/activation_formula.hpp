@@ -1,0 +1,73 @@
+// The activations in double, and the error that each may have.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "dmlops/activation.hpp"
+
+namespace dmlops {
+
+// ln(1 + e^z)
+inline double softplus_formula(double z) {
+  return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z)));
+}
+
+// The formula of an activation in double, with the parameters a and b.
+inline double activation_formula(Activation type, double a, double b, double x) {
+  switch (type) {
+    case Activation::elu:
+      return x >= 0 ? x : a * std::expm1(x);
+    case Activation::celu:
+      return x >= 0 ? x : std::min(0.0, a * std::expm1(x / a));
+    case Activation::hard_sigmoid:
+      return std::max(std::min(a * x + b, 1.0), 0.0);  // a NaN stays
+    case Activation::identity:
+      return x;
+    case Activation::leaky_relu:
+      return x >= 0 ? x : a * x;
+    case Activation::linear:
+      return std::fma(a, x, b);
+    case Activation::parametric_softplus:
+      return a * softplus_formula(b * x);
+    case Activation::relu:
+      return x < 0 ? 0 : x;
+    case Activation::scaled_elu:
+      return x > 0 ? b * x : b * a * (std::expm1(x) + 0.0);
+    case Activation::scaled_tanh:
+      return a * std::tanh(b * x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Activation::softplus:
+      return softplus_formula(a * x) / a;
+    case Activation::softsign:
+      return std::isinf(x) ? std::copysign(1, x) : x / (1 + std::abs(x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::thresholded_relu:
+      return x > a ? x : 0;
+    case Activation::shrink:
+      return x > b ? x - a : x < -b ? x + a : 0;
+    case Activation::gelu:
+      return x == -HUGE_VAL ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
+  }
+  return 0;
+}
+
+// As promised: 1/2 for what is piecewise linear, with an allowance for the reference.
+inline double activation_bound(Activation type) {
+  switch (type) {
+    case Activation::hard_sigmoid:
+    case Activation::identity:
+    case Activation::leaky_relu:
+    case Activation::linear:
+    case Activation::relu:
+    case Activation::thresholded_relu:
+    case Activation::shrink:
+      return 0.5001;
+    default:
+      return 2;
+  }
+}
+
+}  // namespace dmlops

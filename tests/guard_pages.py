@@ -1,0 +1,191 @@
+"""Every operator on arrays and bindings against inaccessible pages; run as a program.
+
+Prints what it is about to do, so that a crash tells where it happened.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import samples
+from activation_reference import ROWS
+from descriptors import ACTIVATIONS, TABLE, accepts, tensor
+from guarded import GuardedMemory
+from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides
+from reference import FLOATS, INTEGERS
+
+import dmlops
+
+Array = npt.NDArray[Any]
+
+# Several of the widest vectors of the smallest type, and unrolled rounds of the larger ones.
+LENGTHS = {1: 200, 2: 140, 4: 140, 8: 80}
+SHAPES = ((3, 5), (17, 4), (4, 33), (2, 3, 18), (2, 3, 2, 5), (65, 7), (2, 1, 2, 1, 2, 3))
+LARGE = 300_007  # a prime; enough work for threads
+SMALL = 64 * 1024
+OPERANDS = 6
+THOROUGH = (
+    "clip",
+    "scaled",
+    "hard_sigmoid",
+    "tanh",
+    "shrink",
+    "identity",
+    "log_softmax",
+    "first",
+    "all",
+)
+
+Operator = Callable[..., Array]  # (inputs, out=)
+
+
+def _one(function: Callable[..., Array], **more: Any) -> Operator:
+    return lambda arrays, out: function(arrays[0], **more, out=out)
+
+
+def _normalize(activation: str, arrays: list[Array], out: Array) -> Array:
+    return dmlops.batch_normalization(*arrays, fused_activation=ACTIVATIONS[activation](), out=out)
+
+
+def operators() -> Iterator[tuple[str, Operator, int, tuple[str, ...]]]:
+    """Yield each function with the number of its inputs and the data types that it takes."""
+    yield "clip", _one(dmlops.clip, min=1, max=5), 1, FLOATS + INTEGERS
+    scale = dmlops.ScaleBias(1.5, -0.25)
+    yield "clip scaled", _one(dmlops.clip, min=1, max=50, scale_bias=scale), 1, FLOATS + INTEGERS
+    integers = {"relu": ("int8", "int16", "int32"), "shrink": INTEGERS[:3] + INTEGERS[4:7]}
+    for row in ROWS:
+        types = FLOATS + integers.get(row.name, ())
+        yield row.name, _one(getattr(dmlops, row.name)), 1, types
+    for name in ACTIVATIONS:
+        yield f"batch_normalization {name}", partial(_normalize, name), 5, FLOATS
+    yield "log_softmax", _one(dmlops.log_softmax), 1, FLOATS
+    yield "log_softmax first", _one(dmlops.log_softmax, axes=0), 1, FLOATS
+    yield (
+        "log_softmax all",
+        lambda arrays, out: dmlops.log_softmax(arrays[0], range(arrays[0].ndim), out=out),
+        1,
+        FLOATS,
+    )
+
+
+def check(
+    operator: Operator,
+    shapes: list[tuple[int, ...]],
+    dtype: str,
+    memory: list[GuardedMemory],
+    layouts: tuple[Layout, Layout],
+) -> None:
+    """Expect the bits that ordinary memory gives, with every operand at a guard."""
+    itemsize = np.dtype(dtype).itemsize
+    values = [samples.uniform(shape, dtype, 0.5, 4, i) for i, shape in enumerate(shapes)]
+    for at_end in (True, False):
+        inputs = []
+        for block, value in zip(memory[1:], values, strict=False):
+            strides = layouts[0].strides(value.shape, itemsize)
+            view = block.place(value.shape, dtype, strides, at_end)
+            once = tuple(slice(0, 1) if step == 0 else slice(None) for step in view.strides)
+            view[once] = value[once]
+            inputs.append(view)
+        expected = operator([view.copy() for view in inputs], np.empty(shapes[0], dtype))
+        strides = layouts[1].strides(shapes[0], itemsize)
+        out = memory[0].place(shapes[0], dtype, strides, at_end)
+        operator(inputs, out)
+        if not np.array_equal(out, expected, equal_nan=dtype in FLOATS):
+            raise SystemExit(f"shape {shapes[0]}, {layouts[0]} to {layouts[1]}: wrong values")
+
+
+def functions(memory: list[GuardedMemory]) -> None:
+    """Apply every function to dense runs of each length, and to every layout of some shapes."""
+    dense, *_ = LAYOUTS
+    runs = [(lay, dense) for lay in LAYOUTS] + [(dense, lay) for lay in OUT_LAYOUTS]
+    for name, operator, inputs, types in operators():
+        for dtype in types:
+            print(name, dtype, flush=True)
+            for length in range(LENGTHS[np.dtype(dtype).itemsize]):
+                check(operator, [(length,)] * inputs, dtype, memory, (dense, dense))
+            # The activations share their traversal: some of them go through every shape.
+            brief = name.split()[-1] not in THOROUGH
+            for shape, pair in itertools.product(SHAPES[:2] if brief else SHAPES, runs):
+                last = (*(1 for _ in shape[:-1]), shape[-1])
+                check(operator, [shape, *[last] * (inputs - 1)], dtype, memory, pair)
+            for shape in SHAPES[:4] if inputs > 1 else ():
+                check(operator, [shape] * inputs, dtype, memory, (dense, dense))
+
+
+def large(memory: list[GuardedMemory]) -> None:
+    """Split enough work for threads, the ends of every part at a guard."""
+    every_second = {layout.name: layout for layout in LAYOUTS}["every-second"]
+    dense, *_ = LAYOUTS
+    for name, operator, inputs, types in operators():
+        if name.startswith("batch_normalization") and not name.endswith(("identity", "tanh")):
+            continue
+        for dtype, layout in itertools.product(types[:2], (dense, every_second)):
+            print("large", name, dtype, layout, flush=True)
+            parameters = [(1,)] * (inputs - 1)
+            check(operator, [(LARGE,), *parameters], dtype, memory, (layout, dense))
+
+
+def bindings(memory: list[GuardedMemory]) -> None:
+    """Bind exactly the bytes that each compiled operator needs."""
+    device = dmlops.Device()
+    types = [data_type for data_type in dmlops.TensorDataType if data_type.value != 0]
+    for name, (make, _) in TABLE.items():
+        for data_type in types:
+            if not accepts(name, device.feature_level, data_type.name, 2):
+                continue
+            print("dispatch", name, data_type.name, flush=True)
+            dtype = np.dtype(data_type.name.lower())
+            for shape in ((1, 1), (1, 3), (3, 5), (2, 33), (5, 67), (130, 3)):
+                dense = dense_strides(shape, 1)
+                for strides in (None, dense[::-1], (shape[1] + 1, 1), (2, 2 * shape[0])):
+                    x = tensor(shape, data_type.name)
+                    y = tensor(shape, data_type.name, strides=strides) if strides else x
+                    try:
+                        compiled = device.compile(make(x, output_tensor=y))
+                    except dmlops.ValidationError:  # strides that overlap
+                        continue
+                    dispatch(compiled, shape, strides, dtype, memory)
+
+
+def dispatch(
+    compiled: dmlops.CompiledOperator,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    dtype: np.dtype[Any],
+    memory: list[GuardedMemory],
+) -> None:
+    """Bind the exact bytes at the end and at the begin of guarded memory."""
+    count = 5 if "BatchNormalization" in repr(compiled) else 1
+    size = shape[0] * shape[1]
+    reach = size
+    if strides is not None:
+        reach = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    for at_end in (True, False):
+        inputs = [
+            block.place((size,), dtype, (dtype.itemsize,), at_end)
+            for block in memory[1 : 1 + count]
+        ]
+        for i, view in enumerate(inputs):
+            view[...] = samples.uniform((size,), dtype, 0.5, 4, i)
+        out = memory[0].place((reach * dtype.itemsize,), np.uint8, (1,), at_end)
+        compiled.dispatch(inputs, [out])
+
+
+def main() -> None:
+    """Run all of it."""
+    faulthandler.enable()
+    small = [GuardedMemory(SMALL) for _ in range(OPERANDS)]
+    functions(small)
+    bindings(small)
+    large([GuardedMemory(16 * LARGE) for _ in range(OPERANDS)])
+    print("done", dmlops.isa())
+
+
+if __name__ == "__main__":
+    main()

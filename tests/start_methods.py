@@ -1,0 +1,46 @@
+"""Workers of multiprocessing that compute beside their parent; run as a program: METHOD."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+
+import numpy as np
+
+import dmlops
+
+SIZE = 1_000_003  # enough for threads
+
+
+def work(seed: int) -> float:
+    """Compute in a worker, on threads of its own."""
+    dmlops.set_num_threads(1 + seed % 3)
+    return float(dmlops.log_softmax(np.arange(SIZE, dtype=np.float32) % (seed + 2))[0])
+
+
+def main(method: str) -> None:
+    """Start workers before, during and after parallel work of the parent."""
+    context = multiprocessing.get_context(method)
+    expected = [work(seed) for seed in range(4)]
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            work(1)
+
+    for during in (False, True):
+        others = [threading.Thread(target=busy) for _ in range(2)] if during else []
+        for other in others:
+            other.start()
+        with context.Pool(2) as pool:
+            assert pool.map(work, range(4)) == expected
+        stop.set()
+        for other in others:
+            other.join()
+    assert [work(seed) for seed in range(4)] == expected
+    print("done", method)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

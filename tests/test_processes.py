@@ -1,0 +1,107 @@
+"""Processes: how workers are started, how an interpreter ends, Ctrl-C, several interpreters."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+
+import pytest
+from subprocesses import python
+from test_threads import run_script
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_start_methods(method: str) -> None:
+    run = python("-W", "ignore", "start_methods.py", method, DMLOPS_NUM_THREADS="3", timeout=120)
+    assert run.stdout == f"done {method}\n", run.stdout + run.stderr
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_before_any_work() -> None:
+    run_script(
+        """
+        import os, numpy as np, dmlops
+        x = np.arange(1_000_003, dtype=np.float32)
+        child = os.fork()
+        total = dmlops.log_softmax(x).sum()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+@pytest.mark.parametrize("end", ["pass", "sys.exit(0)", "os._exit(0)"])
+def test_the_interpreter_ends_during_a_call(daemon: bool, end: str) -> None:
+    run_script(
+        f"""
+        import os, sys, threading, numpy as np, dmlops
+        x = np.broadcast_to(np.float16(1), (1000, 4000))
+        out = np.empty(x.shape, np.float16)
+        ready = threading.Event()
+        def busy(repeats):
+            for _ in range(repeats):
+                ready.set()
+                dmlops.log_softmax(x, 0, out=out)
+        for _ in range(2):
+            threading.Thread(target=busy, args=({10**9 if daemon else 5},), daemon={daemon}).start()
+        ready.wait()
+        {end}
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_ctrl_c_in_a_long_call() -> None:
+    """The call runs to its end, its result is whole, and then KeyboardInterrupt comes."""
+    run_script(
+        """
+        import os, signal, threading, time, numpy as np, dmlops
+        x = np.broadcast_to(np.float16(1), (2000, 8000))
+        expected = dmlops.log_softmax(x, 0)
+        for _ in range(3):
+            out = np.full(x.shape, 7, np.float16)
+            timer = threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT))
+            interrupted = False
+            try:
+                timer.start()
+                while True:
+                    dmlops.log_softmax(x, 0, out=out)
+            except KeyboardInterrupt:
+                interrupted = True
+            timer.join()
+            assert interrupted
+            assert (out == expected).all()
+            assert (dmlops.log_softmax(x, 0) == expected).all()
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
+@pytest.mark.parametrize("before", ["pass", "import dmlops"])
+def test_sub_interpreters_are_refused(before: str) -> None:
+    run = python(
+        *("-W", "ignore", "-c"),
+        f"""if True:
+            try:
+                import _interpreters as interpreters
+            except ImportError:
+                import _xxsubinterpreters as interpreters
+            {before}
+            code = '''if True:
+                try:
+                    from dmlops import _core
+                except ImportError as error:
+                    print("refused:", error)
+                '''
+            problem = interpreters.run_string(interpreters.create(), code)
+            assert problem is None, problem
+        """,
+        timeout=60,
+    )
+    assert run.stdout.startswith("refused: "), run.stdout + run.stderr

@@ -1,0 +1,141 @@
+"""Resources: memory and threads that cannot be had, leaks, and what the import costs."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from test_threads import run_script
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's limits")
+
+
+@linux
+def test_memory_that_cannot_be_had() -> None:
+    """An array, the copy of an overlapping input, a compiled operator's own bytes."""
+    run_script(
+        """
+        import resource, numpy as np, dmlops
+        x = np.ones(2**26, np.float32)  # 256 MiB
+        tensor = dmlops.BufferTensorDesc.from_array(x)
+        owned = dmlops.BufferTensorDesc.from_array(x, flags=dmlops.TensorFlags.OWNED_BY_DML)
+        desc = dmlops.ActivationReluOperatorDesc(input_tensor=owned, output_tensor=tensor)
+        dmlops.log_softmax(x[:2**20])  # the threads are there
+        with open("/proc/self/statm") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + 2**27, resource.RLIM_INFINITY))
+        calls = {
+            "result": lambda: dmlops.relu(x),
+            "overlap": lambda: dmlops.relu(x[:-1], out=x[1:]),
+            "owned": lambda: dmlops.Device().compile(desc, initial=[x]),
+        }
+        for name, call in calls.items():
+            try:
+                call()
+            except MemoryError:
+                pass
+            else:
+                raise SystemExit(f"{name}: no MemoryError")
+            assert x[0] == x[-1] == 1
+            assert (dmlops.clip(x[:10**6], 2, 3) == 2).all()
+        assert dmlops.relu(x, out=x) is x
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
+@linux
+def test_threads_that_cannot_be_had() -> None:
+    """Fewer threads do the work; root, whom the limit does not bind, becomes another user."""
+    run_script(
+        """
+        import os, resource, threading, numpy as np, dmlops
+        x = np.arange(2_000_003, dtype=np.float32)
+        if os.getuid() == 0:
+            os.setuid(65534)
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        try:
+            threading.Thread(target=int).start()
+        except RuntimeError:
+            pass
+        else:
+            raise SystemExit("the limit does not hold")
+        before = len(os.listdir("/proc/self/task"))  # NumPy has its own
+        dmlops.set_num_threads(16)
+        threaded = dmlops.log_softmax(x)
+        dmlops.set_num_threads(1)
+        assert (dmlops.log_softmax(x) == threaded).all()
+        assert len(os.listdir("/proc/self/task")) == before
+        """
+    )
+
+
+@linux
+def test_no_leaks() -> None:
+    """More than 10^5 calls after some that fill caches: less than a byte for each."""
+    run_script(
+        """
+        import numpy as np, dmlops
+        from dmlops import BufferTensorDesc, ElementWiseClipOperatorDesc, Device, ValidationError
+        x, out = np.ones((2, 3), np.float32), np.empty((2, 3), np.float32)
+        one = [np.ones((1, 3), np.float32)] * 4
+        tensor = BufferTensorDesc.from_array(x)
+        desc = ElementWiseClipOperatorDesc(
+            input_tensor=tensor, output_tensor=tensor, min=0.0, max=1.0)
+        wrong = ElementWiseClipOperatorDesc(
+            input_tensor=tensor, output_tensor=BufferTensorDesc(tensor.data_type, (2, 4)),
+            min=0.0, max=1.0)
+        device = Device()
+        compiled = device.compile(desc)
+
+        def refused(call):
+            try:
+                call()
+            except (ValidationError, ValueError, TypeError):
+                return
+            raise SystemExit("not refused")
+
+        calls = (
+            lambda: dmlops.clip(x, 0, 1, out=out),
+            lambda: dmlops.log_softmax(x, axes=[0, 1]),
+            lambda: dmlops.batch_normalization(x, *one, out=out),
+            lambda: compiled.dispatch(inputs=[x], outputs=[out]),
+            lambda: compiled.dispatch(inputs={"input_tensor": x}, outputs=(out,)),
+            lambda: device.compile(desc),
+            lambda: refused(lambda: device.compile(wrong)),
+            lambda: refused(lambda: dmlops.clip("text")),
+            lambda: refused(lambda: dmlops.log_softmax(x, axes=["a"])),
+            lambda: refused(lambda: compiled.dispatch([x, x], [out])),
+            lambda: refused(lambda: compiled.dispatch({"no_tensor": x}, [out])),
+            lambda: dmlops.clip(memoryview(x), 0, 1),
+        )
+
+        def resident():
+            with open("/proc/self/smaps_rollup") as smaps:
+                return sum(int(line.split()[1]) for line in smaps if line.startswith("Private_D"))
+
+        for call in calls:
+            for _ in range(2000):
+                call()
+        before = resident()
+        repeats = 10_000
+        for call in calls:
+            for _ in range(repeats):
+                call()
+        grown = 1024 * (resident() - before)
+        assert grown < repeats * len(calls), f"{grown} bytes"
+        """
+    )
+
+
+@linux
+def test_the_import_opens_nothing_and_starts_nothing() -> None:
+    run_script(
+        """
+        import os, numpy
+        before = set(os.listdir("/proc/self/fd")), set(os.listdir("/proc/self/task"))
+        import dmlops
+        after = set(os.listdir("/proc/self/fd")), set(os.listdir("/proc/self/task"))
+        assert before == after, (before, after)
+        """,
+    )
