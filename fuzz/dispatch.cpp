@@ -1,0 +1,309 @@
+// Compiled operators on memory between inaccessible pages: results against the definitions, the
+// same bits from every instruction set, no byte written beside the elements, none when refused.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "any_desc.hpp"
+#include "dmlops/runtime.hpp"
+#include "guarded_memory.hpp"
+#include "isa.hpp"
+#include "reference.hpp"
+
+namespace dmlops::fuzz {
+namespace {
+
+constexpr int kTensors = OperatorDesc::kMaxTensors;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+// Parameters that leave an activation's formula room: those for which its error is promised.
+float parameter(FuzzedDataProvider& bytes) {
+  constexpr float values[] = {0.0f, 0.01f, 0.2f, 0.5f, 1.0f, 1.5f, 3.0f, -0.5f, -1.0f, -2.0f};
+  return bytes.PickValueInArray(values);
+}
+
+std::uint32_t any_size(FuzzedDataProvider& bytes) {
+  return bytes.ConsumeBool() ? bytes.ConsumeIntegralInRange<std::uint32_t>(1, 4)
+                             : bytes.ConsumeIntegralInRange<std::uint32_t>(1, 80);
+}
+
+// Strides in elements: a permutation with gaps; inputs also with dimensions that are repeated, or
+// anything small.
+void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool output) {
+  if (bytes.ConsumeBool()) return;
+  BufferTensorDesc::Dimensions& strides = tensor.strides.emplace();
+  if (bytes.ConsumeIntegralInRange<int>(0, 3) == 0) {
+    for (std::uint32_t& stride : strides)
+      stride = bytes.ConsumeIntegralInRange<std::uint32_t>(0, 40);
+    return;
+  }
+  std::uint32_t order[kMaxRank] = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (std::uint32_t d = tensor.dimension_count; d-- > 1;) {
+    std::swap(order[d], order[bytes.ConsumeIntegralInRange<std::uint32_t>(0, d)]);
+  }
+  std::uint32_t run = 1;
+  for (std::uint32_t d = 0; d < tensor.dimension_count; ++d) {
+    const std::uint32_t axis = order[d];
+    run += bytes.ConsumeIntegralInRange<std::uint32_t>(0, 2);
+    const bool repeated = !output && bytes.ConsumeIntegralInRange<int>(0, 5) == 0;
+    strides[axis] = repeated ? 0 : run;
+    run *= repeated ? 1 : tensor.sizes[axis];
+  }
+}
+
+// What an operator takes, or nearly.
+OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
+  OperatorDesc desc;
+  desc.type = bytes.PickValueInArray(kOperatorTypes);
+  const OperatorInfo& op = *find_operator(desc.type);
+  BufferTensorDesc input;
+  constexpr DataType types[] = {DataType::float32, DataType::float16, DataType::float32,
+                                DataType::float16, DataType::int8,    DataType::uint8,
+                                DataType::int16,   DataType::uint16,  DataType::int32,
+                                DataType::uint32,  DataType::int64,   DataType::uint64};
+  input.data_type = bytes.PickValueInArray(types);
+  input.dimension_count = bytes.ConsumeIntegralInRange<std::uint32_t>(1, 8);
+  std::uint32_t elements = 1;
+  for (std::uint32_t d = 0; d < input.dimension_count; ++d) {
+    input.sizes[d] = std::min(any_size(bytes), std::max(1u, 1500 / elements));
+    elements *= input.sizes[d];
+  }
+  for (int i = 0; i < op.tensor_count(); ++i) {
+    BufferTensorDesc& tensor = desc.tensors[static_cast<std::size_t>(i)].emplace(input);
+    const bool output = i == op.input_count();
+    for (std::uint32_t d = 0; i > 0 && !output && d < input.dimension_count; ++d) {
+      if (bytes.ConsumeBool()) tensor.sizes[d] = 1;
+    }
+    set_strides(bytes, tensor, output);
+    if (!output && bytes.ConsumeIntegralInRange<int>(0, 7) == 0) {
+      tensor.flags = TensorFlags::owned_by_dml;
+    }
+  }
+  const bool curved = op.family == Family::activation;
+  for (float& number : desc.numbers) number = curved ? parameter(bytes) : any_float(bytes);
+  if (op.family == Family::batch_normalization) desc.numbers[0] = 1e-5f;
+  desc.min_max_data_type = input.data_type;
+  for (ScalarUnion& scalar : desc.scalars) scalar.bits = bytes.ConsumeIntegral<std::uint64_t>();
+  if (bytes.ConsumeBool()) {
+    const float scale = any_float(bytes);
+    desc.scale_bias = ScaleBias{scale, any_float(bytes)};
+  }
+  const auto axes = bytes.ConsumeIntegral<std::uint8_t>();
+  for (std::uint32_t axis = 0; axis < kMaxRank; ++axis) {
+    if ((axes >> axis & 1) != 0) desc.axes.push_back(axis);
+  }
+  if (op.family == Family::batch_normalization && bytes.ConsumeBool()) {
+    OperatorDesc fused;
+    do {
+      fused.type = bytes.PickValueInArray(kOperatorTypes);
+    } while (!find_operator(fused.type)->fusable() && bytes.remaining_bytes() > 0);
+    for (float& number : fused.numbers) number = parameter(bytes);
+    desc.fused_activation = std::make_shared<const OperatorDesc>(fused);
+  }
+  return desc;
+}
+
+// Half of the time values of any bits, otherwise of ordinary size.
+void fill(FuzzedDataProvider& bytes, const BufferTensorDesc& tensor, char* memory,
+          std::size_t size) {
+  const bool ordinary = bytes.ConsumeBool() && is_floating_point(tensor.data_type);
+  auto state = bytes.ConsumeIntegral<std::uint64_t>() | 1;
+  for (std::size_t i = 0; i < size; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    memory[i] = static_cast<char>(state >> 56);
+    const bool top = (i + 1) % element_size(tensor.data_type) == 0;
+    if (!ordinary || !top) continue;
+    const bool half = tensor.data_type == DataType::float16;
+    memory[i] = static_cast<char>((memory[i] & 0x80) | (half ? 0x3c : 0x3f) + (memory[i] & 3));
+  }
+}
+
+struct Operand {
+  std::size_t size = 0;  // bytes that are bound
+  std::uint64_t offset = 0;
+  char* begin = nullptr;  // of the elements
+  const GuardedMemory* memory = nullptr;
+  std::vector<char> content;
+
+  void* buffer() const { return begin - offset; }
+};
+
+// Which bytes of the output are an element's.
+std::vector<bool> elements_of(const BufferTensorDesc& tensor, std::size_t size) {
+  std::vector<bool> written(size);
+  std::vector<std::uint32_t> index(tensor.dimension_count);
+  const std::size_t width = element_size(tensor.data_type);
+  for (;;) {
+    std::size_t offset = 0, packed = 1;
+    for (std::size_t d = tensor.dimension_count; d-- > 0;) {
+      offset += index[d] * (tensor.strides ? (*tensor.strides)[d] : packed);
+      packed *= tensor.sizes[d];
+    }
+    for (std::size_t b = 0; b < width; ++b) written[offset * width + b] = true;
+    std::size_t d = 0;
+    while (d < index.size() && ++index[d] == tensor.sizes[d]) index[d++] = 0;
+    if (d == index.size()) return written;
+  }
+}
+
+// Every binding at its guard; runs the operator as compiled for one instruction set.
+class Call {
+ public:
+  Call(FuzzedDataProvider& bytes, const OperatorDesc& desc)
+      : desc_(desc), op_(*find_operator(desc.type)) {
+    for (int i = 0; i < op_.tensor_count(); ++i) {
+      static const GuardedMemory memory[kTensors];
+      Operand& operand = operands_[i];
+      const BufferTensorDesc& tensor = *desc.tensors[static_cast<std::size_t>(i)];
+      // Without the bytes by which DMLCalcBufferTensorSize rounds up.
+      operand.size = extent(tensor) * element_size(tensor.data_type);
+      operand.offset =
+          bytes.ConsumeBool() ? 0 : 16 * bytes.ConsumeIntegralInRange<std::uint32_t>(0, 4);
+      fits_ = fits_ && operand.size + operand.offset <= GuardedMemory::kCapacity;
+      if (!fits_) return;
+      const bool at_end = bytes.ConsumeBool();
+      operand.memory = &memory[i];
+      operand.begin = memory[i].place(operand.size, at_end);
+      operand.content.resize(operand.size);
+      fill(bytes, tensor, operand.content.data(), operand.size);
+    }
+    const int output = op_.input_count();
+    in_place_ = bytes.ConsumeIntegralInRange<int>(0, 3) == 0;
+    const bool owned = desc.tensors[0]->flags == TensorFlags::owned_by_dml;
+    in_place_ = in_place_ && !owned && operands_[0].size == operands_[output].size;
+    if (in_place_) operands_[output] = operands_[0];
+    spoiled_ = bytes.ConsumeIntegralInRange<int>(0, 15);
+  }
+
+  bool fits() const { return fits_; }
+
+  static std::size_t extent(const BufferTensorDesc& tensor) {
+    std::size_t last = 0, packed = 1;
+    for (std::size_t d = tensor.dimension_count; d-- > 0;) {
+      last += (tensor.sizes[d] - std::size_t{1}) * (tensor.strides ? (*tensor.strides)[d] : packed);
+      packed *= tensor.sizes[d];
+    }
+    return last + 1;
+  }
+
+  // The output's bytes; empty where the bindings were refused.
+  std::vector<char> run() {
+    const int inputs = op_.input_count();
+    std::vector<ConstBinding> bound(static_cast<std::size_t>(inputs)), initial;
+    bool owned = false;
+    constexpr char canary = 0x5a;
+    for (int i = 0; i <= inputs; ++i) {
+      if (in_place_ && i == inputs) break;
+      std::fill(operands_[i].memory->begin(), operands_[i].memory->end(), canary);
+      std::copy(operands_[i].content.begin(), operands_[i].content.end(), operands_[i].begin);
+    }
+    for (int i = 0; i < inputs; ++i) {
+      owned = owned || is_owned(i);
+      if (!is_owned(i)) bound[static_cast<std::size_t>(i)] = binding(i);
+    }
+    if (owned) {
+      for (int i = 0; i < inputs; ++i) initial.push_back(is_owned(i) ? binding(i) : ConstBinding());
+    }
+    const CompiledOperator compiled = Device().compile(desc_, initial);
+    Operand& output = operands_[inputs];
+    Binding target = {output.buffer(), output.offset, output.size};
+    if (spoiled_ == 1) --target.size_in_bytes;
+    if (spoiled_ == 2) ++target.offset;
+    if (spoiled_ == 3) bound[0] = {};
+    bool refused = false;
+    try {
+      compiled.dispatch(bound.data(), bound.size(), &target, 1);
+    } catch (const BindingError&) {
+      refused = true;
+    }
+    const bool spoiled =
+        spoiled_ == 1 || spoiled_ == 2 || (spoiled_ == 3 && !is_owned(0)) || !may_share();
+    require(refused == spoiled);
+    const std::vector<char> result(output.begin, output.begin + output.size);
+    const std::vector<bool> written =
+        elements_of(*desc_.tensors[static_cast<std::size_t>(inputs)], output.size);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (refused || !written[i]) require(result[i] == output.content[i]);
+    }
+    const auto is_canary = [](char byte) { return byte == canary; };
+    require(std::all_of(output.memory->begin(), output.begin, is_canary));
+    require(std::all_of(output.begin + output.size, output.memory->end(), is_canary));
+    for (int i = 0; i < inputs; ++i) {  // no input is written
+      if (in_place_ && i == 0) continue;
+      require(
+          std::equal(operands_[i].content.begin(), operands_[i].content.end(), operands_[i].begin));
+    }
+    return refused ? std::vector<char>() : result;
+  }
+
+  void check(const std::vector<char>& result) const {
+    std::vector<Values> inputs;
+    for (int i = 0; i < op_.input_count(); ++i) {
+      inputs.push_back(
+          read(*desc_.tensors[static_cast<std::size_t>(i)], operands_[i].content.data()));
+    }
+    const BufferTensorDesc& output = *desc_.tensors[static_cast<std::size_t>(op_.input_count())];
+    check_result(desc_, inputs, read(output, result.data()));
+  }
+
+ private:
+  bool is_owned(int i) const {
+    return desc_.tensors[static_cast<std::size_t>(i)]->flags == TensorFlags::owned_by_dml;
+  }
+  ConstBinding binding(int i) const {
+    return {operands_[i].buffer(), operands_[i].offset, operands_[i].size};
+  }
+  bool may_share() const {
+    if (!in_place_) return true;
+    if (!op_.in_place) return false;
+    const BufferTensorDesc &a = *desc_.tensors[0], &b = *desc_.tensors[1];
+    std::uint32_t packed_a = 1, packed_b = 1;
+    for (std::size_t d = a.dimension_count; d-- > 0;) {
+      const std::uint32_t left = a.strides ? (*a.strides)[d] : packed_a;
+      const std::uint32_t right = b.strides ? (*b.strides)[d] : packed_b;
+      if (a.sizes[d] > 1 && left != right) return false;
+      packed_a *= a.sizes[d];
+      packed_b *= b.sizes[d];
+    }
+    return true;
+  }
+
+  const OperatorDesc& desc_;
+  const OperatorInfo& op_;
+  Operand operands_[kTensors];
+  bool fits_ = true;
+  bool in_place_ = false;
+  int spoiled_ = 0;
+};
+
+void check(FuzzedDataProvider& bytes) {
+  const OperatorDesc desc = plausible_desc(bytes);
+  try {
+    validate(desc, FeatureLevel::level_6_4);
+  } catch (const ValidationError&) {
+    return;
+  }
+  Call call(bytes, desc);
+  if (!call.fits()) return;
+  const std::vector<const KernelTable*> tables = available_kernels();
+  std::vector<char> first;
+  for (const KernelTable* table : tables) {
+    use_kernels(*table);
+    const std::vector<char> result = call.run();
+    if (table == tables.front()) first = result;
+    require(result == first);
+  }
+  if (!first.empty()) call.check(first);
+}
+
+}  // namespace
+}  // namespace dmlops::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzedDataProvider bytes(data, size);
+  dmlops::fuzz::check(bytes);
+  return 0;
+}

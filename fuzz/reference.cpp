@@ -1,0 +1,291 @@
+// The operators' definitions, one element at a time in double, and the error that each may have.
+#include "reference.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "activation_formula.hpp"
+#include "descriptors/table.hpp"
+#include "float16.hpp"
+
+namespace dmlops::fuzz {
+namespace {
+
+// What a result may be: from `low` to `high`, before it is rounded to the tensor's type.
+struct Range {
+  double low, high;
+  bool any = false;  // nothing is promised, as where a step of the formula overflows
+};
+
+double ulp(double value, int digits, int min_exponent) {
+  if (!std::isfinite(value)) return 0;
+  const int exponent = value == 0 ? min_exponent : std::max(std::ilogb(value), min_exponent);
+  return std::ldexp(1, exponent - digits);
+}
+double ulp32(double value) { return ulp(value, 23, -126); }
+double ulp16(double value) { return ulp(value, 10, -14); }
+
+Range around(double value, double error) { return {value - error, value + error}; }
+
+bool within(double actual, const Range& range, DataType type) {
+  if (range.any) return true;
+  if (std::isnan(range.low) || std::isnan(range.high)) return std::isnan(actual);
+  const bool half = type == DataType::float16;
+  const double low = half ? range.low - 0.5 * ulp16(range.low) : range.low;
+  const double high = half ? range.high + 0.5 * ulp16(range.high) : range.high;
+  // Where rounding gives an infinity: half a unit above the largest.
+  const double overflow = half ? 65520.0 : 0x1.ffffffp127;
+  if (std::isinf(actual)) return actual > 0 ? high >= overflow : low <= -overflow;
+  if (std::isnan(actual)) return false;
+  return low <= actual && actual <= high;
+}
+
+template <class T>
+T bits_of(ScalarUnion scalar) {
+  T value;
+  std::memcpy(&value, &scalar.bits, sizeof value);
+  return value;
+}
+
+struct Limits {
+  __int128 low, high;
+};
+
+Limits limits(DataType type) {
+  const int bits = static_cast<int>(8 * element_size(type));
+  const bool is_signed = type == DataType::int8 || type == DataType::int16 ||
+                         type == DataType::int32 || type == DataType::int64;
+  const __int128 one = 1;
+  return is_signed ? Limits{-(one << (bits - 1)), (one << (bits - 1)) - 1}
+                   : Limits{0, (one << bits) - 1};
+}
+
+// Toward zero, saturated; NaN gives 0.
+__int128 truncated(double value, DataType type) {
+  const auto [low, high] = limits(type);
+  if (std::isnan(value)) return 0;
+  if (value <= static_cast<double>(low)) return low;
+  if (value >= static_cast<double>(high)) return high;
+  return static_cast<__int128>(value);
+}
+
+__int128 integer_scalar(ScalarUnion scalar, DataType type) {
+  const auto bits = static_cast<int>(8 * element_size(type));
+  const auto low = static_cast<unsigned __int128>(scalar.bits) &
+                   ((static_cast<unsigned __int128>(1) << bits) - 1);
+  const auto value = static_cast<__int128>(low);
+  return value > limits(type).high ? value - (static_cast<__int128>(1) << bits) : value;
+}
+
+double floating_scalar(ScalarUnion scalar, DataType type) {
+  if (type == DataType::float16) return to_double(bits_of<float16>(scalar));
+  return static_cast<double>(bits_of<float>(scalar));
+}
+
+// A FLOAT in the tensor's type.
+double bound(float value, DataType type) {
+  const auto wide = static_cast<double>(value);
+  return type == DataType::float16 && std::isfinite(wide) ? to_double(to_float16(wide)) : wide;
+}
+
+bool scales(const OperatorDesc& desc) {
+  return desc.scale_bias && (desc.scale_bias->scale != 1 || desc.scale_bias->bias != 0);
+}
+
+double scaled(const OperatorDesc& desc, double x) {
+  return std::fma(x, static_cast<double>(desc.scale_bias->scale),
+                  static_cast<double>(desc.scale_bias->bias));
+}
+
+Range clip(const OperatorDesc& desc, DataType type, double x) {
+  const bool exact = desc.type == OperatorType::element_wise_clip1;
+  const double min = exact ? floating_scalar(desc.scalars[0], type) : bound(desc.numbers[0], type);
+  const double max = exact ? floating_scalar(desc.scalars[1], type) : bound(desc.numbers[1], type);
+  Range result = around(x, 0);
+  if (scales(desc)) {
+    const double g = scaled(desc, x);
+    result = around(g, 0.5001 * ulp32(g));
+  }
+  for (double* end : {&result.low, &result.high}) {
+    if (std::isnan(*end)) continue;
+    if (*end > max) *end = max;  // a NaN is no bound
+    if (*end < min) *end = min;
+  }
+  return result;
+}
+
+__int128 clip(const OperatorDesc& desc, DataType type, __int128 x) {
+  const bool exact = desc.type == OperatorType::element_wise_clip1;
+  const auto [low, high] = limits(type);
+  const auto whole = [&](int i, __int128 none) {
+    const float value = desc.numbers[static_cast<std::size_t>(i)];
+    if (exact) return integer_scalar(desc.scalars[static_cast<std::size_t>(i)], type);
+    return std::isnan(value) ? none : truncated(static_cast<double>(value), type);
+  };
+  if (scales(desc)) x = truncated(scaled(desc, static_cast<double>(x)), type);
+  return std::max(whole(0, low), std::min(x, whole(1, high)));
+}
+
+Range activation(const OperatorDesc& desc, const Range& x) {
+  const Activation type = find_operator(desc.type)->activation;
+  const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
+  if (x.any || std::isnan(x.low)) return x;
+  Range result = {HUGE_VAL, -HUGE_VAL};
+  // Between the ends every activation but gelu is monotonic, and gelu's bend is far below an ulp.
+  for (const double end : {x.low, (x.low + x.high) / 2, x.high}) {
+    const double value = activation_formula(type, a, b, end);
+    if (std::isnan(value)) return {value, value, x.low != x.high};
+    const double error = activation_bound(type) * ulp32(value);
+    result.low = std::min(result.low, value - error);
+    result.high = std::max(result.high, value + error);
+  }
+  return result;
+}
+
+__int128 activation(const OperatorDesc& desc, DataType type, __int128 x) {
+  if (desc.type == OperatorType::activation_relu) return x < 0 ? 0 : x;
+  const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
+  return truncated(activation_formula(Activation::shrink, a, b, static_cast<double>(x)), type);
+}
+
+// Three roundings to float32 (the difference, the factor, the multiply-add) move the product by at
+// most 2^-23 of itself and the sum by half an ulp: below 2 ulp of the largest intermediate.
+Range normalized(double x, double mean, double variance, double scale, double bias,
+                 double epsilon) {
+  const double difference = x - mean, sum = variance + epsilon;
+  const double factor = scale / std::sqrt(sum);
+  const double product = factor * difference, result = product + bias;
+  const double largest = std::max({std::abs(product), std::abs(bias), std::abs(result)});
+  const auto ordinary = [](double value) {
+    return value == 0 || (std::abs(value) > 0x1p-120 && std::abs(value) < 0x1p120);
+  };
+  Range range = around(result, 2 * ulp32(largest));
+  const bool cancels = std::abs(sum) <= 0x1p-10 * std::abs(epsilon);
+  range.any = !ordinary(difference) || !ordinary(factor) || !ordinary(product) || !ordinary(bias) ||
+              cancels;
+  return range;
+}
+
+// Row-major positions: which element of a tensor stands at `index` of one of the sizes `sizes`,
+// where dimensions of size 1 are repeated.
+std::size_t position(const BufferTensorDesc& tensor, const BufferTensorDesc& like,
+                     std::size_t index) {
+  std::size_t result = 0, step = 1;
+  for (std::size_t d = like.dimension_count; d-- > 0;) {
+    const std::size_t i = index % like.sizes[d];
+    index /= like.sizes[d];
+    if (tensor.sizes[d] != 1) result += i * step;
+    step *= tensor.sizes[d];
+  }
+  return result;
+}
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+// The elements of each group.
+std::vector<std::vector<std::size_t>> groups(const BufferTensorDesc& tensor, unsigned int reduced,
+                                             std::size_t elements) {
+  BufferTensorDesc kept = tensor;
+  std::size_t count = 1;
+  for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
+    if ((reduced >> d & 1u) != 0) kept.sizes[d] = 1;
+    count *= kept.sizes[d];
+  }
+  std::vector<std::vector<std::size_t>> result(count);
+  for (std::size_t i = 0; i < elements; ++i) result[position(kept, tensor, i)].push_back(i);
+  return result;
+}
+
+void check_log_softmax(const OperatorDesc& desc, const std::vector<double>& x,
+                       const std::vector<double>& actual) {
+  const BufferTensorDesc& tensor = *desc.tensors[0];
+  unsigned int reduced = 0;
+  if (desc.type == OperatorType::activation_log_softmax) {
+    reduced = 1u << (tensor.dimension_count - 1);
+  } else {
+    for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
+  }
+  for (const std::vector<std::size_t>& members : groups(tensor, reduced, x.size())) {
+    std::size_t top = members[0];
+    bool undefined = false;
+    for (const std::size_t i : members) {
+      undefined = undefined || std::isnan(x[i]);
+      if (x[i] > x[top]) top = i;
+    }
+    undefined = undefined || std::isinf(x[top]);
+    double rest = 0;
+    for (const std::size_t i : members) rest += i == top ? 0 : std::exp(x[i] - x[top]);
+    const double logarithm = std::log1p(rest);
+    for (const std::size_t i : members) {
+      const double difference = x[i] - x[top], value = difference - logarithm;
+      const double larger = std::max(std::abs(difference), logarithm);
+      const double error = value > -0.1 ? 8 * ulp32(value) : 2 * ulp32(larger);
+      const Range range = undefined ? Range{NAN, NAN} : around(value, error);
+      require(within(actual[i], range, tensor.data_type));
+    }
+  }
+}
+
+}  // namespace
+
+Values read(const BufferTensorDesc& tensor, const char* memory) {
+  Values values;
+  std::size_t count = 1;
+  for (std::size_t d = 0; d < tensor.dimension_count; ++d) count *= tensor.sizes[d];
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t rest = i, offset = 0, packed = 1;
+    for (std::size_t d = tensor.dimension_count; d-- > 0;) {
+      const std::size_t k = rest % tensor.sizes[d];
+      rest /= tensor.sizes[d];
+      offset += k * (tensor.strides ? (*tensor.strides)[d] : packed);
+      packed *= tensor.sizes[d];
+    }
+    ScalarUnion element;
+    const std::size_t size = element_size(tensor.data_type);
+    std::memcpy(&element.bits, memory + offset * size, size);
+    if (is_floating_point(tensor.data_type)) {
+      values.floating.push_back(floating_scalar(element, tensor.data_type));
+    } else {
+      values.integer.push_back(integer_scalar(element, tensor.data_type));
+    }
+  }
+  return values;
+}
+
+void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
+                  const Values& actual) {
+  const BufferTensorDesc& tensor = *desc.tensors[0];
+  const DataType type = tensor.data_type;
+  const Family family = find_operator(desc.type)->family;
+  const bool clips = family == Family::clip || family == Family::clip1;
+  for (std::size_t i = 0; i < actual.integer.size(); ++i) {
+    const __int128 x = inputs[0].integer[i];
+    require(actual.integer[i] == (clips ? clip(desc, type, x) : activation(desc, type, x)));
+  }
+  if (family == Family::log_softmax || family == Family::log_softmax1) {
+    return check_log_softmax(desc, inputs[0].floating, actual.floating);
+  }
+  for (std::size_t i = 0; i < actual.floating.size(); ++i) {
+    const double x = inputs[0].floating[i];
+    Range range = {x, x};
+    if (clips) {
+      range = clip(desc, type, x);
+    } else if (family == Family::batch_normalization) {
+      double v[5];
+      for (std::size_t k = 0; k < 5; ++k) {
+        v[k] = inputs[k].floating[position(*desc.tensors[k], tensor, i)];
+      }
+      range = normalized(v[0], v[1], v[2], v[3], v[4], static_cast<double>(desc.numbers[0]));
+      if (desc.fused_activation != nullptr) range = activation(*desc.fused_activation, range);
+    } else {
+      range = activation(desc, range);
+    }
+    require(within(actual.floating[i], range, type));
+  }
+}
+
+}  // namespace dmlops::fuzz
