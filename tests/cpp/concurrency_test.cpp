@@ -3,12 +3,12 @@
 #include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "dmlops/device.hpp"
 #include "dmlops/runtime.hpp"
-#include "isa.hpp"
 
 namespace dmlops {
 namespace {
@@ -50,10 +50,10 @@ template <class Work>
 void run_on_threads(const Work& work) {
   std::atomic<bool> stop{false};
   std::thread changer([&] {
-    const std::vector<const KernelTable*> tables = available_kernels();
+    const std::vector<std::string> isas = available_isas();
     for (std::size_t i = 0; !stop; ++i) {
       set_num_threads(static_cast<long long>(1 + i % 5));
-      use_kernels(*tables[i % tables.size()]);
+      set_isa(isas[i % isas.size()]);
       std::this_thread::yield();
     }
   });
@@ -63,7 +63,7 @@ void run_on_threads(const Work& work) {
   for (std::thread& worker : workers) worker.join();
   stop = true;
   changer.join();
-  use_kernels(*available_kernels().front());
+  set_isa(available_isas().front());
 }
 
 TEST(Concurrency, CompiledOperatorsAreShared) {
