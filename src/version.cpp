@@ -9,7 +9,8 @@ int abi_version() noexcept { return DMLOPS_ABI_VERSION; }
 
 std::string compiler() {
 #if defined(__clang__)
-  return std::string("Clang ") + __clang_version__;
+  const std::string text = std::string("Clang ") + __clang_version__;
+  return text.substr(0, text.find_last_not_of(' ') + 1);  // some builds of Clang end it in a space
 #else
   return std::string("GCC ") + __VERSION__;
 #endif

@@ -8,6 +8,8 @@ source "$(dirname "$0")/common.sh"
 
 mkdir -p "$BUILD"
 "$PYTHON" -m mypy --strict --cache-dir "$BUILD/mypy"
+# The checker looks for the environment of the `python` that it finds first.
+PATH=$("$PYTHON" -c 'import sys; print(sys.prefix)')/bin:$PATH
 "$PYTHON" -m basedpyright --project tests/typed
 "$PYTHON" -m basedpyright --verifytypes dmlops --ignoreexternal >"$BUILD/verifytypes.txt" ||
   { cat "$BUILD/verifytypes.txt"; exit 1; }
