@@ -37,6 +37,13 @@ def test_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not result.failed, f"{page.name}: {result.failed} of {result.attempted} examples"
 
 
+def test_every_public_name_has_a_page() -> None:
+    listed = re.findall(
+        r"^   (\w+)$", "".join(page.read_text() for page in sorted(DOCS.glob("*.md"))), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(dmlops.__all__)
+
+
 # Rows of the table in docs/names.md: dmlops, NumPy, PyTorch, ONNX.
 ROWS = re.findall(
     r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|.*\|$", (DOCS / "names.md").read_text(), re.MULTILINE

@@ -8,5 +8,6 @@ source "$(dirname "$0")/common.sh"
 source=$BUILD/docs-source
 rm -rf "$source" && mkdir -p "$source"
 cp -R docs ./*.md "$source"
-"$PYTHON" -m sphinx --quiet --fail-on-warning --keep-going --jobs "$JOBS" "$@" "$source/docs" "$BUILD/docs"
+"$PYTHON" -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --jobs "$JOBS" "$@" \
+  "$source/docs" "$BUILD/docs"
 echo "$BUILD/docs/index.html"
