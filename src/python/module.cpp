@@ -44,7 +44,8 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
 }
 
 // Before pybind11, which in a sub-interpreter of Python 3.11 or older would wait for itself for
-// ever.
+// ever. NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): Python's name for
+// it
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core();
 PyObject* PyInit__core() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_module();
@@ -52,3 +53,4 @@ PyObject* PyInit__core() {
                   "dmlops cannot be imported in a sub-interpreter; import it in the main one");
   return nullptr;
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
