@@ -22,7 +22,7 @@ if not DOCS.is_dir():  # as in an sdist
 
 # What the examples of a page use beyond the package.
 NEEDS = {
-    "dask.md": ["dask.array", "distributed"],
+    "dask.md": ["dask.array"],
     "ecosystem.md": ["dask.array", "jax", "pandas", "torch", "xarray"],
     "onnx.md": ["onnx"],
 }

@@ -57,6 +57,24 @@ struct Groups {
 
 using GroupKernel = void (*)(const Groups& groups);
 
+constexpr int kSumLanes = 64;             // of the sum over a group
+constexpr std::int64_t kSumBlock = 4096;  // elements after which the lanes' sums are added up
+
+// A run of the elements of each group, dense: `length` of them, then those of the next group. It
+// begins at a whole number of the sum's blocks, and `max` is that of the whole group.
+struct GroupParts {
+  std::int64_t count = 0;  // groups
+  std::int64_t length = 0;
+  const void* input = nullptr;
+  const float* max = nullptr;
+};
+
+// The lanes of each block, [count][blocks][kSumLanes], and how many elements equal the maximum.
+using GroupSumsKernel = void (*)(const GroupParts& parts, double* lanes, double* maxima);
+// The results, from the sums over the whole groups.
+using GroupFinishKernel = void (*)(const GroupParts& parts, const double* sums,
+                                   const double* maxima, void* output);
+
 constexpr std::size_t kFloatTypes = 2;  // float32, float16: the order of the tables' second index
 
 struct KernelTable {
@@ -68,6 +86,8 @@ struct KernelTable {
   RowKernel shrink_integer[kDataTypeCount];
   RowKernel batch_normalization[kActivationCount][kFloatTypes];  // identity: no activation
   GroupKernel log_softmax[kFloatTypes];
+  GroupSumsKernel log_softmax_sums[kFloatTypes];
+  GroupFinishKernel log_softmax_finish[kFloatTypes];
 };
 
 constexpr std::size_t float_index(DataType type) { return type == DataType::float16 ? 1 : 0; }

@@ -13,9 +13,8 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr int kSumLanes = 64;
 constexpr int kSumSteps = 64;
-constexpr std::int64_t kSumBlock = kSumLanes * kSumSteps;
+static_assert(kSumBlock == kSumLanes * kSumSteps);
 
 template <class T>
 DMLOPS_INLINE T negative_infinity() {

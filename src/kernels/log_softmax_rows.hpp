@@ -49,6 +49,7 @@ class RowSum {
   }
 
   double maxima() const { return maxima_; }
+  const double* lanes() const { return lanes_; }
 
   double sum() {
     int half = kSumLanes / 2;

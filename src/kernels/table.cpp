@@ -4,6 +4,7 @@
 #include "kernels/batch_normalization.hpp"
 #include "kernels/clip.hpp"
 #include "kernels/log_softmax.hpp"
+#include "kernels/log_softmax_parts.hpp"
 #include "kernels/shrink.hpp"
 
 #define DMLOPS_STRING_(name) #name
@@ -73,6 +74,10 @@ constexpr KernelTable make_table() {
   set_activations(table, Activations());
   table.log_softmax[0] = &log_softmax<float>;
   table.log_softmax[1] = &log_softmax<float16>;
+  table.log_softmax_sums[0] = &log_softmax_sums<float>;
+  table.log_softmax_sums[1] = &log_softmax_sums<float16>;
+  table.log_softmax_finish[0] = &log_softmax_finish<float>;
+  table.log_softmax_finish[1] = &log_softmax_finish<float16>;
   return table;
 }
 

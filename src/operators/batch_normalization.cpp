@@ -53,6 +53,15 @@ void require_broadcastable(const char* argument, const ConstTensorView& paramete
 
 }  // namespace
 
+void check_batch_normalization(const BatchNormalizationInputs& inputs) {
+  const ConstTensorView& input = inputs.input;
+  require_floating_point(kName, "input", input);
+  require_broadcastable("mean", inputs.mean, input);
+  require_broadcastable("variance", inputs.variance, input);
+  require_broadcastable("scale", inputs.scale, input);
+  require_broadcastable("bias", inputs.bias, input);
+}
+
 PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
                                              const std::optional<FusedActivation>& fused_activation,
                                              const TensorView& output) {
@@ -65,13 +74,9 @@ PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5],
 void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
+  check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
-  require_floating_point(kName, "input", input);
   require_addressable(kName, "input", input);
-  require_broadcastable("mean", inputs.mean, input);
-  require_broadcastable("variance", inputs.variance, input);
-  require_broadcastable("scale", inputs.scale, input);
-  require_broadcastable("bias", inputs.bias, input);
   require_output(kName, output, input);
   if (is_empty(input)) return;
 

@@ -31,6 +31,9 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
 // Type and sizes of the input, and elements that do not overlap.
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
+// The types and shapes of batch normalization's inputs; needs no data.
+void check_batch_normalization(const BatchNormalizationInputs& inputs);
+
 bool is_empty(const ConstTensorView& view);
 
 // Do two elements share bytes? What is too intricate to find out counts as if they did.

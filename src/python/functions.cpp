@@ -5,6 +5,7 @@
 #include "descriptors.hpp"
 #include "float_environment.hpp"
 #include "gil.hpp"
+#include "lazy.hpp"
 #include "ndarray.hpp"
 
 namespace dmlops::python {
@@ -167,18 +168,26 @@ PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t position
   });
 }
 
-// Arguments are rounded, and results defined, in the default floating-point state, whatever the
-// caller's is.
 template <auto kFunction>
-PyObject* in_default_state(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
-                           PyObject* keyword_names) {
-  const FloatEnvironment environment;
-  return kFunction(self, arguments, positional, keyword_names);
+const char* function_name = nullptr;
+
+// Arguments are rounded, and results defined, in the default floating-point state, whatever the
+// caller's is. Only what was refused can be a lazy array: nothing else pays for that question.
+template <auto kFunction>
+PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
+               PyObject* keyword_names) {
+  {
+    const FloatEnvironment environment;
+    PyObject* const result = kFunction(self, arguments, positional, keyword_names);
+    if (result != nullptr) return result;
+  }
+  return of_lazy_arrays(function_name<kFunction>, arguments, positional, keyword_names);
 }
 
 template <auto kFunction>
 PyMethodDef entry(const char* name) {
-  const auto function = &in_default_state<kFunction>;
+  function_name<kFunction> = name;
+  const auto function = &call<kFunction>;
   return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
           METH_FASTCALL | METH_KEYWORDS, nullptr};
 }

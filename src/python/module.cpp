@@ -9,6 +9,7 @@
 #include "dmlops/runtime.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
+#include "parts.hpp"
 
 namespace py = pybind11;
 
@@ -33,6 +34,7 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
     throw py::error_already_set();
   dmlops::python::add_descriptors(module);
   dmlops::python::add_compiled_operator(module);
+  dmlops::python::add_parts(module);
   module.def("add_docstring", &add_docstring);
   module.def("version", &dmlops::version);
   module.def("isa", &dmlops::isa);

@@ -67,6 +67,14 @@ PyObject* share(const char* function, const char* argument, PyObject* value) {
     Py_DECREF(memory);
     return array;
   }
+  if (PyObject_HasAttrString(value, "__array_namespace__") != 0) {
+    PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+    PyErr_Format(PyExc_TypeError,
+                 "%s: %s is an array of another library, %S, that offers neither DLPack nor the "
+                 "buffer protocol; convert it to a numpy.ndarray with that library's own means",
+                 function, argument, type);
+    return nullptr;
+  }
   PyErr_Format(PyExc_TypeError,
                "%s: %s must be a numpy.ndarray, or offer DLPack or the buffer protocol, not %s; "
                "numpy.asarray converts",

@@ -1,0 +1,102 @@
+// What the distributed arrays need of the core: log_softmax in parts, and checks without data.
+#include "parts.hpp"
+
+#include <pybind11/numpy.h>
+
+#include "float_environment.hpp"
+#include "isa.hpp"
+#include "ndarray.hpp"
+
+namespace py = pybind11;
+
+namespace dmlops::python {
+namespace {
+
+template <class T>
+using Dense = py::array_t<T, py::array::c_style>;
+
+std::size_t type_index(const py::array& x) { return x.itemsize() == sizeof(float) ? 0 : 1; }
+
+// x[groups][length], float32 or float16.
+GroupParts parts_of(const py::array& x, const Dense<float>& max) {
+  const bool is_float = x.dtype().kind() == 'f' && (x.itemsize() == 4 || x.itemsize() == 2);
+  const bool is_dense = (x.flags() & py::array::c_style) != 0;
+  if (!is_float || !is_dense || x.ndim() != 2 || max.ndim() != 1 || max.shape(0) != x.shape(0))
+    throw py::value_error("a part is a dense table of float32 or float16, one maximum per row");
+  return {x.shape(0), x.shape(1), x.data(), max.data()};
+}
+
+// (lanes[groups][blocks][kSumLanes], maxima[groups])
+py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
+  const GroupParts parts = parts_of(x, max);
+  const std::int64_t blocks = (parts.length + kSumBlock - 1) / kSumBlock;
+  Dense<double> lanes({parts.count, blocks, std::int64_t{kSumLanes}});
+  Dense<double> maxima(parts.count);
+  const auto kernel = kernels().log_softmax_sums[type_index(x)];
+  double* const lanes_data = lanes.mutable_data();
+  double* const maxima_data = maxima.mutable_data();
+  {
+    const py::gil_scoped_release released;
+    const FloatEnvironment environment;
+    kernel(parts, lanes_data, maxima_data);
+  }
+  return py::make_tuple(lanes, maxima);
+}
+
+// The results, from the sums without the maxima and how many these are.
+py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const Dense<double>& sums,
+                             const Dense<double>& maxima) {
+  const GroupParts parts = parts_of(x, max);
+  for (const auto* values : {&sums, &maxima}) {
+    if (values->ndim() != 1 || values->shape(0) != parts.count)
+      throw py::value_error("a part has one sum, and one number of maxima, per row");
+  }
+  py::array result(x.dtype(), std::vector<py::ssize_t>{parts.count, parts.length});
+  if (parts.length == 0) return result;
+  const auto kernel = kernels().log_softmax_finish[type_index(x)];
+  void* const output = result.mutable_data();
+  const double* const sums_data = sums.data();
+  const double* const maxima_data = maxima.data();
+  {
+    const py::gil_scoped_release released;
+    const FloatEnvironment environment;
+    kernel(parts, sums_data, maxima_data, output);
+  }
+  return result;
+}
+
+// The parameters' rules, which look at types and shapes alone.
+void check_batch_normalization(const py::object& input, const py::object& mean,
+                               const py::object& variance, const py::object& scale,
+                               const py::object& bias) {
+  const std::pair<const char*, PyObject*> given[] = {{"input", input.ptr()},
+                                                     {"mean", mean.ptr()},
+                                                     {"variance", variance.ptr()},
+                                                     {"scale", scale.ptr()},
+                                                     {"bias", bias.ptr()}};
+  Array arrays[5];
+  for (std::size_t k = 0; k < 5; ++k) {
+    if (!arrays[k].read_input("batch_normalization", given[k].first, given[k].second))
+      throw py::error_already_set();
+  }
+  try {
+    dmlops::check_batch_normalization(
+        {arrays[0].view(), arrays[1].view(), arrays[2].view(), arrays[3].view(), arrays[4].view()});
+  } catch (const TypeError& error) {
+    throw py::type_error(error.what());
+  }
+}
+
+}  // namespace
+
+void add_parts(py::module_& module) {
+  module.attr("LOG_SOFTMAX_BLOCK") = kSumBlock;
+  module.def("log_softmax_sums", &log_softmax_sums, py::arg("x"), py::arg("max"));
+  module.def("log_softmax_finish", &log_softmax_finish, py::arg("x"), py::arg("max"),
+             py::arg("sums"), py::arg("maxima"));
+  module.def("check_batch_normalization", &check_batch_normalization, py::arg("input"),
+             py::arg("mean"), py::arg("variance"), py::arg("scale"), py::arg("bias"),
+             py::pos_only());
+}
+
+}  // namespace dmlops::python

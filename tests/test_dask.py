@@ -1,0 +1,355 @@
+"""Every function on dask arrays: the bits of the one-piece result, lazily; and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import FLOATS, assert_same_bits
+
+import dmlops as _dmlops
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dask_base = pytest.importorskip("dask.base")
+
+dmlops: Any = _dmlops  # its types are those of NumPy arrays
+Array = npt.NDArray[Any]
+
+ACTIVATIONS = (
+    *("celu", "elu", "gelu", "hard_sigmoid", "identity", "leaky_relu", "linear"),
+    *("parametric_softplus", "relu", "scaled_elu", "scaled_tanh", "shrink", "sigmoid"),
+    *("softplus", "softsign", "tanh", "thresholded_relu"),
+)
+CHUNKS = (4, (2, 5, 8), ((2, 7, 2), 3, -1), -1, "auto")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def expect(lazy: Any, x: Any, expected: Array, context: object = "") -> None:
+    """Expect a lazy array like `x`, with these bits in each of its blocks."""
+    assert isinstance(lazy, da.Array), context
+    assert lazy.dtype == expected.dtype
+    assert lazy.shape == expected.shape
+    assert lazy.chunks == x.chunks
+    assert type(lazy._meta) is np.ndarray
+    assert lazy._meta.dtype == expected.dtype
+    assert lazy._meta.ndim == expected.ndim
+    result = lazy.compute()
+    assert type(result) is np.ndarray
+    assert_same_bits(result, expected, context)
+
+
+# By blocks
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_activations(name: str, dtype: str) -> None:
+    function = getattr(dmlops, name)
+    x = samples.uniform((11, 5, 8), dtype)
+    for chunks in CHUNKS:
+        lazy = da.from_array(x, chunks=chunks)
+        expect(function(lazy), lazy, function(x), chunks)
+    lazy = da.from_array(x, chunks=3)
+    for order in (lazy.T, lazy[::-1, ::2], lazy.astype(dtype)[..., None], lazy[0, 0, 0]):
+        expect(function(order), order, function(order.compute()))
+
+
+def test_parameters_reach_the_blocks() -> None:
+    x = samples.uniform((9, 9), np.float32)
+    lazy = da.from_array(x, chunks=4)
+    expect(dmlops.leaky_relu(lazy, 0.3), lazy, dmlops.leaky_relu(x, 0.3))
+    expect(dmlops.leaky_relu(lazy, alpha=0.3), lazy, dmlops.leaky_relu(x, 0.3))
+    expect(dmlops.leaky_relu(input=lazy, alpha=0.3), lazy, dmlops.leaky_relu(x, 0.3))
+    expect(dmlops.linear(lazy, 2, beta=1, out=None), lazy, dmlops.linear(x, 2, 1))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int8", "uint16", "int64", "uint64"])
+def test_clip(dtype: str) -> None:
+    x = samples.any_bits((40, 30), dtype)
+    lazy = da.from_array(x, chunks=(7, 30))
+    expect(dmlops.clip(lazy, 2, 9), lazy, dmlops.clip(x, 2, 9))
+    scale_bias = dmlops.ScaleBias(0.5, 3)
+    expected = dmlops.clip(x, max=9, scale_bias=scale_bias)
+    expect(dmlops.clip(lazy, max=9, scale_bias=scale_bias), lazy, expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(1, 5, 1), (1, 1, 1), (4, 5, 6), (4, 1, 6)], ids=str)
+@pytest.mark.parametrize("lazy_parameters", [True, False])
+def test_batch_normalization(dtype: str, shape: tuple[int, ...], lazy_parameters: bool) -> None:
+    x = samples.uniform((4, 5, 6), dtype)
+    values = [samples.uniform(shape, dtype, 0.5, 2, seed=i) for i in range(4)]
+    given: list[Any] = [da.from_array(v, chunks=3) for v in values] if lazy_parameters else values
+    fused = dmlops.ActivationLeakyReluOperatorDesc(alpha=0.1)
+    for chunks in (1, (3, 2, 4), -1):
+        lazy = da.from_array(x, chunks=chunks)
+        result = dmlops.batch_normalization(lazy, *given, 1e-3, fused_activation=fused)
+        expected = dmlops.batch_normalization(x, *values, 1e-3, fused_activation=fused)
+        expect(result, lazy, expected, chunks)
+    if lazy_parameters:  # a NumPy input
+        result = dmlops.batch_normalization(x, *given)
+        assert_same_bits(result.compute(), dmlops.batch_normalization(x, *values))
+
+
+# log_softmax
+
+
+def check_log_softmax(x: Array, chunks: Any, axes: Any) -> None:
+    lazy = da.from_array(x, chunks=chunks)
+    expect(
+        dmlops.log_softmax(lazy, axes), lazy, dmlops.log_softmax(x, axes), (x.shape, chunks, axes)
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("scale", [0.01, 1, 40])
+def test_log_softmax_over_chunked_axes(dtype: str, scale: float) -> None:
+    """The sum's parts, with and without the rounding errors, for groups of every size."""
+    for elements in (2, 64, 65, 4096, 4097, 8192, 20000):
+        x = samples.uniform((2, elements), dtype, -scale, scale)
+        x[1, elements // 2] = 2 * scale
+        for chunk in (elements // 2, 1000, 4096, 5000):
+            if chunk < elements:
+                check_log_softmax(x, (1, chunk), 1)
+                check_log_softmax(x.T, (chunk, 2), 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_log_softmax_over_every_set_of_axes(dtype: str) -> None:
+    x = samples.uniform((5, 12, 6, 70), dtype, -8, 8)  # all: 25200 elements
+    for count in (1, 2, 3, 4):
+        for axes in itertools.combinations(range(4), count):
+            for chunks in ((5, 5, 6, 70), (3, 8, 4, 33), (5, 12, 2, 64)):
+                check_log_softmax(x, chunks, axes)
+    check_log_softmax(x, 4, (-1, 1))
+    check_log_softmax(x, 4, -2)
+
+
+def test_log_softmax_of_long_groups() -> None:
+    x = samples.uniform((300_000,), np.float32)
+    for chunks in (100_000, 65_536, ((1, 299_998, 1),), ((7, 150_000, 149_993),)):
+        check_log_softmax(x, chunks, 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_log_softmax_of_special_values(dtype: str) -> None:
+    x = samples.uniform((6, 9000), dtype)
+    x[0, 5], x[1, 8999], x[2, 4500], x[3] = np.nan, np.inf, -np.inf, -np.inf
+    x[4], x[4, 5700] = -np.inf, 3
+    x[5] = samples.any_bits((9000,), dtype)
+    check_log_softmax(x, (2, 2100), 1)
+    check_log_softmax(np.zeros((3, 9000), dtype), (2, 2100), 1)
+
+
+def test_log_softmax_keeps_to_the_size_of_blocks() -> None:
+    """Slices of neighbours move, not whole chunks; what was narrow does not become huge."""
+    x = da.zeros((20, 100_000), chunks=(5, 10_000), dtype=np.float32)
+    assert max(block.nbytes for block in intermediate_blocks(dmlops.log_softmax(x))) < 2 * 200_000
+    narrow = da.zeros((2_000_000, 6), chunks=(1_000_000, 1), dtype=np.float32)
+    with dask.config.set({"array.chunk-size": "4MiB"}):
+        y = dmlops.log_softmax(narrow, 1)
+    assert max(block.nbytes for block in intermediate_blocks(y)) <= 4 << 20
+
+
+def intermediate_blocks(lazy: Any) -> list[Array]:
+    seen: list[Array] = []
+
+    class Recorder(dask.callbacks.Callback):  # type: ignore[misc, name-defined]
+        def _posttask(self, key: Any, result: Any, *_: Any) -> None:
+            if isinstance(result, np.ndarray) and not str(key[0]).startswith("zeros"):
+                seen.append(result)
+
+    with Recorder():
+        lazy.blocks[(0,) * lazy.ndim].compute(optimize_graph=False)
+    return seen
+
+
+def test_empty() -> None:
+    for shape in ((0,), (3, 0), (0, 3)):
+        x = np.zeros(shape, np.float32)
+        lazy = da.from_array(x, chunks=2)
+        expect(dmlops.clip(lazy, 0, 1), lazy, x)
+        for axis in range(len(shape)):
+            expect(dmlops.log_softmax(lazy, axis), lazy, x)
+
+
+def test_chunks_of_unknown_size() -> None:
+    x = samples.uniform((300, 4), np.float32)
+    lazy = da.from_array(x, chunks=(100, 4))
+    some, rows = lazy[lazy[:, 0] > 0], x[x[:, 0] > 0]
+    assert_same_bits(dmlops.gelu(some).compute(), dmlops.gelu(rows))
+    assert_same_bits(dmlops.log_softmax(some, 1).compute(), dmlops.log_softmax(rows, 1))
+    values = [samples.uniform((1, 4), np.float32, 0.5, 2, seed=i) for i in range(4)]
+    assert_same_bits(
+        dmlops.batch_normalization(some, *values).compute(),
+        dmlops.batch_normalization(rows, *values),
+    )
+    with pytest.raises(ValueError, match=r"log_softmax: .*unknown size.*compute_chunk_sizes"):
+        dmlops.log_softmax(some, 0)
+    known = some.compute_chunk_sizes()
+    assert_same_bits(dmlops.log_softmax(known, 0).compute(), dmlops.log_softmax(rows, 0))
+
+
+# What dask expects of a collection's functions
+
+
+def all_functions() -> dict[str, Callable[[Any], Any]]:
+    values = [np.full((1, 6), i, np.float32) for i in range(1, 5)]
+    functions: dict[str, Callable[[Any], Any]] = {
+        "clip": lambda x: dmlops.clip(x, -1, 1, scale_bias=dmlops.ScaleBias(2, 1)),
+        "batch_normalization": lambda x: dmlops.batch_normalization(
+            x, *values, fused_activation=dmlops.ActivationEluOperatorDesc(alpha=0.5)
+        ),
+        "log_softmax": dmlops.log_softmax,
+    }
+    return functions | {name: getattr(dmlops, name) for name in ACTIVATIONS}
+
+
+@pytest.mark.parametrize("name", all_functions())
+def test_names_are_deterministic(name: str) -> None:
+    function = all_functions()[name]
+    x = da.from_array(samples.uniform((8, 6), np.float32), chunks=(3, 6))
+    first, second = function(x), function(x)
+    assert first.name == second.name
+    assert first.name.startswith(name)
+    assert function(x + 1).name != first.name
+    with dask.config.set({"tokenize.ensure-deterministic": True}):
+        assert dask_base.tokenize(function(x)) == dask_base.tokenize(first)
+    assert_same_bits(pickle.loads(pickle.dumps(first)).compute(), first.compute())
+
+
+def test_names_tell_parameters_apart() -> None:
+    x = da.from_array(samples.uniform((8, 6), np.float32), chunks=3)
+    names = {
+        *(dmlops.leaky_relu(x, alpha).name for alpha in (0.1, 0.2)),
+        *(dmlops.clip(x, *bounds).name for bounds in ((0, 1), (0, 2), (None, 1))),
+        *(dmlops.log_softmax(x, axes).name for axes in (0, 1, (0, 1))),
+    }
+    assert len(names) == 8
+
+
+def test_names_are_the_same_in_another_process() -> None:
+    code = (
+        "import dask.array as da, dmlops;"
+        "x = da.ones((6, 9000), chunks=3000, dtype='float32');"
+        "print(dmlops.clip(x, 0, 1).name, dmlops.log_softmax(x).name)"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1] != ""
+
+
+def test_functions_are_fused_and_culled() -> None:
+    x = da.ones((100, 100), chunks=10, dtype=np.float32)
+    y = dmlops.clip(dmlops.relu(dmlops.gelu(x)), 0, 1)
+    (fused,) = dask.optimize(y)
+    assert len(dict(fused.__dask_graph__())) <= x.npartitions + 1
+    (part,) = dask.optimize(y[:10, :10])
+    assert len(dict(part.__dask_graph__())) <= 3
+
+
+def test_nothing_is_computed_early() -> None:
+    def fail(block: Array) -> Array:
+        raise AssertionError("computed")
+
+    x = da.ones((6, 6), chunks=3, dtype=np.float32).map_blocks(fail, dtype=np.float32)
+    for function in all_functions().values():
+        assert isinstance(function(x), da.Array)
+    dmlops.log_softmax(x, (0, 1))
+
+
+def test_dask_is_imported_by_its_users_only() -> None:
+    code = (
+        "import sys, numpy, dmlops; dmlops.clip(numpy.zeros(3, 'f4'));\n"
+        "try: dmlops.clip([1.0])\n"
+        "except TypeError: pass\n"
+        "sys.exit('dask' in sys.modules or 'dmlops._dask' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# Refusals: at once, not in a worker
+
+
+X = da.zeros((4, 6), chunks=3, dtype=np.float32)
+P = np.ones((1, 6), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "refused"),
+    [
+        (TypeError, "clip: out .*dask.array", lambda: dmlops.clip(X, out=np.zeros((4, 6), "f4"))),
+        (TypeError, "gelu: out .*dask.array", lambda: dmlops.gelu(np.zeros(3, "f4"), out=X)),
+        (TypeError, "log_softmax: out .*lazy", lambda: dmlops.log_softmax(X, out=X)),
+        (TypeError, "clip: input has dtype float64; it takes", lambda: dmlops.clip(X.astype("f8"))),
+        (TypeError, "gelu: input has dtype int32", lambda: dmlops.gelu(X.astype("i4"))),
+        (TypeError, "log_softmax: .*float64", lambda: dmlops.log_softmax(X.astype("f8"), 0)),
+        (TypeError, "clip: min must be a number", lambda: dmlops.clip(X, "low")),
+        (TypeError, "clip: max is a dask.array.*compute", lambda: dmlops.clip(X, 0, X.max())),
+        (ValueError, "clip: .*whole", lambda: dmlops.clip(X.astype("i4"), 0.5)),
+        (ValueError, "log_softmax: axis 2 is .*shape .4, 6.", lambda: dmlops.log_softmax(X, 2)),
+        (ValueError, "log_softmax: axes names .*twice", lambda: dmlops.log_softmax(X, (0, -2))),
+        (ValueError, "relu: input has 9 dim", lambda: dmlops.relu(X.reshape((4, 6, *[1] * 7)))),
+        (TypeError, "relu.*unexpected", lambda: dmlops.relu(X, slope=1)),
+        (TypeError, "normalization: mean .*list", lambda: normalize(X, [1])),
+        (TypeError, "normalization: mean has dtype float16", lambda: normalize(X, P.astype("f2"))),
+        (
+            ValueError,
+            r"mean has shape \(1, 5\), but input has shape \(4, 6\); on axis 1",
+            lambda: normalize(X, P[:, :5]),
+        ),
+        (
+            ValueError,
+            r"mean has shape \(6,\).*mean.reshape\(1, 6\)",
+            lambda: normalize(X, P[0]),
+        ),
+    ],
+)
+def test_refused_at_once(error: type[Exception], words: str, refused: Callable[[], Any]) -> None:
+    with pytest.raises(error, match=words):
+        refused()
+
+
+def normalize(x: Any, mean: Any) -> Any:
+    return dmlops.batch_normalization(x, mean, P, P, P)
+
+
+def test_blocks_that_are_no_numpy_arrays() -> None:
+    class Foreign:
+        """What another library's array looks like to dask."""
+
+        ndim, shape, dtype = 1, (0,), np.dtype("float32")
+
+        def __array_function__(self, *_: object) -> Any:
+            return NotImplemented
+
+        def __array_ufunc__(self, *_: object) -> Any:
+            return NotImplemented
+
+    x = da.ones(4, chunks=2, dtype=np.float32)
+    x._meta = Foreign()
+    with pytest.raises(TypeError, match=r"clip: input is a dask.array of Foreign"):
+        dmlops.clip(x)

@@ -1,0 +1,180 @@
+"""Arrays of PyTorch and JAX go in and out through DLPack; pandas, xarray, and other arrays."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import assert_same_bits
+
+import dmlops as _dmlops
+
+dmlops: Any = _dmlops  # its types are those of NumPy arrays
+Array = npt.NDArray[Any]
+
+X = samples.uniform((6, 8), np.float32)
+LARGE = (1024, 4096)  # 16 MiB: a copy would be seen
+
+
+def assert_no_copy(call: Callable[[], object]) -> None:
+    """Expect that NumPy allocates nothing that is as large as an array."""
+    tracemalloc.start()
+    try:
+        call()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20, f"{peak} bytes allocated"
+
+
+# PyTorch
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "int64", "uint8"])
+def test_torch_in_and_out(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x = samples.any_bits((6, 8), dtype)
+    expected = dmlops.clip(x, 2, 9)
+    tensor = torch.from_numpy(x.copy())
+    result = dmlops.clip(tensor, 2, 9)
+    assert type(result) is np.ndarray
+    assert_same_bits(result, expected)
+    out = torch.empty_like(tensor)
+    assert dmlops.clip(tensor, 2, 9, out=out) is out
+    assert_same_bits(out.numpy(), expected)
+    strided = torch.zeros((8, 12), dtype=tensor.dtype).T[::2]
+    assert dmlops.clip(tensor, 2, 9, out=strided) is strided
+    assert_same_bits(strided.numpy(), expected)
+    assert dmlops.clip(tensor, 2, 9, out=tensor) is tensor
+    assert_same_bits(tensor.numpy(), expected)
+
+
+def test_torch_layouts_and_every_operator() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(X)
+    for view in (tensor.T, tensor[::2, 1:], tensor[0, 0], tensor[:0], tensor.expand(3, 6, 8)):
+        assert_same_bits(dmlops.gelu(view), dmlops.gelu(view.numpy()))
+        assert_same_bits(torch.from_dlpack(dmlops.gelu(view)).numpy(), dmlops.gelu(view.numpy()))
+    assert_same_bits(dmlops.log_softmax(tensor, 0), dmlops.log_softmax(X, 0))
+    parameters = [torch.full((1, 8), float(i)) for i in range(1, 5)]
+    out = torch.empty_like(tensor)
+    dmlops.batch_normalization(tensor, *parameters, out=out)
+    arrays = [parameter.numpy() for parameter in parameters]
+    assert_same_bits(out.numpy(), dmlops.batch_normalization(X, *arrays))
+
+
+def test_torch_without_a_copy() -> None:
+    torch = pytest.importorskip("torch")
+    tensor, out = torch.ones(LARGE), torch.empty(LARGE)
+    assert_no_copy(lambda: dmlops.gelu(tensor, out=out))
+    assert_no_copy(lambda: dmlops.log_softmax(tensor.T, out=out.T))
+    array = out.numpy()
+    assert np.shares_memory(torch.from_dlpack(dmlops.relu(array, out=array)).numpy(), array)
+
+
+def test_torch_refusals() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(BufferError, match=r"clip: input .*detach"):
+        dmlops.clip(torch.zeros(3, requires_grad=True))
+    with pytest.raises(BufferError, match=r"gelu: input .*dtype"):
+        dmlops.gelu(torch.zeros(3, dtype=torch.bfloat16))
+    with pytest.raises(BufferError, match="clip: input cannot be shared from the CPU's memory"):
+        dmlops.clip(torch.zeros(3, device="meta"))
+    with pytest.raises(TypeError, match="gelu: input has dtype float64"):
+        dmlops.gelu(torch.zeros(3, dtype=torch.float64))
+    with pytest.raises(ValueError, match="clip: out has shape"):
+        dmlops.clip(torch.zeros(3), out=torch.zeros(4))
+
+
+# JAX
+
+
+def test_jax_in_and_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    pytest.importorskip("jax")
+    jnp = pytest.importorskip("jax.numpy")
+    for dtype in ("float32", "float16", "int8"):
+        x = samples.uniform((6, 8), dtype)
+        result = dmlops.clip(jnp.asarray(x), -1, 2)
+        assert type(result) is np.ndarray
+        assert_same_bits(result, dmlops.clip(x, -1, 2))
+        assert_same_bits(np.asarray(jnp.from_dlpack(result)), result)
+    large, out = jnp.ones(LARGE, "float32"), np.empty(LARGE, np.float32)
+    assert_no_copy(lambda: dmlops.gelu(large, out=out))
+    with pytest.raises(ValueError, match="clip: out is read-only"):  # as JAX's arrays are
+        dmlops.clip(out, out=large)
+    with pytest.raises(BufferError, match=r"gelu: input .*dtype"):
+        dmlops.gelu(jnp.zeros(3, "bfloat16"))
+
+
+# pandas and xarray: examples are in docs/ecosystem.md
+
+
+def test_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcdefgh"))
+    assert_same_bits(frame.apply(dmlops.gelu, raw=True).to_numpy(), dmlops.gelu(X))
+    assert_same_bits(frame["b"].to_frame().apply(dmlops.relu, raw=True)["b"].to_numpy(), relu_b())
+    with pytest.raises(TypeError, match=r"clip: input must be .*not DataFrame; numpy.asarray"):
+        dmlops.clip(frame)
+    with pytest.raises(TypeError, match=r"clip: input must be .*not Series; numpy.asarray"):
+        dmlops.clip(frame["a"])
+
+
+def relu_b() -> Array:
+    return np.asarray(dmlops.relu(X[:, 1]))
+
+
+def test_xarray() -> None:
+    xarray = pytest.importorskip("xarray")
+    x = xarray.DataArray(X, dims=("row", "column"), coords={"row": range(6)}, name="x")
+    y = xarray.apply_ufunc(dmlops.hard_sigmoid, x, 0.3, kwargs={"beta": 0.4}, keep_attrs=True)
+    assert y.dims == x.dims
+    assert (y.row == x.row).all()
+    assert_same_bits(y.to_numpy(), dmlops.hard_sigmoid(X, 0.3, 0.4))
+    dims = {"input_core_dims": [["row"]], "output_core_dims": [["row"]]}
+    z = xarray.apply_ufunc(dmlops.log_softmax, x, **dims).transpose(*x.dims)
+    assert_same_bits(z.to_numpy(), dmlops.log_softmax(X, 0))
+    with pytest.raises(TypeError, match=r"clip: input must be .*not DataArray"):
+        dmlops.clip(x)
+
+
+def test_xarray_of_dask() -> None:
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("dask.array")
+    x = xarray.DataArray(X, dims=("row", "column")).chunk(row=2, column=3)
+    lazy = xarray.apply_ufunc(dmlops.log_softmax, x, kwargs={"axes": (0, 1)}, dask="allowed")
+    assert lazy.chunks == x.chunks
+    assert_same_bits(lazy.compute().to_numpy(), dmlops.log_softmax(X, (0, 1)))
+
+
+# Arrays of other libraries
+
+
+class Duck:
+    """An array by the Array API standard that shares nothing."""
+
+    shape, dtype = (2,), np.dtype(np.float32)
+
+    def __array_namespace__(self, **_: object) -> Any:
+        return np
+
+
+@pytest.mark.parametrize("argument", ["input", "out"])
+def test_duck_arrays_get_a_clear_error(argument: str) -> None:
+    arguments: dict[str, Any] = {"input": np.zeros(2, np.float32), argument: Duck()}
+    words = (
+        rf"clip: {argument} is an array of another library, .*Duck.*, that offers neither DLPack"
+    )
+    with pytest.raises(TypeError, match=words):
+        dmlops.clip(**arguments)
+
+
+def test_array_api_strict() -> None:
+    strict = pytest.importorskip("array_api_strict")
+    assert_same_bits(dmlops.gelu(strict.asarray(X)), dmlops.gelu(X))
