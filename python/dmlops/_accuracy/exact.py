@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Wide = np.longdouble
 Exact = tuple[Array, Array]  # the results, and the magnitudes whose ulp is the unit
 
 
 def wide(x: Any) -> Array:
     """Return the values in the widest type."""
-    return np.asarray(x, Wide)
+    return np.asarray(x, np.longdouble)
 
 
 def _log_of_one_plus_exp(z: Array) -> Array:
@@ -60,7 +59,7 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
 
 def exact(operator: str, inputs: Sequence[Array], parameters: Mapping[str, float]) -> Exact:
     """Return an operator's exact results, and the magnitudes that its bound is a multiple of."""
-    numbers = {name: Wide(np.float32(value)) for name, value in parameters.items()}
+    numbers = {name: np.longdouble(np.float32(value)) for name, value in parameters.items()}
     x, *_ = tensors = [wide(tensor) for tensor in inputs]
     with np.errstate(all="ignore"):
         if operator == "batch_normalization":
@@ -71,7 +70,7 @@ def exact(operator: str, inputs: Sequence[Array], parameters: Mapping[str, float
     return value, np.abs(value)
 
 
-def _batch_normalization(tensors: Sequence[Array], epsilon: Wide) -> Exact:
+def _batch_normalization(tensors: Sequence[Array], epsilon: np.longdouble) -> Exact:
     """Return the results, and the largest intermediates: where two cancel, their error remains."""
     x, mean, variance, scale, bias = tensors
     product = scale * ((x - mean) / np.sqrt(variance + epsilon))

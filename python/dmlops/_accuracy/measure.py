@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dmlops._accuracy.exact import Array, Wide
+from dmlops._accuracy.exact import Array
 from dmlops._accuracy.peers import OURS
 from dmlops._accuracy.rows import EXACT, Row
 
@@ -95,15 +95,19 @@ def errors(result: Array, exact: Array, magnitude: Array) -> Array:
     result is as large, and almost right just below.
     """
     unit = ulp(magnitude, result.dtype)
-    end = Wide(2) ** int(np.finfo(result.dtype).maxexp)
+    end = np.longdouble(2) ** int(np.finfo(result.dtype).maxexp)
     with np.errstate(invalid="ignore"):
-        distance = np.abs(np.clip(result.astype(Wide), -end, end) - np.clip(exact, -end, end))
+        distance = np.abs(
+            np.clip(result.astype(np.longdouble), -end, end) - np.clip(exact, -end, end)
+        )
         return np.asarray(np.where(np.isnan(distance), np.inf, distance / unit))
 
 
 def ulp(magnitude: Array, dtype: npt.DTypeLike) -> Array:
     """Return the distance between neighbours of the type at a magnitude."""
     info = np.finfo(dtype)
-    positive = np.where(magnitude > 0, np.minimum(magnitude, Wide(info.max)), Wide(info.tiny))
+    positive = np.where(
+        magnitude > 0, np.minimum(magnitude, np.longdouble(info.max)), np.longdouble(info.tiny)
+    )
     exponent = np.maximum(np.frexp(positive)[1] - 1, int(info.minexp))
-    return np.asarray(np.ldexp(Wide(1), exponent - int(info.nmant)))
+    return np.asarray(np.ldexp(np.longdouble(1), exponent - int(info.nmant)))
