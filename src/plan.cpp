@@ -32,12 +32,15 @@ bool merges(const Dimension& inner, const Dimension& outer, int operands) {
 // input is dense goes next, so that a tile uses whole pieces of it.
 class Gathered {
  public:
+  static bool worth(const Plan& plan) {
+    constexpr std::int64_t kShort = 32;
+    const std::int64_t size = plan.bytes_per_element / 2;
+    return plan.rank > 2 && plan.operands == 2 && plan.sizes[0] < kShort &&
+           plan.strides[0][0] == size && plan.strides[1][0] != size && plan.strides[1][0] != 0;
+  }
+
   explicit Gathered(const Plan& plan) : plan_(plan) {
     const std::int64_t size = plan.bytes_per_element / 2;
-    if (plan.operands != 2 || plan.rank < 3 || plan.sizes[0] >= kShort ||
-        plan.strides[0][0] != size || plan.strides[1][0] == size || plan.strides[1][0] == 0) {
-      return;
-    }
     int merged = 0;
     std::int64_t length = 1;
     while (merged < plan.rank && plan.strides[0][merged] == length * size &&
@@ -69,7 +72,7 @@ class Gathered {
   const Plan& plan() const { return plan_; }
 
  private:
-  static constexpr std::int64_t kShort = 32, kCapacity = 1024;
+  static constexpr std::int64_t kCapacity = 1024;
 
   // Each dimension repeats what the inner ones have.
   void fill(const Plan& plan, int dimensions) {
@@ -180,9 +183,9 @@ std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
   return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
 }
 
-void run(const Plan& original, char* const* data, RowKernel kernel, const void* parameters) {
-  const Gathered gathered(original);
-  const Plan& plan = gathered.plan();
+namespace {
+
+void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   std::int64_t bytes = plan.bytes_per_element;
   for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
 
@@ -205,6 +208,16 @@ void run(const Plan& original, char* const* data, RowKernel kernel, const void* 
     for (int k = 0; k < plan.operands; ++k) part.data[k] = data[k] + begin * plan.strides[k][split];
     run_serially(part, part.data, kernel, parameters);
   });
+}
+
+}  // namespace
+
+void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
+  if (Gathered::worth(plan)) {
+    run_rows(Gathered(plan).plan(), data, kernel, parameters);
+  } else {
+    run_rows(plan, data, kernel, parameters);
+  }
 }
 
 }  // namespace dmlops

@@ -102,8 +102,8 @@ struct LaneSum {
 };
 
 // What each group's elements are lessened by, max + ln(1 + rest), as a sum of two float32: a
-// rounded sum and what its rounding took. In float16, whose differences of two elements are exact
-// in float32, they are the two terms.
+// rounded sum and what its rounding took. In float16, whose differences of two elements float32
+// holds well enough, they are the two terms.
 template <class T, int kCapacity>
 struct Subtrahends {
   alignas(kVectorBytes) float max[kCapacity];
