@@ -34,13 +34,13 @@ class Gathered {
  public:
   static bool worth(const Plan& plan) {
     constexpr std::int64_t kShort = 32;
-    const std::int64_t size = plan.bytes_per_element / 2;
-    return plan.rank > 2 && plan.operands == 2 && plan.sizes[0] < kShort &&
+    const std::int64_t size = plan.element_size;
+    return size != 0 && plan.rank > 2 && plan.operands == 2 && plan.sizes[0] < kShort &&
            plan.strides[0][0] == size && plan.strides[1][0] != size && plan.strides[1][0] != 0;
   }
 
   explicit Gathered(const Plan& plan) : plan_(plan) {
-    const std::int64_t size = plan.bytes_per_element / 2;
+    const std::int64_t size = plan.element_size;
     int merged = 0;
     std::int64_t length = 1;
     while (merged < plan.rank && plan.strides[0][merged] == length * size &&
@@ -124,7 +124,8 @@ void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const v
 Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count) {
   Plan plan;
   plan.operands = input_count + 1;
-  plan.bytes_per_element = 2 * static_cast<std::int64_t>(element_size(output.type));
+  plan.element_size = static_cast<std::int64_t>(element_size(output.type));
+  plan.bytes_per_element = 2 * plan.element_size;
   plan.data[0] = static_cast<char*>(output.data);
   for (int k = 0; k < input_count; ++k) {
     // Kernels write operand 0 alone.

@@ -11,6 +11,8 @@ namespace dmlops {
 // rank become one row.
 struct Plan {
   int operands = 0;
+  // In bytes; 0 where a kernel takes whole groups and not elements, and so needs their steps.
+  std::int64_t element_size = 0;
   std::int64_t bytes_per_element = 0;  // memory traffic, or what takes as long: decides on threads
   std::int64_t split_unit =
       64;        // rows are split at multiples of it: threads should not share cache lines

@@ -280,3 +280,15 @@ def test_empty(dtype: str) -> None:
             result = dmlops.log_softmax(np.zeros(shape, dtype), axes)
             assert result.shape == shape
             assert result.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_permuted_groups_into_padded_ones(dtype: str) -> None:
+    # Steps between groups that look like some element's must not be taken for it.
+    x = samples.uniform((3, 4, 300, 5), dtype, seed=16).transpose(2, 1, 0, 3)
+    expected = dmlops.log_softmax(x.copy())
+    for pitch in range(1, 17):
+        padded = np.zeros((*x.shape[:3], 5 * pitch), dtype)
+        dmlops.log_softmax(x, out=padded[..., :5])
+        assert_same_bits(padded[..., :5], expected, pitch)
+        assert not padded[..., 5:].any()

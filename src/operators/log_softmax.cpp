@@ -91,8 +91,8 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
   for (int d = 0; d < parameters.groups.rank; ++d)
     plan.bytes_per_element *= parameters.groups.sizes[d];
   plan.bytes_per_element *= kWeight;
-  if (plan.strides[0][0] != static_cast<std::int64_t>(element_size(input.type)))
-    plan.split_unit = 1;
+  if (plan.strides[0][0] != plan.element_size) plan.split_unit = 1;
+  plan.element_size = 0;
   return {plan, reduce_rows, parameters};
 }
 
