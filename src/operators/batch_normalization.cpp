@@ -35,17 +35,19 @@ void require_broadcastable(const char* argument, const ConstTensorView& paramete
                            const ConstTensorView& input) {
   require_same_type(kName, argument, parameter, input);
   require_addressable(kName, argument, parameter);
-  const std::string both = std::string(kName) + ": " + argument + " has shape " +
-                           shape_text(parameter) + ", but input has shape " + shape_text(input);
+  const auto both_shapes = [&] {
+    return std::string(kName) + ": " + argument + " has shape " + shape_text(parameter) +
+           ", but input has shape " + shape_text(input);
+  };
   if (parameter.rank != input.rank) {
     throw std::invalid_argument(
-        both + "; " + argument + " must have " + std::to_string(input.rank) +
+        both_shapes() + "; " + argument + " must have " + std::to_string(input.rank) +
         " dimensions, each of size 1 or the input's" + reshape_advice(argument, parameter, input));
   }
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
     if (parameter.sizes[axis] == 1 || parameter.sizes[axis] == input.sizes[axis]) continue;
-    throw std::invalid_argument(both + "; on axis " + std::to_string(d) +
+    throw std::invalid_argument(both_shapes() + "; on axis " + std::to_string(d) +
                                 " its size must be 1 or " + std::to_string(input.sizes[axis]) +
                                 ", not " + std::to_string(parameter.sizes[axis]));
   }
