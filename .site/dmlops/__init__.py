@@ -1,0 +1,134 @@
+"""Tensor operators on the CPU with DirectML's semantics."""
+
+from dmlops._activation_descs import (
+    ActivationCeluOperatorDesc,
+    ActivationEluOperatorDesc,
+    ActivationGeluOperatorDesc,
+    ActivationHardSigmoidOperatorDesc,
+    ActivationIdentityOperatorDesc,
+    ActivationLeakyReluOperatorDesc,
+    ActivationLinearOperatorDesc,
+    ActivationParametricSoftplusOperatorDesc,
+    ActivationReluOperatorDesc,
+    ActivationScaledEluOperatorDesc,
+    ActivationScaledTanhOperatorDesc,
+    ActivationShrinkOperatorDesc,
+    ActivationSigmoidOperatorDesc,
+    ActivationSoftplusOperatorDesc,
+    ActivationSoftsignOperatorDesc,
+    ActivationTanhOperatorDesc,
+    ActivationThresholdedReluOperatorDesc,
+)
+from dmlops._activations import (
+    celu,
+    elu,
+    gelu,
+    hard_sigmoid,
+    identity,
+    leaky_relu,
+    linear,
+    parametric_softplus,
+    relu,
+    scaled_elu,
+    scaled_tanh,
+    shrink,
+    sigmoid,
+    softplus,
+    softsign,
+    tanh,
+    thresholded_relu,
+)
+from dmlops._core import BindingError, CompiledOperator, ValidationError
+from dmlops._core import version as _version
+from dmlops._device import BufferBinding, Device, required_feature_level
+from dmlops._enums import FeatureLevel, OperatorType, TensorDataType, TensorFlags
+from dmlops._library import get_cmake_dir, get_include, get_source_dir
+from dmlops._operator_descs import (
+    ActivationLogSoftmax1OperatorDesc,
+    ActivationLogSoftmaxOperatorDesc,
+    BatchNormalizationOperatorDesc,
+    ElementWiseClip1OperatorDesc,
+    ElementWiseClipOperatorDesc,
+)
+from dmlops._operators import batch_normalization, clip, log_softmax
+from dmlops._runtime import available_isas, build_info, get_num_threads, isa, set_num_threads
+from dmlops._runtime import runs_as_command as _runs_as_command
+from dmlops._scale_bias import ScaleBias
+from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
+
+__version__ = _version()
+__all__ = [
+    "ActivationCeluOperatorDesc",
+    "ActivationEluOperatorDesc",
+    "ActivationGeluOperatorDesc",
+    "ActivationHardSigmoidOperatorDesc",
+    "ActivationIdentityOperatorDesc",
+    "ActivationLeakyReluOperatorDesc",
+    "ActivationLinearOperatorDesc",
+    "ActivationLogSoftmax1OperatorDesc",
+    "ActivationLogSoftmaxOperatorDesc",
+    "ActivationParametricSoftplusOperatorDesc",
+    "ActivationReluOperatorDesc",
+    "ActivationScaledEluOperatorDesc",
+    "ActivationScaledTanhOperatorDesc",
+    "ActivationShrinkOperatorDesc",
+    "ActivationSigmoidOperatorDesc",
+    "ActivationSoftplusOperatorDesc",
+    "ActivationSoftsignOperatorDesc",
+    "ActivationTanhOperatorDesc",
+    "ActivationThresholdedReluOperatorDesc",
+    "BatchNormalizationOperatorDesc",
+    "BindingError",
+    "BufferBinding",
+    "BufferTensorDesc",
+    "CompiledOperator",
+    "Device",
+    "ElementWiseClip1OperatorDesc",
+    "ElementWiseClipOperatorDesc",
+    "FeatureLevel",
+    "OperatorType",
+    "ScaleBias",
+    "TensorDataType",
+    "TensorFlags",
+    "ValidationError",
+    "available_isas",
+    "batch_normalization",
+    "build_info",
+    "calc_buffer_tensor_size",
+    "celu",
+    "clip",
+    "elu",
+    "gelu",
+    "get_cmake_dir",
+    "get_include",
+    "get_num_threads",
+    "get_source_dir",
+    "hard_sigmoid",
+    "identity",
+    "isa",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "parametric_softplus",
+    "relu",
+    "required_feature_level",
+    "scaled_elu",
+    "scaled_tanh",
+    "set_num_threads",
+    "shrink",
+    "sigmoid",
+    "softplus",
+    "softsign",
+    "tanh",
+    "thresholded_relu",
+]
+
+# The errors are found where they are exported.
+for _error in (BindingError, ValidationError):
+    _error.__module__ = __name__
+
+# A wrong DMLOPS_ISA or DMLOPS_NUM_THREADS is better said at once than in the middle of the work.
+# The command says it itself, without a traceback.
+if not _runs_as_command():
+    isa()
+    get_num_threads()

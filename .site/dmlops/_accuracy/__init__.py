@@ -1,0 +1,98 @@
+"""The sub-command ``accuracy``: its options, and the run from the rows to the table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from dmlops._accuracy import page, peers, rows
+from dmlops._accuracy.measure import measure
+from dmlops._cli import CommandError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``dmlops accuracy``."""
+    parser.epilog = (
+        "Peers that are not installed are left out; pip install 'dmlops[bench]' brings them."
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer elements, some seconds")
+    parser.add_argument(
+        "--only",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="the rows whose name contains this, as tanh or float16; may be repeated",
+    )
+    parser.add_argument(
+        "--peers",
+        type=peer_names,
+        default=list(peers.PEERS),
+        metavar="NAMES",
+        help=f"separated by commas, out of: {', '.join(peers.PEERS)} (default: all)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write the table into this Markdown page"
+    )
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the largest errors")
+
+
+def peer_names(text: str) -> list[str]:
+    """Return the peers named in ``text``."""
+    names = [name for name in text.split(",") if name]
+    unknown = [name for name in names if name not in peers.PEERS]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown)} unknown; the peers are {', '.join(peers.PEERS)}"
+        )
+    return names
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure the chosen rows; fail if a result of dmlops is less accurate than promised."""
+    if arguments.picture and find_spec("matplotlib") is None:
+        raise CommandError(
+            "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
+        )
+    for path in filter(None, (arguments.json, arguments.page, arguments.picture)):
+        if not path.parent.is_dir():
+            raise CommandError(f"the folder {str(path.parent)!r} does not exist")
+    only = arguments.only
+    chosen = [row for row in rows.all_rows() if not only or any(text in row.name for text in only)]
+    if not chosen:
+        names = " or ".join(map(repr, only))
+        raise CommandError(f"no row's name contains {names}; one is {rows.all_rows()[0].name}")
+
+    contestants, missing = peers.load(arguments.peers)
+    for name, reason in missing.items():
+        progress(f"{name}: {reason}")
+    lines = []
+    for number, row in enumerate(chosen, 1):
+        progress(f"[{number}/{len(chosen)}] {row.name}")
+        lines.append(measure(row, contestants, rows.QUICK if arguments.quick else rows.FULL))
+
+    versions = {name: contestant.version for name, contestant in contestants.items()}
+    try:
+        if arguments.json:
+            result = {"versions": versions, "rows": [page.as_json(line) for line in lines]}
+            arguments.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
+        if arguments.page:
+            page.write(arguments.page, page.markdown(lines, versions))
+        if arguments.picture:
+            import_module("dmlops._accuracy.picture").write(arguments.picture, lines)
+    except OSError as error:
+        raise CommandError(f"cannot write: {error}") from error
+    print(page.terminal(lines), page.reasons(lines), page.summary(lines), sep="\n\n")
+    broken = [line.row.name for line in lines if not line.kept]
+    if broken:
+        raise CommandError(f"less accurate than promised: {', '.join(broken)}")
+    return 0
+
+
+def progress(line: str) -> None:
+    """Tell the user what is going on."""
+    print(line, file=sys.stderr, flush=True)

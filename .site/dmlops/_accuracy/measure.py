@@ -1,0 +1,113 @@
+"""Errors in units in the last place: of each contestant, on each row's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dmlops._accuracy.exact import Array
+from dmlops._accuracy.peers import OURS
+from dmlops._accuracy.rows import EXACT, Row
+
+MEASURED = 1e-6  # ulp by which the exact results themselves may be off
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest error, infinite for NaN instead of a number; and where it is."""
+
+    ulp: float
+    where: str
+    got: float
+    exact: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row with everybody's worst results, or the reason why there is none."""
+
+    row: Row
+    count: int
+    worst: Mapping[str, Worst]
+    missing: Mapping[str, str]
+
+    @property
+    def allowed(self) -> float:
+        """The promise, in the row's data type: float16 results are those of float32, rounded."""
+        if self.row.dtype == "float32":
+            return self.row.bound
+        return EXACT + self.row.bound * 2.0**-13
+
+    @property
+    def kept(self) -> bool:
+        """Whether dmlops is as good as promised."""
+        return self.worst[OURS].ulp <= self.allowed + MEASURED
+
+    @property
+    def best_peer(self) -> float:
+        """The smallest of the peers' largest errors."""
+        return min((w.ulp for name, w in self.worst.items() if name != OURS), default=np.inf)
+
+    @property
+    def ahead(self) -> bool:
+        """Whether no peer is better, in the two decimals that are shown."""
+        return round(self.worst[OURS].ulp, 2) <= round(self.best_peer, 2)
+
+
+def measure(row: Row, contestants: Mapping[str, Any], count: int) -> Line:
+    """Return everybody's largest error on about `count` elements."""
+    inputs = row.inputs_of(count)
+    exact, magnitude = row.exact(inputs)
+    worst: dict[str, Worst] = {}
+    missing: dict[str, str] = {}
+    for name, contestant in contestants.items():
+        try:
+            result = contestant(row.operator, [x.copy() for x in inputs], row.parameters)
+        except KeyError:
+            missing[name] = "has no such operator"
+        except Exception as error:
+            if name == OURS:
+                raise
+            missing[name] = str(error).strip().splitlines()[0]  # what it raises is its answer
+        else:
+            worst[name] = largest(result, exact, magnitude, inputs[0])
+    return Line(row, exact.size, worst, missing)
+
+
+def largest(result: Array, exact: Array, magnitude: Array, x: Array) -> Worst:
+    """Return the largest error of a result; where the exact one is NaN, nothing counts."""
+    error = np.where(np.isnan(exact), 0, errors(result, exact, magnitude))
+    place = int(error.argmax())
+    index = np.unravel_index(place, error.shape)
+    where = ", ".join(str(int(i)) for i in index)
+    where = f"[{where}], input {float(x.flat[place])!r}"
+    return Worst(float(error.flat[place]), where, float(result.flat[place]), float(exact[index]))
+
+
+def errors(result: Array, exact: Array, magnitude: Array) -> Array:
+    """Return |result - exact| in the ulp of the magnitude, infinite where the result is NaN.
+
+    Infinity counts as the next number after the largest, so that overflow is right where the exact
+    result is as large, and almost right just below.
+    """
+    unit = ulp(magnitude, result.dtype)
+    end = np.longdouble(2) ** int(np.finfo(result.dtype).maxexp)
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(
+            np.clip(result.astype(np.longdouble), -end, end) - np.clip(exact, -end, end)
+        )
+        return np.asarray(np.where(np.isnan(distance), np.inf, distance / unit))
+
+
+def ulp(magnitude: Array, dtype: npt.DTypeLike) -> Array:
+    """Return the distance between neighbours of the type at a magnitude."""
+    info = np.finfo(dtype)
+    positive = np.where(
+        magnitude > 0, np.minimum(magnitude, np.longdouble(info.max)), np.longdouble(info.tiny)
+    )
+    exponent = np.maximum(np.frexp(positive)[1] - 1, int(info.minexp))
+    return np.asarray(np.ldexp(np.longdouble(1), exponent - int(info.nmant)))

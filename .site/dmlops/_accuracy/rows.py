@@ -1,0 +1,201 @@
+"""The rows of the table: an operator, its parameters, the inputs, and the promised error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dmlops._accuracy.exact import Array, Exact, exact
+
+EXACT, ONE, CURVED, DOMINATED = 0.5, 1.0, 2.0, 8.0  # ulp
+DOMINATING = -0.1  # log_softmax: results above it keep digits of their own
+FULL, QUICK = 1_000_000, 20_000  # elements of a row, about
+Make = Callable[[int, np.random.Generator], list[Array]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table. `make` returns about as many elements as it is told."""
+
+    operator: str
+    dtype: str
+    inputs: str
+    bound: float
+    make: Make = field(repr=False)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    relative: bool = False  # only log_softmax's dominating results, in their own ulp
+
+    @property
+    def name(self) -> str:
+        """What ``--only`` searches."""
+        return f"{self.operator}{self.arguments}/{self.dtype}/{self.inputs}"
+
+    @property
+    def arguments(self) -> str:
+        """The parameters as in a call."""
+        numbers = (f"{name}={value:.4g}" for name, value in self.parameters.items())
+        return f"({', '.join(numbers)})" if self.parameters else ""
+
+    def inputs_of(self, count: int) -> list[Array]:
+        """Return the operator's tensors, the same at every call."""
+        with np.errstate(all="ignore"):
+            tensors = self.make(count, np.random.default_rng(5))
+        return [tensor.astype(self.dtype) for tensor in tensors]
+
+    def exact(self, inputs: list[Array]) -> Exact:
+        """Return the exact results and the magnitudes of the unit; NaN where nothing counts."""
+        value, magnitude = exact(self.operator, inputs, self.parameters)
+        if self.dtype == "float16":  # rounded once more, relative to the result itself
+            magnitude = np.maximum(magnitude, np.abs(value))
+        if not self.relative:
+            return value, magnitude
+        counted = np.where((value < 0) & (value >= DOMINATING), value, np.nan)
+        return counted, np.abs(counted)
+
+
+def all_rows() -> list[Row]:
+    """Return all rows."""
+    return [*elementwise(), *normalizations(), *softmaxes()]
+
+
+# Elementwise: all magnitudes (subnormal ones and those next to overflow among them), the usual
+# ones, and every float16.
+
+
+def all_magnitudes(count: int, random: np.random.Generator) -> list[Array]:
+    """Return finite float32 of any bit pattern."""
+    x = random.integers(0, 1 << 32, count, np.uint32).view(np.float32)
+    return [x[np.isfinite(x)]]
+
+
+def usual(count: int, random: np.random.Generator) -> list[Array]:
+    """Return numbers of which activations make something else than a constant."""
+    return [random.uniform(-20, 20, count)]
+
+
+def near_zero(count: int, random: np.random.Generator) -> list[Array]:
+    """Return small numbers."""
+    return [random.uniform(-1, 1, count)]
+
+
+def every_float16(count: int, random: np.random.Generator) -> list[Array]:
+    """Return the finite numbers of float16."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    return [x[np.isfinite(x)]]
+
+
+SWEEPS: tuple[tuple[str, str, Make], ...] = (
+    ("float32", "all magnitudes", all_magnitudes),
+    ("float32", "-20 to 20", usual),
+    ("float32", "-1 to 1", near_zero),
+    ("float16", "every number", every_float16),
+)
+SELU = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
+OPERATORS: tuple[tuple[str, float, Mapping[str, float]], ...] = (
+    ("clip", EXACT, {"min": -1.5, "max": 2.5}),
+    ("clip", EXACT, {"min": -6, "max": 6, "scale": 0.3, "bias": -0.7}),
+    ("celu", CURVED, {"alpha": 1.0}),
+    ("celu", CURVED, {"alpha": 0.3}),
+    ("elu", CURVED, {"alpha": 1.0}),
+    ("gelu", CURVED, {}),
+    ("hard_sigmoid", ONE, {"alpha": 0.2, "beta": 0.5}),
+    ("identity", EXACT, {}),
+    ("leaky_relu", EXACT, {"alpha": 0.01}),
+    ("linear", ONE, {"alpha": 0.3, "beta": -0.7}),
+    ("parametric_softplus", CURVED, {"alpha": 0.7, "beta": 1.3}),
+    ("relu", EXACT, {}),
+    ("scaled_elu", CURVED, SELU),
+    ("scaled_tanh", CURVED, {"alpha": 1.7159, "beta": 2 / 3}),
+    ("shrink", EXACT, {"bias": 0.5, "threshold": 0.5}),
+    ("sigmoid", CURVED, {}),
+    ("softplus", CURVED, {"steepness": 1.0}),
+    ("softplus", CURVED, {"steepness": 3.0}),
+    ("softsign", CURVED, {}),
+    ("tanh", CURVED, {}),
+    ("thresholded_relu", EXACT, {"alpha": 1.0}),
+)
+
+
+def elementwise() -> Iterator[Row]:
+    """Yield clip and the activations."""
+    for operator, bound, parameters in OPERATORS:
+        for dtype, inputs, make in SWEEPS:
+            yield Row(operator, dtype, inputs, bound, make, parameters)
+
+
+# Batch normalization: 64 channels, whose tensors are (1, 64).
+
+CHANNELS = 64
+
+
+def normalized(
+    mean: float, deviation: float, scale: float = 1, bias: float = 1, spread: float = 3
+) -> Make:
+    """Return what makes inputs around a mean, in deviations from it, with fitting tensors."""
+
+    def make(count: int, random: np.random.Generator) -> list[Array]:
+        shape = (1, CHANNELS)
+        means = mean * random.uniform(0.9, 1.1, shape)
+        deviations = deviation * random.uniform(0.5, 1.5, shape)
+        steps = random.uniform(-spread, spread, (count // CHANNELS, CHANNELS))
+        scales, biases = scale * random.uniform(0.5, 2, shape), bias * random.uniform(-1, 1, shape)
+        return [means + deviations * steps, means, deviations**2, scales, biases]
+
+    return make
+
+
+def normalizations() -> Iterator[Row]:
+    """Yield batch normalization on kind inputs and on those that lose digits."""
+    kinds = (
+        ("float32", "usual", normalized(0.5, 1)),
+        ("float32", "mean of 10,000 deviations", normalized(1e4, 1)),
+        ("float32", "mean of 1,000,000, small variance", normalized(1e6, 0.5, spread=1)),
+        ("float32", "subnormal", normalized(1e-39, 1e-39, 1e-2, 1e-39)),
+        ("float32", "near overflow", normalized(1e19, 1e19, 5e37, 1e37)),
+        ("float16", "usual", normalized(0.5, 1)),
+        ("float16", "mean of 1,000 deviations", normalized(1e3, 1)),
+    )
+    for dtype, inputs, make in kinds:
+        yield Row("batch_normalization", dtype, inputs, CURVED, make, {"epsilon": 1e-5})
+
+
+# Log softmax along the last axis.
+
+
+def logits(group: int, low: float, high: float) -> Make:
+    """Return what makes groups of logits that spread evenly."""
+    return lambda count, random: [random.uniform(low, high, (max(1, count // group), group))]
+
+
+def dominated(group: int) -> Make:
+    """Return what makes groups in which one logit leads by 2 to 100."""
+
+    def make(count: int, random: np.random.Generator) -> list[Array]:
+        x = random.uniform(-1, 0, (max(10, count // group), group))
+        x[:, group // 2] = np.linspace(2, 100, len(x))
+        return [x]
+
+    return make
+
+
+def softmaxes() -> Iterator[Row]:
+    """Yield log softmax on groups of many kinds."""
+    for dtype in ("float32", "float16"):
+        kinds = [
+            ("groups of 2", logits(2, -4, 4)),
+            ("groups of 10", logits(10, -10, 10)),
+            ("groups of 1,000", logits(1000, -10, 10)),
+            ("groups of 100,000", logits(100_000, -10, 10)),
+            ("100,000 nearly equal", logits(100_000, 0, 2**-10)),
+            ("large offset", logits(1000, 2000, 2001)),
+        ]
+        if dtype == "float32":
+            kinds.append(("subnormal", logits(1000, -1e-39, 1e-39)))
+            kinds.append(("near overflow", logits(1000, -1.7e38, 1.7e38)))
+        for inputs, make in kinds:
+            yield Row("log_softmax", dtype, inputs, CURVED, make)
+        for group in (2, 10, 1000, 100_000):
+            inputs = f"one of {group:,} dominates"
+            yield Row("log_softmax", dtype, inputs, DOMINATED, dominated(group), relative=True)

@@ -1,0 +1,91 @@
+"""The sub-command ``bench``: its options, and which cells they choose."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from dmlops._bench.cells import Cell, all_cells
+from dmlops._bench.peers import PEERS
+from dmlops._cli import CommandError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``dmlops bench``."""
+    parser.epilog = (
+        "Peers that are not installed are left out; pip install 'dmlops[bench]' brings them."
+    )
+    parser.add_argument("--quick", action="store_true", help="few cells, less than a minute")
+    parser.add_argument(
+        "--only",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="the cells whose name contains this, as clip/f16 or transpose; may be repeated",
+    )
+    parser.add_argument(
+        "--threads", type=thread_count, default=1, metavar="N", help="for everybody (default: 1)"
+    )
+    parser.add_argument(
+        "--peers",
+        type=peer_names,
+        default=list(PEERS),
+        metavar="NAMES",
+        help=f"separated by commas, out of: {', '.join(PEERS)} (default: all)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        metavar="FILE",
+        help="draw the ratios and, from further measurements, the bandwidth over the size",
+    )
+
+
+def thread_count(text: str) -> int:
+    """Return a number of threads that this machine can run at once."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if not text.isdecimal() or not 1 <= int(text) <= (available or 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {available}")
+    return int(text)
+
+
+def peer_names(text: str) -> list[str]:
+    """Return the peers named in ``text``."""
+    names = [name for name in text.split(",") if name]
+    unknown = [name for name in names if name not in PEERS]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown)} unknown; the peers are {', '.join(PEERS)}"
+        )
+    return names
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the comparison."""
+    chosen = choose(quick=arguments.quick, only=arguments.only)
+    if arguments.picture and find_spec("matplotlib") is None:
+        raise CommandError(
+            "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
+        )
+    for path in filter(None, (arguments.json, arguments.picture)):
+        if not path.parent.is_dir():
+            raise CommandError(f"the folder {str(path.parent)!r} does not exist")
+    import_module("dmlops._bench.program").run(arguments, chosen)
+    return 0
+
+
+def choose(*, quick: bool, only: list[str]) -> list[Cell]:
+    """Return the cells that the options choose."""
+    chosen = [
+        cell
+        for cell in all_cells()
+        if (cell.quick or not quick) and (not only or any(text in cell.name for text in only))
+    ]
+    if not chosen:
+        names = " or ".join(map(repr, only))
+        raise CommandError(f"no cell's name contains {names}; they are like {all_cells()[0].name}")
+    return chosen

@@ -1,0 +1,68 @@
+"""What a peer is: it turns a problem into statements that can be timed, or says why it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dmlops._bench.problem import Problem
+
+Array = npt.NDArray[Any]
+PARAMETERS = ("mean", "variance", "scale", "bias")
+
+
+class CannotDo(Exception):  # noqa: N818 - an answer, not an error
+    """The peer has no way to do this; the message says why."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to do the work: a statement, as a user would write it, and the names that it uses.
+
+    The statement is compiled into the loop that is timed: no call of ours is in the figures.
+    `result` gives the result where it is not in the problem's output, after the statement ran.
+    """
+
+    statement: str
+    names: dict[str, Any] = field(repr=False)
+    result: Callable[[], Array] | None = field(default=None, repr=False)
+
+
+class Peer:
+    """A package to compare with. A method for each operator yields the ways worth trying."""
+
+    module: str  # what is imported
+    checked = True  # its results are compared with float64
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.library: Any = import_module(self.module)
+        self.set_up()
+
+    def set_up(self) -> None:
+        """Make the library use `self.threads` threads."""
+
+    @property
+    def version(self) -> str:
+        """The library's version."""
+        return str(self.library.__version__)
+
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the ways to solve a problem."""
+        yield from getattr(self, problem.operator)(problem)
+
+
+def has_channels(arguments: dict[str, Any]) -> bool:
+    """Say whether batch normalization has a parameter for each index of the second axis."""
+    scale: Array = arguments["scale"]
+    return bool(scale.size == scale.shape[1])
+
+
+def float32_like(array: Array) -> Array:
+    """Return room for intermediate results in float32."""
+    return np.empty(array.shape, np.float32)

@@ -1,0 +1,46 @@
+"""The roofline: a copy of as many bytes as the problem must read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from dmlops._bench.peers.base import Array, Peer, Way
+from dmlops._bench.problem import Problem
+
+OFFSETS = (0, 2048)  # some memcpys are slow where the addresses agree in their last 12 bits
+
+
+class Memcpy(Peer):
+    """NumPy's copy of dense bytes, which is the C library's memcpy; or of a part in each thread."""
+
+    module = "numpy"
+    checked = False
+
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the copy on one thread, and on all."""
+        half = max(1, problem.traffic // 2)
+        source = np.ones(half, np.uint8)
+        room = np.zeros(half + max(OFFSETS), np.uint8)
+        for offset in OFFSETS:
+            target = room[offset : offset + half]
+            yield Way("copyto(y, x)", {"copyto": np.copyto, "x": source, "y": target})
+            if self.threads > 1:
+                yield self.parallel(target, source)
+
+    def parallel(self, target: Array, source: Array) -> Way:
+        """Return the copy of a part in each thread."""
+        pool = ThreadPoolExecutor(self.threads - 1)
+        targets, sources = (np.array_split(array, self.threads) for array in (target, source))
+
+        def copy() -> None:
+            others = [
+                pool.submit(np.copyto, *pair) for pair in zip(targets[1:], sources[1:], strict=True)
+            ]
+            np.copyto(targets[0], sources[0])
+            for other in others:
+                other.result()
+
+        return Way("copy()", {"copy": copy})

@@ -1,0 +1,68 @@
+"""numexpr: expressions, compiled ahead, on a few data types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dmlops._bench.peers.base import PARAMETERS, Array, CannotDo, Peer, Way
+from dmlops._bench.problem import Problem
+
+# Its names for the types.
+TYPES = {"float32": float, "int32": np.int32, "int64": np.int64}
+
+
+class NumExpr(Peer):
+    """Its virtual machine, called without the search for names in the caller's frame."""
+
+    module = "numexpr"
+
+    def set_up(self) -> None:
+        """Set the number of threads."""
+        self.library.set_num_threads(self.threads)
+
+    def clip(self, problem: Problem) -> Iterator[Way]:
+        """Yield comparisons, as it has no clip."""
+        p = problem.arguments
+        if "scale" in p and problem.base.dtype.kind != "f":
+            raise CannotDo("does not convert its result to integers")
+        x = "(x * scale + bias)" if "scale" in p else "x"
+        numbers = {"lo": p["min"], "hi": p["max"]}
+        numbers |= {"scale": p["scale"], "bias": p["bias"]} if "scale" in p else {}
+        yield self.way(problem, f"where({x} < lo, lo, where({x} > hi, hi, {x}))", **numbers)
+
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+        """Yield the formula."""
+        p = problem.arguments
+        y = "(a * x + b)"
+        yield self.way(
+            problem,
+            f"where({y} < zero, zero, where({y} > one, one, {y}))",
+            a=p["alpha"], b=p["beta"], zero=0.0, one=1.0,
+        )  # fmt: skip
+
+    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+        """Yield the formula."""
+        p = problem.arguments
+        y = "((x - mean) * (scale / sqrt(variance + e)) + bias)"
+        y = f"where({y} < zero, zero, {y})" if p["relu"] else y
+        zero = {"zero": 0.0} if p["relu"] else {}
+        yield self.way(problem, y, e=p["epsilon"], **zero, **{name: p[name] for name in PARAMETERS})
+
+    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+        """Refuse."""
+        raise CannotDo("reduces only as the last step of an expression")
+
+    def way(self, problem: Problem, expression: str, **arguments: Any) -> Way:
+        """Return the call of the compiled expression."""
+        dtype = problem.base.dtype
+        if dtype.name not in TYPES:
+            raise CannotDo(f"has no {dtype}")
+        values: dict[str, Array] = {"x": problem.input}
+        values |= {name: np.asarray(value, dtype) for name, value in arguments.items()}
+        signature = [(name, TYPES[dtype.name]) for name in values]
+        names: dict[str, Any] = {"f": self.library.NumExpr(expression, signature)}
+        names |= values | {"y": problem.output}
+        return Way(f"f({', '.join(values)}, out=y, ex_uses_vml=False)", names)

@@ -1,0 +1,103 @@
+"""NumPy: ufuncs with ``out=``, and for float16 also through float32, whose loops are vectorized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dmlops._bench.peers.base import Array, Peer, Way, float32_like
+from dmlops._bench.problem import Problem, parameters
+
+LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
+
+
+class NumPy(Peer):
+    """Ufuncs into the output, or into a float32 array that is then converted."""
+
+    module = "numpy"
+
+    def set_up(self) -> None:
+        """Nothing: NumPy's ufuncs have one thread."""
+
+    def clip(self, problem: Problem) -> Iterator[Way]:
+        """Yield np.clip, and minimum and maximum, which cost less for small arrays."""
+        p, x, y = problem.arguments, problem.input, problem.output
+        if "scale" in p:
+            yield from self.scaled_clip(problem)
+            return
+        for room in rooms(y):
+            bounds = {"lo": room.dtype.type(p["min"]), "hi": room.dtype.type(p["max"])}
+            names = {"np": np, "x": x, "y": y, "w": room, **bounds}
+            widen = "" if room is y else "np.copyto(w, x); "
+            source = "x" if room is y else "w"
+            yield way(f"{widen}np.clip({source}, lo, hi, out=w)", names)
+            yield way(f"{widen}np.minimum({source}, hi, out=w); np.maximum(w, lo, out=w)", names)
+
+    def scaled_clip(self, problem: Problem) -> Iterator[Way]:
+        """Yield multiply, add and clip, for integers in float32 (enough for the cells' numbers)."""
+        p, y = problem.arguments, problem.output
+        for room in rooms(y) if y.dtype.kind == "f" else [float32_like(y)]:
+            number = room.dtype.type
+            names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
+            names |= {"s": number(p["scale"]), "b": number(p["bias"])}
+            names |= {"lo": number(p["min"]), "hi": number(p["max"])}
+            yield way(f"np.multiply(x, s, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names)
+
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+        """Yield multiply, add and clip."""
+        p, y = problem.arguments, problem.output
+        for room in rooms(y):
+            number = room.dtype.type
+            names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
+            names |= {"a": number(p["alpha"]), "b": number(p["beta"])}
+            names |= {"lo": number(0), "hi": number(1)}
+            yield way(f"np.multiply(x, a, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names)
+
+    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+        """Yield the normalization folded into one multiplication and one addition."""
+        p, y = problem.arguments, problem.output
+        mean, variance, scale, bias = parameters(p)
+        for room in rooms(y):
+            factor = float32_like(mean)
+            names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
+            names |= {"m": mean, "v": variance, "s": scale, "b": bias}
+            names |= {"e": np.float32(p["epsilon"]), "f": factor, "o": np.empty_like(factor)}
+            yield way(
+                "np.add(v, e, out=f); np.sqrt(f, out=f); np.divide(s, f, out=f); "
+                "np.multiply(m, f, out=o); np.subtract(b, o, out=o); "
+                "np.multiply(x, f, out=w); np.add(w, o, out=w)"
+                + ("; np.maximum(w, 0, out=w)" if p["relu"] else ""),
+                names,
+            )
+
+    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+        """Yield the formula step by step."""
+        x, y, axes = problem.input, problem.output, problem.arguments["axes"]
+        for room in rooms(y):
+            few = np.max(room, axis=axes, keepdims=True)
+            names = {"np": np, "x": x, "y": y, "w": room, "e": np.empty_like(room), "axes": axes}
+            names |= {"m": few, "l": np.empty_like(few)}
+            widen, source = ("", "x") if room is y else ("np.copyto(w, x); ", "w")
+            yield way(
+                f"{widen}np.max({source}, axis=axes, keepdims=True, out=m); "
+                f"np.subtract({source}, m, out=w); np.exp(w, out=e); "
+                "np.sum(e, axis=axes, keepdims=True, out=l); np.log(l, out=l); "
+                "np.subtract(w, l, out=w)",
+                names,
+            )
+
+
+def rooms(output: Array) -> Iterator[Array]:
+    """Yield the arrays to compute in: the output, and for float16 also float32."""
+    yield output
+    if output.dtype == np.float16:
+        yield float32_like(output)
+
+
+def way(statement: str, names: dict[str, Any]) -> Way:
+    """Return the way, with a conversion at its end if the result is not yet in the output."""
+    if names["w"] is not names["y"]:
+        statement += "; np.copyto(y, w, casting='unsafe')"
+    return Way(statement, names)

@@ -1,0 +1,125 @@
+"""OpenVINO: a compiled model of the operator, whose tensors are NumPy's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dmlops._bench.peers.base import PARAMETERS, Array, Peer, Way, has_channels
+from dmlops._bench.problem import Problem, View
+
+Formula = Callable[[Any, Mapping[str, Any]], Any]  # from the graph's input nodes to its result
+
+
+class OpenVino(Peer):
+    """The CPU plugin. Strides are steps of the model, or a copy ahead of it."""
+
+    module = "openvino"
+
+    def set_up(self) -> None:
+        """Find the operators, and make the options of all models."""
+        self.ops = import_module("openvino.opset13")
+        self.core = self.library.Core()
+        self.options = {"INFERENCE_NUM_THREADS": self.threads, "PERFORMANCE_HINT": "LATENCY"}
+        self.options |= {"NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False}
+
+    def clip(self, problem: Problem) -> Iterator[Way]:
+        """Yield clamp, after multiply and add if there is a scale."""
+        p, ops, dtype = problem.arguments, self.ops, problem.base.dtype
+
+        def formula(x: Any, _: Mapping[str, Any]) -> Any:
+            if "scale" not in p:
+                return ops.clamp(x, float(p["min"]), float(p["max"]))
+            number = dtype if dtype.kind == "f" else np.dtype(np.float32)
+            scale, bias = (np.array(p[name], number) for name in ("scale", "bias"))
+            x = x if number == dtype else ops.convert(x, "f32")
+            y = ops.clamp(ops.add(ops.multiply(x, scale), bias), float(p["min"]), float(p["max"]))
+            return y if number == dtype else ops.convert(y, f"{dtype.kind}{8 * dtype.itemsize}")
+
+        yield from self.run(problem, formula)
+
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+        """Yield hard_sigmoid."""
+        dtype = problem.base.dtype
+        alpha, beta = (np.array(problem.arguments[name], dtype) for name in ("alpha", "beta"))
+        yield from self.run(problem, lambda x, _: self.ops.hard_sigmoid(x, alpha, beta))
+
+    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+        """Yield batch_norm_inference for parameters of the second axis; else the formula."""
+        p, ops = problem.in_memory_order().arguments, self.ops
+
+        def operator(x: Any, _: Mapping[str, Any]) -> Any:
+            m, v, s, b = (ops.constant(p[name].ravel()) for name in PARAMETERS)
+            y = ops.batch_norm_inference(x, s, b, m, v, p["epsilon"])
+            return ops.relu(y) if p["relu"] else y
+
+        def formula(x: Any, nodes: Mapping[str, Any]) -> Any:
+            epsilon = np.array(p["epsilon"], problem.base.dtype)
+            deviation = ops.sqrt(ops.add(nodes["variance"], epsilon))
+            y = ops.multiply(ops.subtract(x, nodes["mean"]), ops.divide(nodes["scale"], deviation))
+            y = ops.add(y, nodes["bias"])
+            return ops.relu(y) if p["relu"] else y
+
+        if has_channels(p):
+            yield from self.run(problem, operator)
+        else:
+            yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
+
+    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+        """Yield log_softmax for one axis; else the formula."""
+        axes, ops = problem.arguments["axes"], self.ops
+
+        def formula(x: Any, _: Mapping[str, Any]) -> Any:
+            if len(axes) == 1:
+                return ops.log_softmax(x, axes[0])
+            x = ops.subtract(x, ops.reduce_max(x, np.array(axes), keep_dims=True))
+            sums = ops.reduce_sum(ops.exp(x), np.array(axes), keep_dims=True)
+            return ops.subtract(x, ops.log(sums))
+
+        yield from self.run(problem, formula)
+
+    def run(
+        self, problem: Problem, formula: Formula, parameters: Mapping[str, Array] | None = None
+    ) -> Iterator[Way]:
+        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it."""
+        dense, parameters = problem.in_memory_order(), parameters or {}
+        y = dense.output_base
+        request = self.compile(formula, dense.view, {"x": dense.base, **parameters}, y)
+        yield Way("request.infer(share_outputs=True)", {"request": request})
+        if dense.view != View():
+            room = np.empty(dense.input.shape, dense.base.dtype)
+            request = self.compile(formula, View(), {"x": room, **parameters}, y)
+            names = {"request": request, "copyto": np.copyto, "room": room, "x": dense.input}
+            yield Way("copyto(room, x); request.infer(share_outputs=True)", names)
+
+    def compile(self, formula: Formula, view: View, inputs: Mapping[str, Array], y: Array) -> Any:
+        """Return a request whose tensors are set."""
+        nodes = {
+            name: self.ops.parameter(array.shape, array.dtype, name)
+            for name, array in inputs.items()
+        }
+        result = formula(self.view(view, nodes["x"], inputs["x"].shape), nodes)
+        model = self.library.Model([result], list(nodes.values()), "cell")
+        # It may compute in another float type than the model's: ask for the problem's.
+        precision = {"INFERENCE_PRECISION_HINT": "f16" if y.dtype == np.float16 else "f32"}
+        try:
+            compiled = self.core.compile_model(model, "CPU", self.options | precision)
+        except RuntimeError:  # no float16 on this processor: it computes in float32
+            precision = {"INFERENCE_PRECISION_HINT": "f32"}
+            compiled = self.core.compile_model(model, "CPU", self.options | precision)
+        request = compiled.create_infer_request()
+        for index, array in enumerate(inputs.values()):
+            request.set_input_tensor(index, self.library.Tensor(array, shared_memory=True))
+        request.set_output_tensor(0, self.library.Tensor(y, shared_memory=True))
+        return request
+
+    def view(self, view: View, x: Any, shape: tuple[int, ...]) -> Any:
+        """Add the steps of a view."""
+        if view.slices:
+            starts, ends, steps = view.ranges(shape)
+            x = self.ops.slice(x, starts, ends, steps, np.arange(len(shape)))
+        x = self.ops.transpose(x, np.array(view.axes)) if view.axes else x
+        return self.ops.broadcast(x, np.array(view.shape)) if view.shape else x

@@ -1,0 +1,133 @@
+"""The comparison itself, from the peers to the table, the JSON file and the picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import dmlops
+from dmlops._bench import cells, groups, machine, peers, table, timing
+from dmlops._bench.peers.base import Peer
+from dmlops._cli import CommandError
+
+SCHEMA = 1  # of the JSON file
+PAUSE = 3e-3  # with several threads, between turns: longer than OpenMP's threads spin
+
+
+def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
+    """Measure the cells, print the tables, write the files.
+
+    Progress goes to standard error, results go to standard output.
+    """
+    machine.limit_spinning(arguments.threads)
+    processors = machine.pin(arguments.threads)
+    loaded, missing = peers.load(arguments.peers, arguments.threads)
+    for name, reason in missing.items():
+        progress(f"{name}: {reason}")
+
+    effort = timing.QUICK if arguments.quick else timing.FULL
+    records = measure(chosen, loaded, effort, arguments.threads)
+    curves = cells.sweep() if arguments.picture else []
+    result = {
+        "schema": SCHEMA,
+        "dmlops": dmlops.build_info(),
+        "machine": machine.describe(processors),
+        "settings": {"threads": arguments.threads, "quick": arguments.quick},
+        "peers": {name: peer.version for name, peer in loaded.items() if peer.checked},
+        "missing": missing,
+        "cells": records,
+        "groups": list(groups.averages(records)),
+        "sweep": measure(curves, loaded, effort, arguments.threads),
+    }
+    if arguments.json:
+        write(arguments.json, json.dumps(result, indent=1))
+    if arguments.picture:
+        try:
+            import_module("dmlops._bench.picture").write(arguments.picture, result)
+        except OSError as error:
+            raise CommandError(f"the picture cannot be written: {error}") from error
+    print(report(result))
+    failed = [entry["name"] for entry in records if peers.OURS in entry["unavailable"]]
+    if failed:
+        raise CommandError(f"dmlops itself has no right result for {', '.join(failed)}")
+
+
+def measure(
+    chosen: Iterable[cells.Cell], loaded: dict[str, Peer], effort: timing.Effort, threads: int
+) -> list[dict[str, Any]]:
+    """Return the records of the cells, with a line of progress for each."""
+    chosen, begin = list(chosen), time.perf_counter()
+    records = []
+    for number, cell in enumerate(chosen, 1):
+        problem = cell.make()
+        competitors, unavailable = timing.entrants(problem, loaded, effort)
+        timing.measure(competitors, effort, pause=PAUSE if threads > 1 else 0)
+        entry = record(cell, problem.output.shape, problem.traffic, competitors, unavailable)
+        records.append(entry)
+        elapsed = time.perf_counter() - begin
+        best = f"{table.ratio(entry['ratio'])} x {entry['best_peer']}" if entry["ratio"] else ""
+        progress(f"[{number:3}/{len(chosen)} {elapsed:4.0f} s] {cell.name:36} {best}")
+    return records
+
+
+def record(
+    cell: cells.Cell,
+    shape: tuple[int, ...],
+    traffic: int,
+    competitors: list[timing.Competitor],
+    unavailable: dict[str, str],
+) -> dict[str, Any]:
+    """Return a cell's figures as they stand in the JSON file."""
+    by_name = {each.name: each for each in competitors}
+    ours = by_name.get(peers.OURS)
+    others = [each for each in competitors if each.name not in (peers.OURS, peers.ROOFLINE)]
+    best = min(others, key=lambda each: each.min, default=None)
+    return {
+        "name": cell.name,
+        "operator": cell.operator,
+        "dtype": cell.dtype,
+        "layout": cell.layout,
+        "shape": list(shape),
+        "traffic": traffic,
+        "best_peer": best.name if best else None,
+        "ratio": best.min / ours.min if best and ours else None,
+        "paired_ratio": timing.paired_ratio(ours, best) if best and ours else None,
+        "roofline": by_name[peers.ROOFLINE].min / ours.min if ours else None,
+        "times": {name: timing.as_json(each) for name, each in by_name.items()},
+        "unavailable": unavailable,
+    }
+
+
+def report(result: dict[str, Any]) -> str:
+    """Return what is printed at the end."""
+    host, info = result["machine"], result["dmlops"]
+    threads = result["settings"]["threads"]
+    used = ", ".join(f"{name} {version}" for name, version in result["peers"].items())
+    parts = [
+        table.cells(result["cells"], result["peers"]),
+        table.EXPLANATION,
+        table.reasons(result["cells"]),
+        "\n".join(f"{name}: {reason}" for name, reason in result["missing"].items()),
+        table.groups(result["groups"]),
+        f"{host['cpu']}, {threads} {'thread' if threads == 1 else 'threads'}, dmlops on"
+        f" {info['isa']}; {used}",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def write(path: Any, text: str) -> None:
+    """Write a file, or say why not."""
+    try:
+        path.write_text(text + "\n")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error}") from error
+
+
+def progress(line: str) -> None:
+    """Tell the user what is going on."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,94 @@
+"""The tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dmlops._bench.groups import Record
+from dmlops._bench.peers import OURS, ROOFLINE
+
+MICRO = 1e6
+EXPLANATION = """\
+Minima in microseconds. best/dmlops: the best peer's time as a multiple of ours (above 1: dmlops is
+faster). memcpy/dmlops: the time of copying as many bytes as a multiple of ours. -: see below."""
+
+
+def cells(records: Sequence[Record], peers: Iterable[str]) -> str:
+    """Return the table with a line for each cell."""
+    names = [name for name in peers if name not in (OURS, ROOFLINE)]
+    head = ["cell", *names, OURS, ROOFLINE, "best/dmlops", "memcpy/dmlops"]
+    lines = [head]
+    for record in records:
+        times = record["times"]
+        figures = [
+            f"{microseconds(times.get(name))}{'*' if name == record['best_peer'] else ' '}"
+            for name in names
+        ]
+        lines.append(
+            [
+                record["name"],
+                *figures,
+                microseconds(times.get(OURS)),
+                microseconds(times.get(ROOFLINE)),
+                ratio(record["ratio"]),
+                ratio(record["roofline"]),
+            ]
+        )
+    return aligned(lines)
+
+
+def groups(averages: Iterable[dict[str, Any]]) -> str:
+    """Return the table with a line for each group."""
+    lines = [["geometric means", "cells", "best/dmlops", "memcpy/dmlops", "lowest", ""]]
+    lines += [
+        [
+            group["title"],
+            str(group["cells"]),
+            ratio(group["ratio"]),
+            ratio(group["roofline"]),
+            ratio(group["lowest"]),
+            group["lowest_cell"],
+        ]
+        for group in averages
+    ]
+    return aligned(lines, left=(0, 5))
+
+
+def reasons(records: Iterable[Record]) -> str:
+    """Return what a peer cannot do, with the cells that this is true of."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        for name, reason in record["unavailable"].items():
+            found.setdefault((name, reason), []).append(record["name"])
+    return "\n".join(
+        f"{name}: {reason} ({', '.join(where[:3])}{', ...' if len(where) > 3 else ''})"
+        for (name, reason), where in sorted(found.items())
+    )
+
+
+def microseconds(figures: dict[str, Any] | None) -> str:
+    """Return a time with three digits, or a dash."""
+    return "-" if figures is None else digits(figures["min"] * MICRO)
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio with two decimals, or a dash."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def digits(value: float) -> str:
+    """Return three significant digits, without an exponent."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def aligned(lines: Sequence[Sequence[str]], left: tuple[int, ...] = (0,)) -> str:
+    """Return the lines in columns, the numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            word.ljust(width) if place in left else word.rjust(width)
+            for place, (word, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,179 @@
+"""Timing: each competitor's best way, then all in random order, round by round."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from timeit import Timer
+from typing import Any
+
+import numpy as np
+
+from dmlops._bench.peers import PEERS
+from dmlops._bench.peers.base import CannotDo, Peer, Way
+from dmlops._bench.problem import Array, Problem
+
+HOPELESS = 6  # a peer so many times slower than the fastest peer has fewer turns
+LONGEST_REASON = 100
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure: rounds, seconds of a turn, seconds of a cell."""
+
+    rounds: int
+    turn: float
+    cell: float
+    few: int = 3  # the rounds of those without hope
+
+
+FULL = Effort(rounds=25, turn=1e-3, cell=4.0)
+QUICK = Effort(rounds=9, turn=0.5e-3, cell=0.4)
+
+
+@dataclass
+class Competitor:
+    """A checked way, its estimated seconds for one time, and what it took in each round."""
+
+    name: str
+    way: Way
+    estimate: float
+    seconds: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def min(self) -> float:
+        """The fastest round."""
+        return min(self.seconds.values())
+
+    @property
+    def median(self) -> float:
+        """The middle round."""
+        return statistics.median(self.seconds.values())
+
+
+def entrants(
+    problem: Problem, peers: dict[str, Peer], effort: Effort
+) -> tuple[list[Competitor], dict[str, str]]:
+    """Return each peer's fastest correct way, and for the others the reason why there is none."""
+    expected = problem.expected()
+    competitors: list[Competitor] = []
+    reasons: dict[str, str] = {}
+    for name, peer in peers.items():
+        best, reason = best_way(peer, problem, expected, effort)
+        if best is None:
+            reasons[name] = reason
+        else:
+            competitors.append(Competitor(name, *best))
+    return competitors, reasons
+
+
+def best_way(
+    peer: Peer, problem: Problem, expected: Array, effort: Effort
+) -> tuple[tuple[Way, float] | None, str]:
+    """Return a peer's fastest correct way with its seconds, or why there is none."""
+    found: list[tuple[Way, float]] = []
+    reason = "has no way to do it"
+    ways = guarded(peer.ways(problem))
+    for way in ways:
+        if isinstance(way, str):
+            reason = way
+            continue
+        try:
+            wrong = check(way, problem, expected if peer.checked else None)
+            if wrong:
+                reason = wrong
+            else:
+                found.append((way, quick_time(way, effort)))
+        except Exception as error:
+            reason = first_line(error)
+    return (min(found, key=lambda pair: pair[1]), "") if found else (None, reason)
+
+
+def guarded(ways: Iterator[Way]) -> Iterator[Way | str]:
+    """Yield the ways, and at their end the reason if they end with an error."""
+    try:
+        yield from ways
+    except CannotDo as reason:
+        yield str(reason)
+    except Exception as error:  # whatever another package raises, it is an answer
+        yield first_line(error)
+
+
+def first_line(error: Exception) -> str:
+    """Return an error in one short line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:LONGEST_REASON]
+
+
+def check(way: Way, problem: Problem, expected: Array | None) -> str:
+    """Run a way once on an output full of other values; return what is wrong, or nothing."""
+    problem.output_base.fill(77)
+    run = timer(way).timeit
+    run(1)
+    if expected is None:
+        return ""
+    return problem.error(way.result() if way.result else problem.output, expected)
+
+
+def timer(way: Way) -> Timer:
+    """Return the compiled loop."""
+    return Timer(way.statement, globals=way.names)
+
+
+def quick_time(way: Way, effort: Effort) -> float:
+    """Return about how many seconds one time takes."""
+    run = timer(way).timeit
+    once = run(1)
+    number = turns(once, effort.turn / 4)
+    return min(run(number) / number for _ in range(3 if once < effort.cell / 20 else 1))
+
+
+def turns(estimate: float, seconds: float) -> int:
+    """Return how often to repeat what takes `estimate`, to fill `seconds`."""
+    return max(1, min(100_000, int(seconds / max(estimate, 1e-8))))
+
+
+def measure(competitors: list[Competitor], effort: Effort, *, pause: float = 0.0) -> None:
+    """Fill in the seconds. The order is random in each round: a fixed one favours some caches.
+
+    `pause`: seconds between turns, in which the threads of the last one can go to sleep.
+    """
+    others = [each.estimate for each in competitors if each.name in PEERS]
+    limit = HOPELESS * min(others, default=0)
+    loops = [
+        (each, timer(each.way).timeit, turns(each.estimate, effort.turn)) for each in competitors
+    ]
+    end = time.perf_counter() + effort.cell
+    for turn in range(effort.rounds):
+        for each, run, number in random.sample(loops, len(loops)):
+            if turn >= effort.few and each.name in PEERS and each.estimate > limit:
+                continue
+            time.sleep(pause)
+            warm_up(run, each.estimate, effort.turn / 4)
+            each.seconds[turn] = run(number) / number
+        if turn >= effort.few and time.perf_counter() > end:
+            break
+
+
+def warm_up(run: Callable[[int], float], estimate: float, seconds: float) -> None:
+    """Run long enough for caches, pages and threads to be as in a loop of calls."""
+    run(turns(estimate, seconds))
+
+
+def paired_ratio(ours: Competitor, peer: Competitor) -> float:
+    """Return the median over the rounds of the peer's seconds, as a multiple of ours."""
+    common = ours.seconds.keys() & peer.seconds.keys()
+    return float(np.median([peer.seconds[turn] / ours.seconds[turn] for turn in common]))
+
+
+def as_json(competitor: Competitor) -> dict[str, Any]:
+    """Return a competitor's figures, in seconds, and the statement that they are of."""
+    return {
+        "min": competitor.min,
+        "median": competitor.median,
+        "rounds": len(competitor.seconds),
+        "statement": competitor.way.statement,
+    }

@@ -1,0 +1,118 @@
+"""The functions on dask arrays: checked at once, computed block by block when dask says so.
+
+The core comes here when it has refused the type of an argument and dask.array is in use.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+
+from dmlops import _core
+from dmlops._dask_log_softmax import log_softmax
+
+_PARAMETERS = ("mean", "variance", "scale", "bias")
+
+
+def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return the lazy result of the function, or NotImplemented if no argument is a dask array."""
+    if not any(isinstance(value, da.Array) for value in (*arguments, *keywords.values())):
+        return NotImplemented
+    function = getattr(_core, name)
+    try:
+        bound = inspect.signature(function).bind(*arguments, **keywords)
+    except TypeError:
+        return NotImplemented  # the core has said it better
+    bound.apply_defaults()
+    values = bound.arguments
+    if values.pop("out") is not None:
+        raise TypeError(
+            f"{name}: out cannot be given with a dask.array: the result is a new, lazy one; "
+            "dask.array.store writes it to memory or a file"
+        )
+    arrays = ("input", *_PARAMETERS) if name == "batch_normalization" else ("input",)
+    given = {key: values.pop(key) for key in arrays}
+    for key, value in given.items():
+        _require_numpy_blocks(name, key, value)
+    _refuse_arrays(name, values)
+    if name == "batch_normalization":
+        _check_shapes(list(given.values()))
+    _check_values(function, list(given.values()), values)
+    if name == "batch_normalization":
+        return _batch_normalization(function, given, values)
+    if name == "log_softmax":
+        return log_softmax(given["input"], values["axes"])
+    return _by_blocks(function, [given["input"]], values)
+
+
+def _require_numpy_blocks(name: str, argument: str, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        return
+    if not isinstance(value, da.Array):
+        raise TypeError(
+            f"{name}: {argument} must be a dask.array or a numpy.ndarray where another argument "
+            f"is a dask.array, not {type(value).__name__}"
+        )
+    if not isinstance(value._meta, np.ndarray):
+        raise TypeError(
+            f"{name}: {argument} is a dask.array of {type(value._meta).__name__}; "
+            "its blocks must be numpy.ndarray: map_blocks converts them"
+        )
+
+
+def _refuse_arrays(name: str, values: dict[str, Any]) -> None:
+    for key, value in values.items():
+        if isinstance(value, da.Array):
+            raise TypeError(f"{name}: {key} is a dask.array; it must be known now: compute() it")
+
+
+def _check_shapes(arrays: list[Any]) -> None:
+    if any(np.isnan(size) for array in arrays for size in array.shape):
+        return  # not known yet: a block that does not fit its parameters will say so
+    _core.check_batch_normalization(
+        *(np.broadcast_to(np.empty((), array.dtype), array.shape) for array in arrays)
+    )
+
+
+def _check_values(
+    function: Callable[..., object], arrays: list[Any], values: dict[str, Any]
+) -> None:
+    """Let the function itself check data types, ranks and values, on arrays without elements."""
+    empty = [np.empty((0,) * array.ndim, array.dtype) for array in arrays]
+    try:
+        function(*empty, **values)
+    except ValueError as error:
+        message = str(error).replace(str(empty[0].shape), str(arrays[0].shape))
+        raise ValueError(message) from None
+
+
+def _by_blocks(
+    function: Callable[..., npt.NDArray[Any]], arrays: list[Any], values: dict[str, Any]
+) -> Any:
+    x = arrays[0]
+    return da.map_blocks(
+        function, *arrays, **values, dtype=x.dtype, meta=np.empty((0,) * x.ndim, x.dtype)
+    )
+
+
+def _batch_normalization(
+    function: Callable[..., npt.NDArray[Any]], given: dict[str, Any], values: dict[str, Any]
+) -> Any:
+    """Give each block of the input its part of the parameters."""
+    x = da.asarray(given["input"])
+    parameters = [da.asarray(given[key]) for key in _PARAMETERS]
+    matched = [
+        array.rechunk(
+            tuple(
+                (1,) if size == 1 else chunks
+                for size, chunks in zip(array.shape, x.chunks, strict=True)
+            )
+        )
+        for array in parameters
+    ]
+    return _by_blocks(function, [x, *matched], values)

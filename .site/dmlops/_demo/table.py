@@ -1,0 +1,67 @@
+"""The demo's table: what was computed, how far it is from float64, how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import dmlops
+from dmlops._demo.data import Digits
+from dmlops._demo.steps import Result
+
+HEADER = (
+    "step", "operator", "dtype", "shape", "layout",
+    "max error", "ulp", "dmlops ms", "NumPy ms", "ratio",
+)  # fmt: skip
+TEXT_COLUMNS = 5  # aligned to the left; numbers are aligned to the right
+
+
+def render(results: Sequence[Result], digits: Digits) -> str:
+    """Return the table, and below it the lines that explain it."""
+    rows = [HEADER, *map(cells, results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(aligned(row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([*lines, "", *notes(results[-1], digits)])
+
+
+def cells(result: Result) -> tuple[str, ...]:
+    """Return one row of the table."""
+    step = result.step
+    return (
+        step.title,
+        step.operator,
+        step.dtype,
+        "x".join(map(str, step.input.shape)),
+        step.layout,
+        f"{result.max_error:.1e}" if result.max_error else "0",
+        f"{result.max_ulp:.2f}" if result.max_ulp else "0",
+        f"{result.dmlops_seconds * 1e3:.3f}",
+        f"{result.numpy_seconds * 1e3:.3f}",
+        f"{result.numpy_seconds / result.dmlops_seconds:.1f}",
+    )
+
+
+def aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Pad the cells of a row to the columns' widths."""
+    return [
+        cell.ljust(width) if column < TEXT_COLUMNS else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def notes(classification: Result, digits: Digits) -> list[str]:
+    """Return what the columns mean, and how the digits compare with the classifier's own answer."""
+    output = classification.step.output
+    right = np.mean(output.argmax(-1) == digits.labels)
+    return [
+        "max error  largest absolute difference from the operator's formula in NumPy's float64",
+        "ulp        the same, in units in the last place of the largest term of the formula",
+        "ms         shortest of many calls, made in turns, into existing memory (out=);"
+        f" dmlops: {dmlops.isa()}, {dmlops.get_num_threads()} threads",
+        "ratio      NumPy's time divided by dmlops' time",
+        "",
+        f"Digits: {right:.0%} of {len(output)} unseen digits recognized; largest difference from"
+        f" the classifier's own predict_log_proba: {digits.difference(output):.1e}",
+    ]

@@ -1,0 +1,114 @@
+"""DirectML's enumerations, with its numeric values."""
+
+from enum import IntEnum, IntFlag
+
+
+class _PlainRepr:
+    """A repr that can be pasted back."""
+
+    def __repr__(self) -> str:
+        name, value = self.name, self.value  # type: ignore[attr-defined]
+        return f"{type(self).__name__}.{name}" if name else f"{type(self).__name__}({value})"
+
+
+class TensorDataType(_PlainRepr, IntEnum):
+    """DML_TENSOR_DATA_TYPE: what a tensor's elements are.
+
+    Examples
+    --------
+    >>> from dmlops import TensorDataType
+    >>> TensorDataType.FLOAT16, int(TensorDataType.FLOAT16)
+    (TensorDataType.FLOAT16, 2)
+    """
+
+    UNKNOWN = 0
+    FLOAT32 = 1
+    FLOAT16 = 2
+    UINT32 = 3
+    UINT16 = 4
+    UINT8 = 5
+    INT32 = 6
+    INT16 = 7
+    INT8 = 8
+    FLOAT64 = 9
+    UINT64 = 10
+    INT64 = 11
+    UINT4 = 12
+    INT4 = 13
+
+
+class TensorFlags(_PlainRepr, IntFlag):
+    """DML_TENSOR_FLAGS: who owns a tensor's memory.
+
+    An input that is ``OWNED_BY_DML`` is bound once, when the operator is compiled, and copied.
+
+    Examples
+    --------
+    >>> from dmlops import TensorFlags
+    >>> TensorFlags.OWNED_BY_DML
+    TensorFlags.OWNED_BY_DML
+    """
+
+    NONE = 0
+    OWNED_BY_DML = 1
+
+
+class FeatureLevel(_PlainRepr, IntEnum):
+    """DML_FEATURE_LEVEL: what a device accepts.
+
+    Examples
+    --------
+    >>> from dmlops import FeatureLevel
+    >>> FeatureLevel.LEVEL_5_1, hex(FeatureLevel.LEVEL_5_1)
+    (FeatureLevel.LEVEL_5_1, '0x5100')
+    """
+
+    LEVEL_1_0 = 0x1000
+    LEVEL_2_0 = 0x2000
+    LEVEL_2_1 = 0x2100
+    LEVEL_3_0 = 0x3000
+    LEVEL_3_1 = 0x3100
+    LEVEL_4_0 = 0x4000
+    LEVEL_4_1 = 0x4100
+    LEVEL_5_0 = 0x5000
+    LEVEL_5_1 = 0x5100
+    LEVEL_5_2 = 0x5200
+    LEVEL_6_0 = 0x6000
+    LEVEL_6_1 = 0x6100
+    LEVEL_6_2 = 0x6200
+    LEVEL_6_3 = 0x6300
+    LEVEL_6_4 = 0x6400
+
+
+class OperatorType(_PlainRepr, IntEnum):
+    """DML_OPERATOR_TYPE: the operators that dmlops has.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationReluOperatorDesc, OperatorType
+    >>> ActivationReluOperatorDesc.operator_type is OperatorType.ACTIVATION_RELU
+    True
+    """
+
+    ELEMENT_WISE_CLIP = 8
+    ACTIVATION_ELU = 35
+    ACTIVATION_HARD_SIGMOID = 37
+    ACTIVATION_IDENTITY = 38
+    ACTIVATION_LEAKY_RELU = 39
+    ACTIVATION_LINEAR = 40
+    ACTIVATION_LOG_SOFTMAX = 41
+    ACTIVATION_PARAMETRIC_SOFTPLUS = 43
+    ACTIVATION_RELU = 44
+    ACTIVATION_SCALED_ELU = 45
+    ACTIVATION_SCALED_TANH = 46
+    ACTIVATION_SIGMOID = 47
+    ACTIVATION_SOFTPLUS = 49
+    ACTIVATION_SOFTSIGN = 50
+    ACTIVATION_TANH = 51
+    ACTIVATION_THRESHOLDED_RELU = 52
+    BATCH_NORMALIZATION = 72
+    ACTIVATION_SHRINK = 90
+    ACTIVATION_CELU = 128
+    ELEMENT_WISE_CLIP1 = 153
+    ACTIVATION_GELU = 157
+    ACTIVATION_LOG_SOFTMAX1 = 159

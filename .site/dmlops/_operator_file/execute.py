@@ -1,0 +1,148 @@
+"""Runs an operator file: makes the memory, compiles the operators, and follows the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dmlops import _core
+from dmlops._cli import CommandError
+from dmlops._device import Device
+from dmlops._enums import FeatureLevel, TensorFlags
+from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
+from dmlops._operator_file.pieces import pieces
+from dmlops._operator_file.progress import Progress
+from dmlops._operator_file.read import FileError
+from dmlops._operator_file.resources import Memory, create, discard, load, write
+
+# What DirectML says no to; TypeError is a bound that is no integer, say.
+REFUSALS = (_core.ValidationError, _core.BindingError, TypeError)
+
+
+def run(model: Model, level: FeatureLevel) -> None:
+    """Check everything, then run the commands in their order; results go to standard output."""
+    for operator in model.operators.values():
+        with _named(operator):
+            _core.validate(operator.desc, level)
+    if not model.commands:
+        raise FileError('there are no commands; {"type": "dispatch", ...} runs an operator')
+    with ExitStack() as stack:
+        memories = _make_memory(model, stack)
+        compiled = [
+            _compile(command, memories, Device(level)) if isinstance(command, Dispatch) else None
+            for command in model.commands
+        ]
+        for command, ready in zip(model.commands, compiled, strict=True):
+            if isinstance(command, Dispatch):
+                _dispatch(command, ready, memories)
+            elif isinstance(command, Print):
+                _print(command.resource, memories[command.resource], verbose=command.verbose)
+            else:
+                write(memories[command.resource], command.path, command.dimensions)
+                shape = command.dimensions or memories[command.resource].values.shape
+                kind = _kind(memories[command.resource].values.dtype, shape)
+                print(f"{command.resource}: {kind}, written to {command.path}")
+        if all(isinstance(command, Dispatch) for command in model.commands):
+            written = dict.fromkeys(d.output.resource for d in _dispatches(model))
+            for name in written:
+                _print(name, memories[name])
+
+
+def _dispatches(model: Model) -> list[Dispatch]:
+    return [command for command in model.commands if isinstance(command, Dispatch)]
+
+
+@contextmanager
+def _named(operator: Operator) -> Iterator[None]:
+    """Put an operator's own name before what is said against it."""
+    try:
+        yield
+    except REFUSALS as error:
+        raise CommandError(f"{operator.name}: {error}") from error
+
+
+def _targets(model: Model) -> dict[str, Path]:
+    """Return the .npy files that resources are written to in their last state.
+
+    A resource may be mapped to its file from the start, since no operator changes it afterwards.
+    """
+    result: dict[str, Path] = {}
+    for command in model.commands:
+        if isinstance(command, WriteFile):
+            usual = command.dimensions is None
+            result.setdefault(command.resource, command.path if usual else Path())
+        elif isinstance(command, Dispatch) and command.output.resource in result:
+            result[command.output.resource] = Path()
+    return {name: path for name, path in result.items() if path.suffix.lower() == ".npy"}
+
+
+def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
+    memories: dict[str, Memory] = {}
+    first: dict[str, Dispatch] = {}  # that writes the resource
+    used: dict[str, bool] = {}  # by a command, and at first as an input
+    for dispatch in _dispatches(model):
+        for name, binding in dispatch.bindings.items():
+            used.setdefault(binding.resource, name != "output_tensor")
+        first.setdefault(dispatch.output.resource, dispatch)
+    shown = {c.resource for c in model.commands if not isinstance(c, Dispatch)}
+    targets = _targets(model)
+    for name, resource in model.resources.items():
+        if resource.initial is not None:
+            memories[name] = load(resource, written=name in first)
+        elif used.get(name, name in shown):
+            resource.node.refuse("the field 'initialValues' is missing; only outputs need none")
+        elif name in first:
+            tensor = first[name].operator.desc.output_tensor
+            memory = create(tensor, first[name].output, resource, targets.get(name))
+            stack.callback(discard, memory)
+            memories[name] = memory
+    return memories
+
+
+def _compile(command: Dispatch, memories: dict[str, Memory], device: Device) -> Any:
+    """Compile; inputs that are OWNED_BY_DML are copied as they are before the first command."""
+    desc = command.operator.desc
+    initial = {
+        name: memories[binding.resource].binding(binding)
+        for name, binding in command.bindings.items()
+        if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+    }
+    with _named(command.operator):
+        return device.compile(desc, initial)
+
+
+def _dispatch(command: Dispatch, compiled: Any, memories: dict[str, Memory]) -> None:
+    desc = command.operator.desc
+    bound = {
+        name: None
+        if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+        else memories[binding.resource].binding(binding)
+        for name, binding in command.bindings.items()
+    }
+    whole = all(isinstance(array, np.ndarray) for array in bound.values())
+    with _named(command.operator), Progress(command.operator.name) as progress:
+        parts = pieces(desc, bound) if whole else []
+        for piece in parts:
+            output = piece.bindings.pop("output_tensor")
+            operator = Device(compiled.feature_level).compile(piece.desc)
+            operator.dispatch(piece.bindings, [output])
+            progress.reach(piece.done)
+        if not parts:
+            output = bound.pop("output_tensor")
+            compiled.dispatch(bound, [output])
+    memories[command.output.resource].show_as(desc.output_tensor, command.output)
+
+
+def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
+    return f"{dtype.name.upper()} {list(shape)}"
+
+
+def _print(name: str, memory: Memory, *, verbose: bool = False) -> None:
+    values = memory.values
+    threshold = values.size if verbose else 1000
+    print(f"{name}: {_kind(values.dtype, values.shape)}")
+    print(np.array2string(values, separator=", ", threshold=threshold, floatmode="unique"))

@@ -1,0 +1,114 @@
+"""What an operator file says: resources, operators, and commands that refer to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dmlops._enums import OperatorType, TensorDataType
+from dmlops._operator_file.read import Node
+
+RAW = (".bin", ".dat")  # files of nothing but elements
+
+
+@dataclass(frozen=True)
+class File:
+    """Initial values that are in a file: .npy, or raw."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Initial values ``start, start + delta, ...``; a constant where ``delta`` is 0."""
+
+    count: int
+    start: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Values:
+    """Initial values one by one, in an array of that shape."""
+
+    shape: tuple[int, ...]
+    values: list[float]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Memory, and what is in it at the start. Without initial values it is an output's."""
+
+    node: Node
+    data_type: TensorDataType
+    initial: File | Sequence | Values | None
+    offset: int  # of the initial values, in bytes
+    size_in_bytes: int | None  # None: what the initial values need
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A dispatchable, perhaps with bindings of its own for inputs that are OWNED_BY_DML."""
+
+    name: str
+    type: OperatorType
+    desc: Any
+    initial: dict[str, Binding]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A part of a resource; ``size`` None is what the tensor needs, ``whole`` is all of it."""
+
+    resource: str
+    offset: int = 0  # in elements
+    count: int | None = None
+    element_size: int | None = None  # None: that of the resource
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is said but the name."""
+        return self == Binding(self.resource)
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """A command: run an operator. The bindings are by the names of the descriptor's fields."""
+
+    operator: Operator
+    bindings: dict[str, Binding]
+
+    @property
+    def output(self) -> Binding:
+        """Where the result goes."""
+        return self.bindings["output_tensor"]
+
+
+@dataclass(frozen=True)
+class Print:
+    """A command: show a resource."""
+
+    resource: str
+    verbose: bool  # every element
+
+
+@dataclass(frozen=True)
+class WriteFile:
+    """A command: write a resource to a file, in other dimensions if they are given."""
+
+    resource: str
+    path: Path
+    dimensions: tuple[int, ...] | None
+
+
+Command = Dispatch | Print | WriteFile
+
+
+@dataclass(frozen=True)
+class Model:
+    """All that a file says."""
+
+    resources: dict[str, Resource]
+    operators: dict[str, Operator]
+    commands: list[Command]

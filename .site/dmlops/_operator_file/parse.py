@@ -1,0 +1,235 @@
+"""Reads an operator file as a whole, and checks that its parts refer to one another."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from dmlops._enums import TensorDataType, TensorFlags
+from dmlops._operator_file.descriptors import field_name, read_data_type, read_desc, read_type
+from dmlops._operator_file.model import (
+    Binding,
+    Command,
+    Dispatch,
+    File,
+    Model,
+    Operator,
+    Print,
+    Resource,
+    Sequence,
+    Values,
+    WriteFile,
+)
+from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, unknown
+
+
+class _ResourceType(Enum):
+    buffer = "a buffer"
+
+
+class _ExecutionFlag(Enum):
+    """DML_EXECUTION_FLAGS. All mean the same on a CPU: float16 is computed in float32 anyway."""
+
+    NONE = 0
+    ALLOW_HALF_PRECISION_COMPUTATION = 1
+    DISABLE_META_COMMANDS = 2
+    DESCRIPTORS_VOLATILE = 4
+
+
+class _CompileType(Enum):
+    """How DxDispatch compiles; the result is the same."""
+
+    DmlCompileOp = "as an operator"
+    DmlCompileGraph = "as a graph of one operator"
+
+
+def read_model(path: str, folder: Path | None = None) -> Model:
+    """Read a file; relative paths in it start from ``folder``, by default the file's own."""
+    if folder is None:
+        folder = Path() if path == STANDARD_INPUT else Path(path).parent
+    members = read_json(path).members(("dispatchables",), ("$schema", "resources", "commands"))
+    resources = members["resources"].entries() if "resources" in members else {}
+    commands = members["commands"].items() if "commands" in members else []
+    dispatchables = members["dispatchables"].entries()
+    model = Model({name: _read_resource(node, folder) for name, node in resources.items()}, {}, [])
+    for name, node in dispatchables.items():
+        model.operators[name] = _read_operator(name, node, model.resources)
+    model.commands.extend(_read_command(node, model, folder) for node in commands)
+    return model
+
+
+def _read_operator(name: str, node: Node, resources: dict[str, Resource]) -> Operator:
+    desc_name = "Desc" if "Desc" in node.entries() else "desc"
+    optional = ("executionFlags", "dmlCompileType", "bindings")
+    members = node.members(("type", desc_name), optional)
+    operator = read_type(members["type"])
+    for flag in members["executionFlags"].items() if "executionFlags" in members else []:
+        flag.choice(_ExecutionFlag, "DML_EXECUTION_FLAG_")
+    if "dmlCompileType" in members:
+        members["dmlCompileType"].choice(_CompileType)
+    desc = read_desc(operator, members[desc_name])
+    initial = _read_bindings(
+        members.get("bindings", Node({})),
+        resources,
+        (),
+        [n for n in _tensors(desc) if _owned(desc, n)],
+    )
+    return Operator(name, operator, desc, initial)
+
+
+def _tensors(desc: Any) -> list[str]:
+    return [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
+
+
+def _owned(desc: Any, name: str) -> bool:
+    return bool(getattr(desc, name).flags & TensorFlags.OWNED_BY_DML)
+
+
+def _read_path(node: Node, folder: Path) -> Path:
+    if not node.text():
+        node.refuse("the path is empty")
+    return folder / node.text()
+
+
+def _read_source(node: Node, folder: Path) -> Path:
+    """Return a path in the folder, or else, if it is there, in the current one."""
+    path, other = _read_path(node, folder), Path(node.text())
+    return other if other.exists() and not path.exists() else path
+
+
+def _read_values(node: Node) -> Values:
+    """Read an array, of arrays where it has more than one dimension."""
+    flat = node.value
+    shape = [len(flat)]
+    while flat and isinstance(flat[0], list):
+        shape.append(len(flat[0]))
+        if any(not isinstance(row, list) or len(row) != shape[-1] for row in flat):
+            node.refuse("the rows are not all of one length")
+        flat = [value for row in flat for value in row]
+    if not flat:
+        node.refuse("there are no values; a resource has at least one")
+    numbers = [v if type(v) in (int, float) else Node(v, node.place).number() for v in flat]
+    return Values(tuple(shape), numbers)
+
+
+def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | None:
+    if node.value == "deferred":  # what DxDispatch writes for memory that an operator fills
+        return None
+    if isinstance(node.value, list):
+        return _read_values(node)
+    names = node.entries()
+    if "sourcePath" in names:
+        return File(_read_source(node.members(("sourcePath",))["sourcePath"], folder))
+    if "valueStart" in names or "valueDelta" in names:
+        members = node.members(("valueCount", "valueStart", "valueDelta"))
+        start, delta = members["valueStart"].number(), members["valueDelta"].number()
+    else:
+        others = ("sourcePath", "valueStart", "valueDelta")  # for the message of a misspelt name
+        members = node.members(("valueCount", "value"), others)
+        start, delta = members["value"].number(), 0
+    return Sequence(members["valueCount"].count(least=1), start, delta)
+
+
+def _read_resource(node: Node, folder: Path) -> Resource:
+    members = node.members(
+        (),
+        (
+            "type",
+            "initialValues",
+            "initialValuesDataType",
+            "initialValuesOffsetInBytes",
+            "sizeInBytes",
+        ),
+    )
+    if "type" in members:
+        members["type"].choice(_ResourceType)
+    initial = offset = size = None
+    data_type = TensorDataType.UNKNOWN
+    if "initialValues" in members:
+        initial = _read_initial(members["initialValues"], folder)
+    if "initialValuesDataType" in members:
+        data_type = read_data_type(members["initialValuesDataType"])
+    if "initialValuesOffsetInBytes" in members:
+        offset = members["initialValuesOffsetInBytes"].count()
+    if "sizeInBytes" in members:
+        size = members["sizeInBytes"].count(least=1)
+    return Resource(node, data_type, initial, offset or 0, size)
+
+
+def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
+    """Read what a tensor is bound to: a name, or a part, or an array of one of them."""
+    if isinstance(node.value, list):
+        items = node.items()
+        if len(items) != 1:
+            node.refuse(f"{len(items)} resources are bound; each tensor takes one")
+        node = items[0]
+    if isinstance(node.value, str):
+        name, more = node, {}
+    else:
+        members = node.members(("name",), ("elementCount", "elementSizeInBytes", "elementOffset"))
+        name = members.pop("name")
+        more = {key: value.count() for key, value in members.items()}
+    if name.text() not in resources:
+        name.refuse(unknown("resource", name.text(), resources))
+    return Binding(
+        name.text(),
+        more.get("elementOffset", 0),
+        more.get("elementCount") or None,  # 0 says nothing
+        more.get("elementSizeInBytes") or None,
+    )
+
+
+def _read_bindings(
+    node: Node,
+    resources: dict[str, Resource],
+    required: Iterable[str],
+    optional: Iterable[str] = (),
+) -> dict[str, Binding]:
+    """Read what tensors are bound to, by their names."""
+    names = {field_name(name): name for name in (*required, *optional)}
+    members = node.members(map(field_name, required), map(field_name, optional))
+    return {names[key]: _read_binding(value, resources) for key, value in members.items()}
+
+
+def _read_dispatch(members: dict[str, Node], model: Model) -> Dispatch:
+    name = members["dispatchable"]
+    if name.text() not in model.operators:
+        name.refuse(unknown("dispatchable", name.text(), model.operators))
+    operator = model.operators[name.text()]
+    tensors = [tensor for tensor in _tensors(operator.desc) if tensor not in operator.initial]
+    bindings = _read_bindings(members["bindings"], model.resources, tensors)
+    return Dispatch(operator, operator.initial | bindings)
+
+
+# The fields of each command besides its type: required, optional.
+_COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "dispatch": (("dispatchable", "bindings"), ("threadGroupCount",)),  # of shaders
+    "print": (("resource",), ("verbose",)),
+    "writeFile": (("resource", "targetPath"), ("dimensions",)),
+}
+
+
+def _read_command(node: Node, model: Model, folder: Path) -> Command:
+    entries = node.entries()
+    if "type" not in entries:
+        node.refuse("the field 'type' is missing")
+    kind = entries["type"].text()
+    if kind not in _COMMANDS:
+        entries["type"].refuse(unknown("command", kind, _COMMANDS))
+    required, optional = _COMMANDS[kind]
+    members = node.members(("type", *required), optional)
+    if kind == "dispatch":
+        return _read_dispatch(members, model)
+    resource = members["resource"]
+    if resource.text() not in model.resources:
+        resource.refuse(unknown("resource", resource.text(), model.resources))
+    if kind == "print":
+        verbose = members.get("verbose", Node(False)).boolean()
+        return Print(resource.text(), verbose)
+    dimensions = None
+    if "dimensions" in members:
+        dimensions = tuple(item.count(least=1) for item in members["dimensions"].items())
+    return WriteFile(resource.text(), _read_path(members["targetPath"], folder), dimensions)

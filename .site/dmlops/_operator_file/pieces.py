@@ -1,0 +1,96 @@
+"""Dispatches in pieces along one dimension, so that long ones can say how far they are, and stop.
+
+The pieces are operators of their own on parts of the same memory. Results do not depend on it: no
+operator's formula looks beyond an element, or beyond a group of log softmax, which stays whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from dmlops._device import BufferBinding
+from dmlops._enums import OperatorType, TensorFlags
+from dmlops._operator_file.initial import dtype_of
+from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
+
+PIECE = 2**23  # elements of the output: a few hundredths of a second
+_ALIGNMENT = 16  # of bindings, in bytes; a multiple of so many elements always has it
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of an operator, with what its tensors are bound to."""
+
+    desc: Any
+    bindings: dict[str, Any]
+    done: float  # the share of the work after it
+
+
+def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
+    if tensor.strides is not None:
+        return tensor.strides
+    return tuple(math.prod(tensor.sizes[axis + 1 :]) for axis in range(len(tensor.sizes)))
+
+
+def _dimension(desc: Any) -> int | None:
+    """Return the first dimension that is long enough to cut, and that no group reaches over."""
+    sizes = desc.output_tensor.sizes
+    reduced: tuple[int, ...] = ()
+    if desc.operator_type is OperatorType.ACTIVATION_LOG_SOFTMAX:
+        reduced = (len(sizes) - 1,)
+    elif desc.operator_type is OperatorType.ACTIVATION_LOG_SOFTMAX1:
+        reduced = desc.axes
+    if math.prod(sizes) <= 2 * PIECE:
+        return None
+    long = (axis for axis, size in enumerate(sizes) if size >= 2 * _ALIGNMENT)
+    return next((axis for axis in long if axis not in reduced), None)
+
+
+def _cut(tensor: BufferTensorDesc, axis: int, count: int) -> BufferTensorDesc:
+    """Return a part of a tensor, which broadcasts where the tensor does."""
+    sizes = list(tensor.sizes)
+    sizes[axis] = min(sizes[axis], count)
+    return BufferTensorDesc(tensor.data_type, tuple(sizes), strides=_strides(tensor))
+
+
+def _bind(array: Any, tensor: BufferTensorDesc, axis: int, start: int) -> BufferBinding:
+    offset = start * _strides(tensor)[axis] * array.itemsize if tensor.sizes[axis] > 1 else 0
+    return BufferBinding(array, offset)
+
+
+def _fits(array: Any, tensor: BufferTensorDesc) -> bool:
+    """Whether an array of the tensor's data type is large enough."""
+    needed = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
+    needed = max(needed, tensor.total_tensor_size_in_bytes or 0)
+    return bool(array.dtype == dtype_of(tensor.data_type) and needed <= array.nbytes)
+
+
+def pieces(desc: Any, arrays: dict[str, Any]) -> list[Piece]:
+    """Cut an operator whose tensors are bound to whole arrays; nothing, where it stays whole.
+
+    All rules about bindings concern the whole, and hold here by themselves: the arrays are large
+    enough, and the output shares its own with no input, or with one of the same layout.
+    """
+    tensors = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name.endswith("_tensor")}
+    output = desc.output_tensor
+    for name, tensor in tensors.items():
+        shared = arrays[name] is arrays["output_tensor"] and tensor is not output
+        if tensor.flags != TensorFlags.NONE or not _fits(arrays[name], tensor):
+            return []
+        if shared and tensor != output:
+            return []
+    axis = _dimension(desc)
+    if axis is None:
+        return []
+    size = output.sizes[axis]
+    rows = size * PIECE // math.prod(output.sizes)
+    rows = max(_ALIGNMENT, rows // _ALIGNMENT * _ALIGNMENT)
+    result = []
+    for start in range(0, size, rows):
+        count = min(rows, size - start)
+        cut = {name: _cut(tensor, axis, count) for name, tensor in tensors.items()}
+        bound = {name: _bind(arrays[name], tensor, axis, start) for name, tensor in tensors.items()}
+        result.append(Piece(replace(desc, **cut), bound, (start + count) / size))
+    return result

@@ -1,0 +1,149 @@
+"""The memory of resources: made for them or mapped from a file, bound, shown and written."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dmlops._device import BufferBinding
+from dmlops._operator_file.initial import Array, allocate, dtype_of, initial_values
+from dmlops._operator_file.model import RAW, Binding, Resource
+from dmlops._operator_file.progress import Progress
+from dmlops._operator_file.read import FileError
+from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
+
+HUGE = 2**28  # bytes: results from here on are written where they stay, in a mapped file
+_BLOCK = 2**22  # elements that are filled or copied at once
+
+
+@dataclass
+class Memory:
+    """What a resource holds: contiguous memory, and how it is shown."""
+
+    array: Array
+    values: Array  # of `array`: what a user sees
+    target: Path | None = None  # where `array` is mapped to until `written`
+
+    def binding(self, part: Binding) -> Any:
+        """Return what `CompiledOperator.dispatch` takes."""
+        if part.whole and self.array.dtype == self.values.dtype:
+            return self.array  # its data type is checked
+        size = part.element_size or self.values.itemsize
+        length = None if part.count is None else part.count * size
+        return BufferBinding(self.array, part.offset * size, length)
+
+    def show_as(self, tensor: BufferTensorDesc, part: Binding) -> None:
+        """Show the memory from now on as a tensor that was written to it."""
+        dtype = dtype_of(tensor.data_type)
+        assert dtype is not None  # an operator wrote it
+        strides = None
+        if tensor.strides is not None:
+            strides = tuple(stride * dtype.itemsize for stride in tensor.strides)
+        offset = part.offset * (part.element_size or self.values.itemsize)
+        memory = self.array.reshape(-1).view(np.uint8)
+        self.values = np.ndarray(tensor.sizes, dtype, memory, offset, strides)
+
+
+def load(resource: Resource, *, written: bool) -> Memory:
+    """Return the memory of a resource that has initial values."""
+    values = initial_values(resource, written=written)
+    if not resource.offset and resource.size_in_bytes in (None, values.nbytes):
+        return Memory(values, values)
+    needed = resource.offset + values.nbytes
+    size = needed if resource.size_in_bytes is None else resource.size_in_bytes
+    if size < needed:
+        resource.node.refuse(f"sizeInBytes is {size}, but the initial values end at {needed}")
+    array = allocate((size,), np.dtype(np.uint8), resource.node)
+    array[resource.offset : needed] = values.reshape(-1).view(np.uint8)
+    if resource.offset % values.itemsize:
+        return Memory(array, array)
+    inside = np.ndarray(values.shape, values.dtype, array, resource.offset)
+    return Memory(array, inside)
+
+
+def create(
+    tensor: BufferTensorDesc, part: Binding, resource: Resource, target: Path | None
+) -> Memory:
+    """Return the memory of a resource that has no initial values, for the tensor written to it."""
+    dtype = dtype_of(tensor.data_type)
+    assert dtype is not None  # the descriptor is valid
+    packed = tensor.strides is None and tensor.total_tensor_size_in_bytes is None
+    if packed and part.whole and resource.size_in_bytes is None:
+        if target is not None and math.prod(tensor.sizes) * dtype.itemsize >= HUGE:
+            array = _map_new(target, dtype, tensor.sizes)
+            return Memory(array, array, target)
+        array = allocate(tensor.sizes, dtype, resource.node)
+        return Memory(array, array)
+    size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
+    size = max(size, tensor.total_tensor_size_in_bytes or 0, resource.size_in_bytes or 0)
+    offset = part.offset * (part.element_size or dtype.itemsize)
+    array = allocate((offset + size,), np.dtype(np.uint8), resource.node)
+    return Memory(array, array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype))
+
+
+def write(memory: Memory, path: Path, dimensions: tuple[int, ...] | None = None) -> None:
+    """Write what a resource shows, at once or not at all."""
+    if dimensions is not None and math.prod(dimensions) != memory.values.size:
+        given = f"{list(dimensions)}, but there are {memory.values.size} elements"
+        raise FileError(f"{path}: the dimensions are {given}")
+    if path.suffix.lower() not in (".npy", *RAW):
+        raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
+    try:
+        with Progress(f"writing {path.name}") as progress:
+            if memory.target == path:  # it is there already, under a name of its own
+                memory.array.flush()  # type: ignore[attr-defined]
+                memory.array = memory.values = np.empty(0)  # Windows renames no file that is mapped
+            else:
+                values = memory.values.reshape(dimensions or memory.values.shape)
+                copy = _map_new(path, values.dtype, values.shape)
+                _copy(values, copy, progress)
+                copy.flush()
+                del copy
+        os.replace(_part(path), path)
+        if memory.target == path:
+            memory.array = memory.values = np.load(path, mmap_mode="r")
+            memory.target = None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}") from error
+    finally:
+        _part(path).unlink(missing_ok=True)
+
+
+def discard(memory: Memory) -> None:
+    """Remove a mapped file that was not finished."""
+    if memory.target is not None:
+        memory.array = memory.values = np.empty(0)
+        _part(memory.target).unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
+
+
+def _map_new(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    part = _part(path)
+    try:
+        if path.suffix.lower() == ".npy":
+            array: Any = np.lib.format.open_memmap(part, "w+", dtype, shape)
+        else:
+            array = np.memmap(part, dtype, "w+", shape=shape)
+        if hasattr(os, "posix_fallocate"):  # a full disk is an error here; later it would be fatal
+            with part.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise FileError(f"{path}: {error.strerror or error}") from error
+    return array
+
+
+def _copy(source: Array, copy: Array, progress: Progress) -> None:
+    """Copy in blocks, along the first dimension."""
+    rows = max(1, _BLOCK * len(source) // source.size)
+    for start in range(0, len(source), rows):
+        copy[start : start + rows] = source[start : start + rows]
+        progress.reach(start / len(source))

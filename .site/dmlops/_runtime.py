@@ -1,0 +1,130 @@
+"""What dmlops runs on: instruction set, threads, build."""
+
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from dmlops import _core
+
+
+def isa() -> str:
+    """Return the name of the instruction set whose kernels run.
+
+    The fastest that the processor has, unless the environment variable ``DMLOPS_ISA``
+    names another one before the import. Results are the same bits on each.
+
+    Returns
+    -------
+    str
+        One of `available_isas`.
+
+    Examples
+    --------
+    >>> import dmlops
+    >>> dmlops.isa() in dmlops.available_isas()
+    True
+    """
+    return _core.isa()
+
+
+def available_isas() -> tuple[str, ...]:
+    """Return the names of the instruction sets that run on this processor, the fastest first.
+
+    Returns
+    -------
+    tuple of str
+        A part of ``("avx512", "avx2", "baseline")``; the last is always there (SSE2 on
+        x86-64, NEON on aarch64).
+
+    Examples
+    --------
+    >>> import dmlops
+    >>> dmlops.available_isas()[-1]
+    'baseline'
+    """
+    return _core.available_isas()
+
+
+def get_num_threads() -> int:
+    """Return the number of threads that a large call is split over, the caller's included.
+
+    At the start: the environment variable ``DMLOPS_NUM_THREADS``, or else the number of
+    processors that the process may use. Results do not depend on it.
+
+    Returns
+    -------
+    int
+        At least 1.
+
+    Examples
+    --------
+    >>> import dmlops
+    >>> dmlops.get_num_threads() >= 1
+    True
+    """
+    return _core.get_num_threads()
+
+
+def set_num_threads(n: int) -> None:
+    """Set the number of threads that a large call is split over, for the whole process.
+
+    Parameters
+    ----------
+    n : int
+        From 1 to 1024, the caller's thread included.
+
+    Raises
+    ------
+    TypeError
+        If `n` is no integer.
+    ValueError
+        If `n` is out of range.
+
+    Examples
+    --------
+    >>> import dmlops
+    >>> before = dmlops.get_num_threads()
+    >>> dmlops.set_num_threads(1)
+    >>> dmlops.get_num_threads()
+    1
+    >>> dmlops.set_num_threads(before)
+    """
+    _core.set_num_threads(n)
+
+
+def build_info() -> dict[str, str]:
+    """Return what this build is and what it runs on, as a bug report needs it.
+
+    Returns
+    -------
+    dict of str to str
+        The keys are ``version``, ``isa``, ``available_isas``, ``threads``, ``compiler``,
+        ``flags``, ``python``, ``numpy`` and ``platform``.
+
+    Examples
+    --------
+    >>> import dmlops
+    >>> dmlops.build_info()["version"] == dmlops.__version__
+    True
+    """
+    return {
+        "version": _core.version(),
+        "isa": isa(),
+        "available_isas": ", ".join(available_isas()),
+        "threads": str(get_num_threads()),
+        "compiler": _core.compiler(),
+        "flags": _core.build_flags(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+    }
+
+
+def runs_as_command() -> bool:
+    """Say whether the program is the command ``dmlops``, or ``python -m dmlops``."""
+    program = next(iter(getattr(sys, "argv", [])), "")
+    if program == "-m":  # a package is imported before the arguments are put in order
+        return any(word in ("dmlops", "-mdmlops") for word in sys.orig_argv)
+    return Path(program).stem == "dmlops"

@@ -1,0 +1,29 @@
+"""DML_SCALE_BIAS: what clip does to its input first."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ScaleBias:
+    """A factor and a summand: ``x * scale + bias``, rounded once.
+
+    Parameters
+    ----------
+    scale : float, default 1.0
+        The factor, a float32.
+    bias : float, default 0.0
+        The summand, a float32.
+
+    Notes
+    -----
+    DirectML's DML_SCALE_BIAS.
+
+    Examples
+    --------
+    >>> from dmlops import ScaleBias
+    >>> ScaleBias(scale=2.0, bias=-1.0)
+    ScaleBias(scale=2.0, bias=-1.0)
+    """
+
+    scale: float = 1.0
+    bias: float = 0.0

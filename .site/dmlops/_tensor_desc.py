@@ -1,0 +1,200 @@
+"""DML_BUFFER_TENSOR_DESC, and what all descriptors have in common."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from numpy.typing import NDArray
+
+from dmlops import _core
+from dmlops._enums import TensorDataType, TensorFlags
+
+
+def _text(value: object) -> str:
+    """Return a repr that can be pasted back: infinities and NaN have none of their own."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
+    return repr(value)
+
+
+class Descriptor:
+    """A frozen dataclass whose repr can be pasted back."""
+
+    def __repr__(self) -> str:
+        named = (f"{f.name}={_text(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(named)})"
+
+    def _set(self, name: str, value: Any) -> None:
+        """Replace a field by its normal form; only while the object is made."""
+        object.__setattr__(self, name, value)
+
+
+def unsigned(values: Sequence[SupportsIndex]) -> tuple[int, ...]:
+    """Return a tuple of plain integers."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"a sequence of integers is needed, not {type(values).__name__}")
+    return tuple(operator.index(value) for value in values)
+
+
+@dataclass(frozen=True, repr=False)
+class BufferTensorDesc(Descriptor):
+    """What a tensor is: data type, sizes, and how they lie in memory.
+
+    Parameters
+    ----------
+    data_type : TensorDataType
+        Of the elements.
+    sizes : sequence of int
+        One for each of 1 to 8 dimensions, each at least 1.
+    strides : sequence of int, optional
+        The steps along the dimensions, in elements. 0 broadcasts. None is packed, the last
+        dimension fastest.
+    flags : TensorFlags, default TensorFlags.NONE
+        OWNED_BY_DML for an input that is bound when the operator is compiled.
+    total_tensor_size_in_bytes : int, optional
+        What a binding must hold, at least `calc_buffer_tensor_size`. None is that.
+    guaranteed_base_offset_alignment : int, default 0
+        What the offset of a binding is a multiple of: 0, or a power of two and at least the
+        element's size.
+
+    Notes
+    -----
+    DirectML's DML_BUFFER_TENSOR_DESC; DimensionCount is the length of `sizes`. The rules are
+    checked when an operator is compiled.
+
+    Examples
+    --------
+    >>> from dmlops import BufferTensorDesc, TensorDataType
+    >>> BufferTensorDesc(TensorDataType.FLOAT32, (1, 3, 224, 224)).sizes
+    (1, 3, 224, 224)
+    """
+
+    data_type: TensorDataType
+    sizes: tuple[int, ...]
+    _: KW_ONLY
+    strides: tuple[int, ...] | None = None
+    flags: TensorFlags = TensorFlags.NONE
+    total_tensor_size_in_bytes: int | None = None
+    guaranteed_base_offset_alignment: int = 0
+
+    if TYPE_CHECKING:  # the dataclass's own takes what the fields are, not all that becomes one
+
+        def __init__(
+            self,
+            data_type: TensorDataType,
+            sizes: Sequence[SupportsIndex],
+            *,
+            strides: Sequence[SupportsIndex] | None = None,
+            flags: TensorFlags = TensorFlags.NONE,
+            total_tensor_size_in_bytes: int | None = None,
+            guaranteed_base_offset_alignment: int = 0,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Bring lists and integers into their normal form."""
+        self._set("data_type", TensorDataType(self.data_type))
+        self._set("sizes", unsigned(self.sizes))
+        if self.strides is not None:
+            self._set("strides", unsigned(self.strides))
+        self._set("flags", TensorFlags(self.flags))
+
+    @staticmethod
+    def from_array(
+        array: NDArray[Any], *, flags: TensorFlags = TensorFlags.NONE
+    ) -> BufferTensorDesc:
+        """Describe a NumPy array: its data type, its sizes, and its strides unless it is packed.
+
+        Parameters
+        ----------
+        array : numpy.ndarray
+            Of 0 to 8 dimensions and a data type that DirectML has. Without dimensions it becomes
+            one of size 1.
+        flags : TensorFlags, default TensorFlags.NONE
+            As of the descriptor.
+
+        Returns
+        -------
+        BufferTensorDesc
+            The same elements in the same places, from the array's first element on.
+
+        Raises
+        ------
+        ValueError
+            If a stride is negative, or not a whole number of elements.
+        TypeError
+            If DirectML has no such data type.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dmlops import BufferTensorDesc
+        >>> image = np.zeros((4, 5, 3), np.float32)
+        >>> BufferTensorDesc.from_array(image.transpose(2, 0, 1)).strides
+        (1, 15, 3)
+        """
+        data_type = getattr(TensorDataType, array.dtype.name.upper(), None)
+        if data_type is None or not array.dtype.isnative:
+            raise TypeError(f"from_array: DirectML has no data type for dtype {array.dtype}")
+        sizes = array.shape or (1,)
+        if array.flags.c_contiguous:
+            return BufferTensorDesc(data_type, sizes, flags=flags)
+        steps = [divmod(stride, array.itemsize) for stride in array.strides]
+        for axis, (stride, rest) in enumerate(steps):
+            if sizes[axis] > 1 and (stride < 0 or rest):
+                raise ValueError(
+                    f"from_array: axis {axis} has a stride of {array.strides[axis]} bytes;"
+                    " DirectML's strides are whole, non-negative numbers of elements"
+                    f" (of {array.itemsize} bytes)"
+                )
+        strides = tuple(
+            stride if size > 1 else 0 for size, (stride, _) in zip(sizes, steps, strict=True)
+        )
+        return BufferTensorDesc(data_type, sizes, strides=strides, flags=flags)
+
+
+def calc_buffer_tensor_size(
+    data_type: TensorDataType,
+    sizes: Sequence[SupportsIndex],
+    strides: Sequence[SupportsIndex] | None = None,
+) -> int:
+    """Return the smallest size of a tensor, in bytes.
+
+    Parameters
+    ----------
+    data_type : TensorDataType
+        Of the elements.
+    sizes : sequence of int
+        One for each of 1 to 8 dimensions.
+    strides : sequence of int, optional
+        In elements; None is packed.
+
+    Returns
+    -------
+    int
+        The bytes from the first element to the last, rounded up to a multiple of 4.
+
+    Raises
+    ------
+    ValidationError
+        If no tensor can have such sizes or strides.
+
+    Notes
+    -----
+    DirectML's DMLCalcBufferTensorSize, which adds strides in 32 bits and may wrap; this does not.
+
+    Examples
+    --------
+    >>> from dmlops import TensorDataType, calc_buffer_tensor_size
+    >>> calc_buffer_tensor_size(TensorDataType.FLOAT16, (1, 1, 1, 3))
+    8
+    >>> calc_buffer_tensor_size(TensorDataType.FLOAT32, (2, 3), strides=(0, 1))
+    12
+    """
+    packed = None if strides is None else unsigned(strides)
+    return _core.calc_buffer_tensor_size(
+        BufferTensorDesc(data_type, unsigned(sizes), strides=packed)
+    )

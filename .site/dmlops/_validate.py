@@ -1,0 +1,43 @@
+"""The sub-command ``validate``: whether a device would take the operators of a JSON file."""
+
+from __future__ import annotations
+
+import argparse
+
+from dmlops import _core
+from dmlops._device import required_feature_level
+from dmlops._enums import FeatureLevel
+from dmlops._operator_file.execute import REFUSALS
+from dmlops._operator_file.model import Operator
+from dmlops._operator_file.parse import read_model
+from dmlops._run import add_file_arguments
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``dmlops validate``."""
+    parser.epilog = (
+        "Exit status: 0 every operator is accepted, 1 one is refused, 2 the file is wrong."
+    )
+    add_file_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Say of each operator whether it is accepted, and by which level."""
+    model = read_model(arguments.file)
+    level: FeatureLevel = arguments.feature_level
+    refused = [operator for operator in model.operators.values() if not _validate(operator, level)]
+    return 1 if refused else 0
+
+
+def _validate(operator: Operator, level: FeatureLevel) -> bool:
+    try:
+        lowest = f"DML_FEATURE_{required_feature_level(operator.desc).name}"
+    except REFUSALS:
+        lowest = ""
+    try:
+        _core.validate(operator.desc, level)
+    except REFUSALS as error:  # names the level that would accept it, if one does
+        print(f"{operator.name}: refused: {error}{'' if lowest else '; no level accepts it'}")
+        return False
+    print(f"{operator.name}: accepted at DML_FEATURE_{level.name}; the lowest is {lowest}")
+    return True

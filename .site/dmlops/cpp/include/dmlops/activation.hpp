@@ -1,0 +1,55 @@
+// The activations that batch normalization can apply to its result, and their parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dmlops/export.hpp"
+
+namespace dmlops {
+
+/// The activations that can be fused, with the names of their parameters.
+enum class Activation : std::uint32_t {
+  elu,                  ///< alpha
+  celu,                 ///< alpha
+  hard_sigmoid,         ///< alpha, beta
+  identity,             ///< no parameters
+  leaky_relu,           ///< alpha
+  linear,               ///< alpha, beta
+  parametric_softplus,  ///< alpha, beta
+  relu,                 ///< no parameters
+  scaled_elu,           ///< alpha, gamma
+  scaled_tanh,          ///< alpha, beta
+  sigmoid,              ///< no parameters
+  softplus,             ///< steepness
+  softsign,             ///< no parameters
+  tanh,                 ///< no parameters
+  thresholded_relu,     ///< alpha
+  shrink,               ///< bias, threshold
+  gelu,                 ///< no parameters
+};
+constexpr std::size_t kActivationCount = 17;  ///< how many there are
+
+/// The FLOAT fields of the DirectML struct, in its order.
+struct ActivationParameters {
+  float alpha = 0;  ///< the first, whatever its name
+  float beta = 0;   ///< the second
+};
+
+/// What an activation is called, and what its parameters are.
+struct ActivationInfo {
+  const char* name;                ///< as the function: "leaky_relu"
+  int parameter_count;             ///< 0 to 2
+  const char* parameter_names[2];  ///< the first `parameter_count`
+  ActivationParameters defaults;   ///< those of DirectML's documents
+};
+/// The row of an activation.
+DMLOPS_API const ActivationInfo& info(Activation type);
+
+/// An activation that batch normalization applies to its result.
+struct FusedActivation {
+  Activation type = Activation::identity;  ///< which one
+  ActivationParameters parameters;         ///< its parameters, all of which count
+};
+
+}  // namespace dmlops

@@ -1,0 +1,133 @@
+// DirectML's descriptors: tensors, operators, feature levels, and the rules that they must keep.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "dmlops/operators.hpp"
+#include "dmlops/tensor.hpp"
+
+namespace dmlops {
+
+/// A descriptor that breaks a rule. The message names operator, field, rule, both values, and the
+/// feature level that would accept it, if one does.
+class DMLOPS_API ValidationError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// The values of DML_FEATURE_LEVEL.
+enum class FeatureLevel : std::uint32_t {
+  level_1_0 = 0x1000,
+  level_2_0 = 0x2000,
+  level_2_1 = 0x2100,
+  level_3_0 = 0x3000,
+  level_3_1 = 0x3100,
+  level_4_0 = 0x4000,
+  level_4_1 = 0x4100,
+  level_5_0 = 0x5000,
+  level_5_1 = 0x5100,
+  level_5_2 = 0x5200,
+  level_6_0 = 0x6000,
+  level_6_1 = 0x6100,
+  level_6_2 = 0x6200,
+  level_6_3 = 0x6300,
+  level_6_4 = 0x6400,
+};
+
+/// The values of DML_OPERATOR_TYPE, of the operators that dmlops has.
+enum class OperatorType : std::uint32_t {
+  invalid = 0,
+  element_wise_clip = 8,
+  activation_elu = 35,
+  activation_hard_sigmoid = 37,
+  activation_identity = 38,
+  activation_leaky_relu = 39,
+  activation_linear = 40,
+  activation_log_softmax = 41,
+  activation_parametric_softplus = 43,
+  activation_relu = 44,
+  activation_scaled_elu = 45,
+  activation_scaled_tanh = 46,
+  activation_sigmoid = 47,
+  activation_softplus = 49,
+  activation_softsign = 50,
+  activation_tanh = 51,
+  activation_thresholded_relu = 52,
+  batch_normalization = 72,
+  activation_shrink = 90,
+  activation_celu = 128,
+  element_wise_clip1 = 153,
+  activation_gelu = 157,
+  activation_log_softmax1 = 159,
+};
+
+/// The values of DML_TENSOR_FLAGS.
+enum class TensorFlags : std::uint32_t {
+  none = 0,
+  owned_by_dml = 1,  ///< an input that is bound once, when the operator is compiled
+};
+
+using TensorDataType = DataType;  ///< the name that it has beside the other descriptors
+
+/// DML_BUFFER_TENSOR_DESC. The arrays' first `dimension_count` entries count.
+struct BufferTensorDesc {
+  using Dimensions = std::array<std::uint32_t, kMaxRank>;  ///< sizes or strides
+
+  BufferTensorDesc() = default;
+  /// A packed tensor; or one with `strides`, which must be as many as the sizes. More than kMaxRank
+  /// of them make a descriptor that no operator accepts.
+  /// \throws ValidationError if there are not as many strides as sizes
+  DMLOPS_API BufferTensorDesc(TensorDataType data_type_, const std::vector<std::uint32_t>& sizes_,
+                              const std::vector<std::uint32_t>& strides_ = {});
+
+  TensorDataType data_type = TensorDataType::unknown;  ///< of the elements
+  TensorFlags flags = TensorFlags::none;               ///< who holds the memory
+  std::uint32_t dimension_count = 0;                   ///< 1 to kMaxRank
+  Dimensions sizes = {};                               ///< each at least 1
+  std::optional<Dimensions> strides;  ///< in elements; none: packed, the last dimension fastest
+  std::optional<std::uint64_t> total_tensor_size_in_bytes;  ///< none: as small as it can be
+  std::uint32_t guaranteed_base_offset_alignment = 0;       ///< 0, or a power of two
+};
+
+/// DML_SCALAR_UNION: the bytes of a value whose type another field says.
+struct ScalarUnion {
+  std::uint64_t bits = 0;  ///< in memory, the value comes first
+};
+
+/// DML_OPERATOR_DESC with the struct that it points to: any operator's. What an operator has no
+/// field for is ignored. The structs of operator_descs.hpp are easier to write, and become this.
+struct OperatorDesc {
+  static constexpr int kMaxTensors = 6;  ///< those of BATCH_NORMALIZATION
+
+  OperatorType type = OperatorType::invalid;  ///< which operator
+  /// In the order of the struct's fields, the output last. None are given where it is fused.
+  std::array<std::optional<BufferTensorDesc>, kMaxTensors> tensors;
+  /// The FLOAT fields in their order: Min, Max of CLIP, Epsilon, an activation's parameters.
+  std::array<float, 2> numbers = {};
+  TensorDataType min_max_data_type = TensorDataType::unknown;  ///< CLIP1
+  std::array<ScalarUnion, 2> scalars;                          ///< CLIP1: Min, Max
+  std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
+  bool spatial = true;                                         ///< BATCH_NORMALIZATION
+  std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1
+  std::shared_ptr<const OperatorDesc> fused_activation;        ///< BATCH_NORMALIZATION
+};
+
+/// Checks a descriptor.
+/// \throws ValidationError if the level does not accept it
+DMLOPS_API void validate(const OperatorDesc& desc, FeatureLevel level);
+
+/// The lowest level that accepts a descriptor.
+/// \throws ValidationError if none does
+DMLOPS_API FeatureLevel required_feature_level(const OperatorDesc& desc);
+
+/// DMLCalcBufferTensorSize: the bytes from the first element to the last, rounded up to a multiple
+/// of 4.
+/// \throws ValidationError for a rank, size or stride that no tensor can have
+DMLOPS_API std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor);
+
+}  // namespace dmlops

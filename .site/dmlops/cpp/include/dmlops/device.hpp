@@ -1,0 +1,79 @@
+// Compiles operators from DirectML's descriptors, and runs them on bound memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "dmlops/descriptors.hpp"
+
+namespace dmlops {
+
+/// A binding that breaks a rule; nothing has been written.
+class DMLOPS_API BindingError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// DML_BUFFER_BINDING: `size_in_bytes` bytes from `offset` on. `Pointer` is `void*` or
+/// `const void*`.
+template <class Pointer>
+struct BasicBinding {
+  Pointer buffer = nullptr;         ///< the memory; null is DML_BINDING_TYPE_NONE
+  std::uint64_t offset = 0;         ///< where the tensor begins in it
+  std::uint64_t size_in_bytes = 0;  ///< from there on
+};
+using Binding = BasicBinding<void*>;             ///< of an output
+using ConstBinding = BasicBinding<const void*>;  ///< of an input
+
+/// An operator with all work done that needs no data. Immutable: many threads may dispatch it at
+/// once.
+class DMLOPS_API CompiledOperator {
+ public:
+  /// Runs the operator. There is one binding for each input of the struct, in its order, and one
+  /// for the output. An input that is OWNED_BY_DML has none. Input and output may share memory
+  /// where the operator works in place and both bind the same bytes with the same strides. Every
+  /// rule is checked before anything is written; bytes between and behind the output's elements
+  /// are never written.
+  /// \throws BindingError for a binding that breaks a rule
+  void dispatch(const ConstBinding* inputs, std::size_t input_count, const Binding* outputs,
+                std::size_t output_count) const;
+
+  /// The same, of bindings in vectors, arrays or braces.
+  void dispatch(const std::vector<ConstBinding>& inputs,
+                const std::vector<Binding>& outputs) const {
+    dispatch(inputs.data(), inputs.size(), outputs.data(), outputs.size());
+  }
+
+  /// \cond the library's own
+  struct Implementation;
+  explicit CompiledOperator(std::shared_ptr<const Implementation> implementation);
+  const Implementation& implementation() const { return *implementation_; }
+  /// \endcond
+
+ private:
+  std::shared_ptr<const Implementation> implementation_;
+};
+
+/// What accepts descriptors as a DirectML device of that feature level does.
+class DMLOPS_API Device {
+ public:
+  /// A device of that level. ValidationError for what is no level.
+  explicit Device(FeatureLevel level = FeatureLevel::level_6_4);
+
+  /// The level it was made for.
+  FeatureLevel feature_level() const { return level_; }
+
+  /// Checks every rule and prepares all work that needs no data. `initial` binds the inputs that
+  /// are OWNED_BY_DML, whose bytes are copied, and no others. It has one binding for each input, or
+  /// is empty where there are none to bind.
+  /// \throws ValidationError for a descriptor that the level does not accept
+  /// \throws BindingError for an initial binding that breaks a rule
+  CompiledOperator compile(const OperatorDesc& desc,
+                           const std::vector<ConstBinding>& initial = {}) const;
+
+ private:
+  FeatureLevel level_;
+};
+
+}  // namespace dmlops

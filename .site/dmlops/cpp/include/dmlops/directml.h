@@ -1,0 +1,77 @@
+// DirectML's own structs as input: what a program for Windows describes, compiled for the CPU.
+//
+// Where Microsoft's <DirectML.h> has been included before, its declarations are used; where not,
+// those of directml_types.h, which have the same names and layouts. A program includes one or the
+// other: <DirectML.h> comes first, or not at all.
+#pragma once
+
+#if !defined(DIRECTML_H) && !defined(__directml_h__)  // the guards of Microsoft's and of MinGW's
+#include "dmlops/directml_types.h"
+#endif
+
+#include <vector>
+
+#include "dmlops/device.hpp"
+#include "dmlops/directml_layout.h"
+
+namespace dmlops {
+
+/// What a DML_OPERATOR_DESC and the structs that it points to say, as a descriptor of this library.
+/// It holds no pointer to them. Pointers that must not be null, and counts and types that nobody
+/// could follow, are refused here; all other rules are those of validate().
+///
+/// At most DML_TENSOR_DIMENSION_COUNT_MAX1 sizes, strides and axes are read, whatever their count
+/// says.
+/// \throws ValidationError for a tree that cannot be read
+DMLOPS_API OperatorDesc to_operator_desc(const DML_OPERATOR_DESC& desc);
+
+/// The same for a tensor.
+/// \throws ValidationError for one that cannot be read
+DMLOPS_API BufferTensorDesc to_tensor_desc(const DML_BUFFER_TENSOR_DESC& desc);
+
+/// Device(level).compile() of a DML_OPERATOR_DESC.
+/// \throws ValidationError for a descriptor that the level does not accept
+/// \throws BindingError for an initial binding that breaks a rule
+inline CompiledOperator compile(const DML_OPERATOR_DESC& desc,
+                                FeatureLevel level = FeatureLevel::level_6_4,
+                                const std::vector<ConstBinding>& initial = {}) {
+  return Device(level).compile(to_operator_desc(desc), initial);
+}
+
+/// Checks a DML_OPERATOR_DESC.
+/// \throws ValidationError if the level does not accept it
+inline void validate(const DML_OPERATOR_DESC& desc, FeatureLevel level) {
+  validate(to_operator_desc(desc), level);
+}
+
+/// The lowest level that accepts a DML_OPERATOR_DESC.
+/// \throws ValidationError if none does
+inline FeatureLevel required_feature_level(const DML_OPERATOR_DESC& desc) {
+  return required_feature_level(to_operator_desc(desc));
+}
+
+/// DMLCalcBufferTensorSize; TotalTensorSizeInBytes may still be 0.
+/// \throws ValidationError for a rank, size or stride that no tensor can have
+inline std::uint64_t calc_buffer_tensor_size(const DML_BUFFER_TENSOR_DESC& desc) {
+  return calc_buffer_tensor_size(to_tensor_desc(desc));
+}
+
+#if DMLOPS_DIRECTML_TARGET >= 0x2000  // older versions of Microsoft's header know no levels
+
+/// Device(level).compile() of a DML_OPERATOR_DESC.
+/// \throws ValidationError for a descriptor that the level does not accept
+/// \throws BindingError for an initial binding that breaks a rule
+inline CompiledOperator compile(const DML_OPERATOR_DESC& desc, DML_FEATURE_LEVEL level,
+                                const std::vector<ConstBinding>& initial = {}) {
+  return compile(desc, static_cast<FeatureLevel>(level), initial);
+}
+
+/// Checks a DML_OPERATOR_DESC.
+/// \throws ValidationError if the level does not accept it
+inline void validate(const DML_OPERATOR_DESC& desc, DML_FEATURE_LEVEL level) {
+  validate(desc, static_cast<FeatureLevel>(level));
+}
+
+#endif
+
+}  // namespace dmlops

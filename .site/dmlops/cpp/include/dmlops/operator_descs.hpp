@@ -1,0 +1,81 @@
+// DirectML's descriptors, a struct for each operator, with the names and defaults that they have in
+// Python. Each becomes an OperatorDesc where one is needed: for Device::compile, validate,
+// required_feature_level, or as a fused activation.
+#pragma once
+
+#include <cstring>
+
+#include "dmlops/activation_descs.hpp"
+
+namespace dmlops {
+
+/// DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: max(min, min(x * scale + bias, max)). The bounds are
+/// truncated toward zero for integer tensors, and limited to their range. NaN is no bound.
+struct ElementWiseClipOperatorDesc {
+  BufferTensorDesc input_tensor;        ///< what is read
+  BufferTensorDesc output_tensor;       ///< of the same data type and sizes
+  std::optional<ScaleBias> scale_bias;  ///< applied first
+  float min = 0;                        ///< the least result
+  float max = 0;                        ///< the greatest, unless min is above it
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC: clip with bounds in the tensor's own data type, exact for
+/// 64-bit integers.
+struct ElementWiseClip1OperatorDesc {
+  BufferTensorDesc input_tensor;                               ///< what is read
+  BufferTensorDesc output_tensor;                              ///< of the same data type and sizes
+  std::optional<ScaleBias> scale_bias;                         ///< applied first
+  TensorDataType min_max_data_type = TensorDataType::unknown;  ///< of the bounds: the tensors'
+  ScalarUnion min;                                             ///< the least result
+  ScalarUnion max;  ///< the greatest, unless min is above it
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// The bytes of a bound for ElementWiseClip1OperatorDesc: of the type that `min_max_data_type`
+/// names, as `scalar_union(std::int64_t{7})`.
+template <class T>
+ScalarUnion scalar_union(T value) {
+  static_assert(sizeof value <= sizeof ScalarUnion::bits, "a number of at most 64 bits");
+  ScalarUnion result;
+  std::memcpy(&result.bits, &value, sizeof value);
+  return result;
+}
+
+/// DML_BATCH_NORMALIZATION_OPERATOR_DESC: scale * (x - mean) / sqrt(variance + epsilon) + bias,
+/// then the activation if there is one.
+struct BatchNormalizationOperatorDesc {
+  BufferTensorDesc input_tensor;     ///< what is normalized
+  BufferTensorDesc mean_tensor;      ///< each size 1 or the input's, as for the next three
+  BufferTensorDesc variance_tensor;  ///< the squares of the standard deviations
+  BufferTensorDesc scale_tensor;     ///< multiplied
+  BufferTensorDesc bias_tensor;      ///< added
+  BufferTensorDesc output_tensor;    ///< of the input's data type and sizes
+  bool spatial = true;    ///< below level 4.0, false forbids broadcasts in height and width
+  float epsilon = 1e-5f;  ///< added to the variance
+  std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC: over the last dimension. Without leading sizes of 1,
+/// at most 2 dimensions.
+struct ActivationLogSoftmaxOperatorDesc {
+  BufferTensorDesc input_tensor;   ///< what is read
+  BufferTensorDesc output_tensor;  ///< of the same data type and sizes
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC: over all the listed axes together.
+struct ActivationLogSoftmax1OperatorDesc {
+  BufferTensorDesc input_tensor;    ///< what is read
+  BufferTensorDesc output_tensor;   ///< of the same data type and sizes
+  std::vector<std::uint32_t> axes;  ///< at least one, each once, in any order
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+}  // namespace dmlops

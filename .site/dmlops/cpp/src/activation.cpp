@@ -1,0 +1,32 @@
+// The activations' names, parameters and defaults.
+#include "dmlops/activation.hpp"
+
+namespace dmlops {
+
+const ActivationInfo& info(Activation type) {
+  static constexpr ActivationInfo kInfos[kActivationCount] = {
+      {"elu", 1, {"alpha"}, {1.0f}},
+      {"celu", 1, {"alpha"}, {1.0f}},
+      {"hard_sigmoid", 2, {"alpha", "beta"}, {0.2f, 0.5f}},
+      {"identity", 0, {}, {}},
+      {"leaky_relu", 1, {"alpha"}, {0.01f}},
+      {"linear", 2, {"alpha", "beta"}, {1.0f, 0.0f}},
+      {"parametric_softplus", 2, {"alpha", "beta"}, {1.0f, 1.0f}},
+      {"relu", 0, {}, {}},
+      {"scaled_elu",
+       2,
+       {"alpha", "gamma"},
+       {1.67326319217681884765625f, 1.05070102214813232421875f}},
+      {"scaled_tanh", 2, {"alpha", "beta"}, {1.0f, 0.5f}},
+      {"sigmoid", 0, {}, {}},
+      {"softplus", 1, {"steepness"}, {1.0f}},
+      {"softsign", 0, {}, {}},
+      {"tanh", 0, {}, {}},
+      {"thresholded_relu", 1, {"alpha"}, {1.0f}},
+      {"shrink", 2, {"bias", "threshold"}, {0.0f, 0.5f}},
+      {"gelu", 0, {}, {}},
+  };
+  return kInfos[static_cast<std::size_t>(type)];
+}
+
+}  // namespace dmlops

@@ -1,0 +1,164 @@
+// Device::compile: from a descriptor to a kernel, its parameters and its traversal.
+#include "descriptors/compile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "descriptors/tensor.hpp"
+#include "float16.hpp"
+#include "operators/check.hpp"
+
+namespace dmlops {
+namespace {
+
+// DirectML binds buffers at multiples of it, whatever a tensor guarantees.
+constexpr std::uint64_t kMinimumBufferAlignment = 16;
+
+template <class T>
+T from_bits(ScalarUnion scalar) {
+  T value;
+  std::memcpy(&value, &scalar.bits, sizeof value);
+  return value;
+}
+
+// CLIP1: the value that the union holds.
+Scalar scalar_of(DataType type, ScalarUnion scalar) {
+  switch (type) {
+    case DataType::float32:
+      return Scalar(static_cast<double>(from_bits<float>(scalar)));
+    case DataType::float16:
+      return Scalar(to_double(from_bits<float16>(scalar)));
+    case DataType::int8:
+      return Scalar(std::int64_t{from_bits<std::int8_t>(scalar)});
+    case DataType::int16:
+      return Scalar(std::int64_t{from_bits<std::int16_t>(scalar)});
+    case DataType::int32:
+      return Scalar(std::int64_t{from_bits<std::int32_t>(scalar)});
+    case DataType::int64:
+      return Scalar(from_bits<std::int64_t>(scalar));
+    case DataType::uint8:
+      return Scalar(std::uint64_t{from_bits<std::uint8_t>(scalar)});
+    case DataType::uint16:
+      return Scalar(std::uint64_t{from_bits<std::uint16_t>(scalar)});
+    case DataType::uint32:
+      return Scalar(std::uint64_t{from_bits<std::uint32_t>(scalar)});
+    default:
+      return Scalar(from_bits<std::uint64_t>(scalar));
+  }
+}
+
+// CLIP: a FLOAT. For integers it is truncated toward zero, and saturated later.
+Scalar scalar_of(DataType type, float bound) {
+  const auto wide = static_cast<double>(bound);
+  return Scalar(is_floating_point(type) ? wide : std::trunc(wide));
+}
+
+PreparedOperator prepare(const OperatorDesc& desc, const OperatorInfo& op) {
+  const TensorView output = view_of(*desc.tensors[static_cast<std::size_t>(op.input_count())]);
+  const ConstTensorView input = view_of(*desc.tensors[0]);
+  const ActivationParameters parameters = {desc.numbers[0], desc.numbers[1]};
+  const auto clip = [&](const auto& bounds) {
+    const DataType type = input.type;
+    return prepare_clip(input,
+                        clip_parameters(type, scalar_of(type, bounds[0]),
+                                        scalar_of(type, bounds[1]), desc.scale_bias),
+                        output);
+  };
+  switch (op.family) {
+    case Family::clip:
+      return clip(desc.numbers);
+    case Family::clip1:
+      return clip(desc.scalars);
+    case Family::activation:
+      return prepare_activation(op.activation, input, parameters, output);
+    case Family::batch_normalization: {
+      ConstTensorView inputs[5];
+      for (std::size_t i = 0; i < 5; ++i) inputs[i] = view_of(*desc.tensors[i]);
+      std::optional<FusedActivation> fused;
+      if (desc.fused_activation != nullptr) {
+        const OperatorDesc& activation = *desc.fused_activation;
+        fused = {find_operator(activation.type)->activation,
+                 {activation.numbers[0], activation.numbers[1]}};
+      }
+      return prepare_batch_normalization(inputs, desc.numbers[0], fused, output);
+    }
+    case Family::log_softmax:
+      return prepare_log_softmax(input, 1u << (input.rank - 1), output);
+    case Family::log_softmax1:
+      break;
+  }
+  unsigned int reduced = 0;
+  for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
+  return prepare_log_softmax(input, reduced, output);
+}
+
+bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
+  const TensorView left = view_of(a), right = view_of(b);
+  return left.sizes == right.sizes && left.strides == right.strides;
+}
+
+}  // namespace
+
+void require_initial_count(const OperatorInfo& op, std::size_t given) {
+  const auto inputs = static_cast<std::size_t>(op.input_count());
+  if (given == 0 || given == inputs) return;
+  throw BindingError(std::string(op.name) + ": " + std::to_string(given) +
+                     " initial bindings; it has " + std::to_string(inputs) + " inputs");
+}
+
+Device::Device(FeatureLevel level) : level_(level) {
+  if (std::find(std::begin(kFeatureLevels), std::end(kFeatureLevels), level) !=
+      std::end(kFeatureLevels)) {
+    return;
+  }
+  throw ValidationError("Device: feature level " +
+                        std::to_string(static_cast<std::uint32_t>(level)) +
+                        " is not a DML_FEATURE_LEVEL from 1_0 to 6_4");
+}
+
+CompiledOperator Device::compile(const OperatorDesc& desc,
+                                 const std::vector<ConstBinding>& initial) const {
+  validate(desc, level_);
+  auto compiled = std::make_shared<CompiledOperator::Implementation>();
+  const OperatorInfo& op = *find_operator(desc.type);
+  compiled->op = &op;
+  compiled->prepared = prepare(desc, op);
+  const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.input_count())];
+  for (int i = 0; i < op.tensor_count(); ++i) {
+    const BufferTensorDesc& tensor = *desc.tensors[static_cast<std::size_t>(i)];
+    Slot& slot = compiled->slots[i];
+    slot.name = tensor_name(op, i);
+    slot.required = required_size(tensor);
+    slot.alignment =
+        std::max<std::uint64_t>(kMinimumBufferAlignment, tensor.guaranteed_base_offset_alignment);
+    slot.same_layout = same_layout(tensor, output);
+    slot.owned = tensor.flags == TensorFlags::owned_by_dml;
+    compiled->tensors.push_back(tensor);
+  }
+  compiled->elements = 1;
+  for (std::size_t d = 0; d < output.dimension_count; ++d) compiled->elements *= output.sizes[d];
+
+  const auto inputs = static_cast<std::size_t>(op.input_count());
+  require_initial_count(op, initial.size());
+  for (std::size_t i = 0; i < inputs; ++i) {
+    Slot& slot = compiled->slots[i];
+    const ConstBinding binding = initial.empty() ? ConstBinding() : initial[i];
+    if (!slot.owned) {
+      if (binding.buffer == nullptr) continue;
+      throw BindingError(std::string(op.name) + ": " + slot.name +
+                         " is not OWNED_BY_DML; it is bound when the operator is dispatched");
+    }
+    if (binding.buffer == nullptr) {
+      throw BindingError(std::string(op.name) + ": " + slot.name +
+                         " is OWNED_BY_DML; it must be bound when the operator is compiled");
+    }
+    slot.check(op, binding);
+    const char* const begin = static_cast<const char*>(binding.buffer) + binding.offset;
+    slot.content.assign(begin, begin + slot.required);
+  }
+  return CompiledOperator(std::move(compiled));
+}
+
+}  // namespace dmlops

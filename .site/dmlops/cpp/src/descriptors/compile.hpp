@@ -1,0 +1,39 @@
+// What a compiled operator holds.
+#pragma once
+
+#include <vector>
+
+#include "descriptors/table.hpp"
+#include "dmlops/device.hpp"
+#include "operators/prepared.hpp"
+
+namespace dmlops {
+
+// What a tensor demands of its binding.
+struct Slot {
+  const char* name = nullptr;  // "input_tensor"
+  std::uint64_t required = 0;  // bytes
+  std::uint64_t alignment = 1;
+  bool same_layout = false;  // as the output, element by element: may be the output's own memory
+  bool owned = false;
+  std::vector<char> content;  // of an owned one
+
+  // Throws BindingError unless the binding will do.
+  void check(const OperatorInfo& op, const ConstBinding& binding) const;
+};
+
+// Throws BindingError for initial bindings that are neither none nor one for each input.
+void require_initial_count(const OperatorInfo& op, std::size_t given);
+
+struct CompiledOperator::Implementation {
+  const OperatorInfo* op = nullptr;
+  PreparedOperator prepared;
+  Slot slots[OperatorDesc::kMaxTensors];  // the output last
+  std::vector<BufferTensorDesc> tensors;
+  std::int64_t elements = 0;  // of the output
+
+  int input_count() const { return op->input_count(); }
+  const Slot& output() const { return slots[input_count()]; }
+};
+
+}  // namespace dmlops

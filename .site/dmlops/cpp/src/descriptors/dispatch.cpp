@@ -1,0 +1,93 @@
+// CompiledOperator::dispatch: checks the bindings, and runs the plan on them.
+#include <string>
+
+#include "descriptors/compile.hpp"
+
+namespace dmlops {
+namespace {
+
+struct Range {
+  std::uintptr_t begin, end;
+};
+
+Range range_of(const ConstBinding& binding) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(binding.buffer) + binding.offset;
+  return {begin, begin + binding.size_in_bytes};
+}
+
+[[noreturn]] void refuse(const OperatorInfo& op, const std::string& what) {
+  throw BindingError(std::string(op.name) + ": " + what);
+}
+
+void require_count(const OperatorInfo& op, const char* what, std::size_t given, int needed) {
+  if (given == static_cast<std::size_t>(needed)) return;
+  refuse(op, std::to_string(given) + " " + what + " bound; it has " + std::to_string(needed));
+}
+
+// Memory that is written may be read only where each element is written in its own place.
+void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input,
+                    const Range& output) {
+  if (input.end <= output.begin || output.end <= input.begin) return;
+  const std::string both = std::string(slot.name) + " and output_tensor are bound to ";
+  if (!op.in_place) refuse(op, both + "overlapping memory, and it does not work in place");
+  if (input.begin != output.begin || input.end != output.end) {
+    refuse(op,
+           both + "memory that overlaps in part; in place, both must be bound to the same bytes");
+  }
+  if (!slot.same_layout) {
+    refuse(op, both + "the same memory, but their strides differ; in place, they must be the same");
+  }
+}
+
+}  // namespace
+
+void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
+  if (binding.size_in_bytes < required) {
+    refuse(op, std::string(name) + " is bound to " + std::to_string(binding.size_in_bytes) +
+                   " bytes; it needs " + std::to_string(required));
+  }
+  if (binding.offset % alignment != 0) {
+    refuse(op, std::string(name) + " is bound at offset " + std::to_string(binding.offset) +
+                   ", which is not a multiple of " + std::to_string(alignment));
+  }
+}
+
+CompiledOperator::CompiledOperator(std::shared_ptr<const Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+
+void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_count,
+                                const Binding* outputs, std::size_t output_count) const {
+  const Implementation& compiled = *implementation_;
+  const OperatorInfo& op = *compiled.op;
+  const int count = compiled.input_count();
+  require_count(op, "inputs are", input_count, count);
+  require_count(op, "outputs are", output_count, 1);
+  const ConstBinding output = {outputs[0].buffer, outputs[0].offset, outputs[0].size_in_bytes};
+  if (output.buffer == nullptr) refuse(op, "output_tensor is not bound");
+  compiled.output().check(op, output);
+  const Range written = range_of(output);
+
+  char* data[kMaxOperands];  // the plan was made for tensors at address 0
+  data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
+  for (int i = 0; i < count; ++i) {
+    const Slot& slot = compiled.slots[i];
+    const ConstBinding& binding = inputs[i];
+    const void* begin = slot.content.data();
+    if (slot.owned) {
+      if (binding.buffer != nullptr) {
+        refuse(op, std::string(slot.name) +
+                       " is OWNED_BY_DML; it was bound when the operator was compiled, and must "
+                       "not be bound again");
+      }
+    } else {
+      if (binding.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
+      slot.check(op, binding);
+      check_aliasing(op, slot, range_of(binding), written);
+      begin = static_cast<const char*>(binding.buffer) + binding.offset;
+    }
+    data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 alone
+  }
+  compiled.prepared.run(data);
+}
+
+}  // namespace dmlops

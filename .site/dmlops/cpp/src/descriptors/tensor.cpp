@@ -1,0 +1,138 @@
+// The rules of a single tensor descriptor, and its view without data.
+#include "descriptors/tensor.hpp"
+
+#include "descriptors/table.hpp"
+#include "operators/check.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr std::uint64_t kMaxElements = 0xffffffff;  // of a buffer tensor, and of a size or stride
+
+unsigned int bits_per_element(DataType type) {
+  if (type == DataType::uint4 || type == DataType::int4) return 4;
+  return static_cast<unsigned int>(8 * element_size(type));
+}
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw ValidationError(where + " " + what);
+}
+
+void check_shape(const BufferTensorDesc& tensor, const std::string& where) {
+  if (tensor.dimension_count < 1 || tensor.dimension_count > kMaxRank) {
+    refuse(where,
+           "has " + std::to_string(tensor.dimension_count) + " dimensions; a tensor has 1 to 8");
+  }
+  for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
+    if (tensor.sizes[d] == 0) {
+      refuse(where, "has sizes " + sizes_text(tensor) + "; dimension " + std::to_string(d) +
+                        " has size 0, and each must have at least 1");
+    }
+  }
+}
+
+// The elements of a tensor, and those from its first to its last in memory. Each factor is below
+// 2^32, and what has passed before is as well, so that nothing wraps.
+std::uint64_t count_elements(const BufferTensorDesc& tensor, const std::string& where) {
+  std::uint64_t elements = 1, extent = 1;
+  for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
+    elements *= tensor.sizes[d];
+    if (elements > kMaxElements) {
+      refuse(where,
+             "has sizes " + sizes_text(tensor) + ", more than the 4294967295 elements of a tensor");
+    }
+  }
+  if (!tensor.strides.has_value()) return elements;
+  for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
+    const std::uint64_t reach = (tensor.sizes[d] - std::uint64_t{1}) * (*tensor.strides)[d];
+    if (reach > kMaxElements || (extent += reach) > kMaxElements) {
+      refuse(where, "reaches with its strides over more than the 4294967295 elements of a tensor");
+    }
+  }
+  return extent;
+}
+
+std::uint64_t bytes_of(DataType type, std::uint64_t elements) {
+  return (elements * bits_per_element(type) + 7) / 8;
+}
+
+std::uint64_t round_up_to_4(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+}  // namespace
+
+std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor) {
+  const std::string where = "calc_buffer_tensor_size: the tensor";
+  check_shape(tensor, where);
+  return round_up_to_4(bytes_of(tensor.data_type, count_elements(tensor, where)));
+}
+
+void check_tensor(const BufferTensorDesc& tensor, const std::string& where) {
+  check_shape(tensor, where);
+  const std::uint64_t minimum =
+      round_up_to_4(bytes_of(tensor.data_type, count_elements(tensor, where)));
+  if (tensor.total_tensor_size_in_bytes.value_or(minimum) < minimum) {
+    refuse(where, "has total_tensor_size_in_bytes " +
+                      std::to_string(*tensor.total_tensor_size_in_bytes) +
+                      "; its type, sizes and strides need at least " + std::to_string(minimum));
+  }
+  const std::uint32_t alignment = tensor.guaranteed_base_offset_alignment;
+  if ((alignment & (alignment - 1)) != 0) {
+    refuse(where, "has guaranteed_base_offset_alignment " + std::to_string(alignment) +
+                      "; it must be 0 or a power of two");
+  }
+  if (alignment != 0 && alignment < element_size(tensor.data_type)) {
+    refuse(where, "has guaranteed_base_offset_alignment " + std::to_string(alignment) +
+                      "; it must be 0 or at least the element's size, " +
+                      std::to_string(element_size(tensor.data_type)));
+  }
+  if (static_cast<std::uint32_t>(tensor.flags) > 1) {
+    refuse(where, "has flags " + std::to_string(static_cast<std::uint32_t>(tensor.flags)) +
+                      "; they must be NONE (0) or OWNED_BY_DML (1)");
+  }
+}
+
+BufferTensorDesc::Dimensions effective_strides(const BufferTensorDesc& tensor) {
+  if (tensor.strides.has_value()) return *tensor.strides;
+  BufferTensorDesc::Dimensions strides = {};
+  std::uint32_t stride = 1;
+  for (std::size_t d = tensor.dimension_count; d-- > 0;) {
+    strides[d] = stride;
+    stride *= tensor.sizes[d];
+  }
+  return strides;
+}
+
+bool is_broadcast(const BufferTensorDesc& tensor, std::size_t axis) {
+  return tensor.sizes[axis] > 1 && tensor.strides.has_value() && (*tensor.strides)[axis] == 0;
+}
+
+TensorView view_of(const BufferTensorDesc& tensor) {
+  TensorView view(nullptr, tensor.data_type, static_cast<int>(tensor.dimension_count), {}, {});
+  const BufferTensorDesc::Dimensions strides = effective_strides(tensor);
+  const auto element = static_cast<std::int64_t>(element_size(tensor.data_type));
+  for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
+    view.sizes[d] = tensor.sizes[d];
+    view.strides[d] = tensor.sizes[d] == 1 ? 0 : strides[d] * element;
+  }
+  return view;
+}
+
+std::uint64_t total_size(const BufferTensorDesc& tensor) {
+  return tensor.total_tensor_size_in_bytes.value_or(calc_buffer_tensor_size(tensor));
+}
+
+std::uint64_t required_size(const BufferTensorDesc& tensor) {
+  const std::uint64_t exact = bytes_of(tensor.data_type, count_elements(tensor, "tensor"));
+  const std::uint64_t total = total_size(tensor);
+  return total == round_up_to_4(exact) ? exact : total;
+}
+
+std::string sizes_text(const BufferTensorDesc& tensor) {
+  std::string text = "(";
+  for (std::size_t d = 0; d < tensor.dimension_count && d < kMaxRank; ++d) {
+    text += (d == 0 ? "" : ", ") + std::to_string(tensor.sizes[d]);
+  }
+  return text + (tensor.dimension_count == 1 ? ",)" : ")");
+}
+
+}  // namespace dmlops

@@ -1,0 +1,246 @@
+// The rules of DirectML's operators. Each is written once, for every operator and level that has
+// it.
+#include <algorithm>
+
+#include "descriptors/table.hpp"
+#include "descriptors/tensor.hpp"
+#include "operators/check.hpp"
+
+namespace dmlops {
+namespace {
+
+// A descriptor, its operator's row of the table, and the level that it is held against.
+class Rules {
+ public:
+  Rules(const OperatorDesc& desc, const OperatorInfo& op, FeatureLevel level)
+      : desc_(desc), op_(op), level_(level) {}
+
+  void check() const {
+    for (int i = 0; i < op_.tensor_count(); ++i) check_one_tensor(i);
+    check_level();
+    for (int i = 1; i < op_.tensor_count(); ++i) check_match(i);
+    check_output();
+    switch (op_.family) {
+      case Family::clip:
+        break;
+      case Family::clip1:
+        check_min_max_type();
+        break;
+      case Family::activation:
+        check_steepness(desc_, op_, std::string());
+        break;
+      case Family::batch_normalization:
+        check_spatial();
+        check_fused_activation();
+        break;
+      case Family::log_softmax:
+        check_effective_rank();
+        break;
+      case Family::log_softmax1:
+        check_axes();
+        break;
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw ValidationError(std::string(op_.name) + ": " + what);
+  }
+  const BufferTensorDesc& tensor(int i) const {
+    return *desc_.tensors[static_cast<std::size_t>(i)];
+  }
+  const BufferTensorDesc& input() const { return tensor(0); }
+  const BufferTensorDesc& output() const { return tensor(op_.input_count()); }
+  std::string name_of(int i) const { return tensor_name(op_, i); }
+  std::string at_level() const { return " at " + name(level_); }
+
+  void check_one_tensor(int i) const {
+    if (!desc_.tensors[static_cast<std::size_t>(i)].has_value()) {
+      refuse(name_of(i) + " is missing; only a fused activation has no tensors");
+    }
+    check_tensor(tensor(i), std::string(op_.name) + ": " + name_of(i));
+  }
+
+  // Data type and rank, of the input: the other tensors must have the same.
+  void check_level() const {
+    const std::uint32_t rank = input().dimension_count;
+    const auto type = static_cast<std::uint32_t>(input().data_type);
+    TypeSet types = 0;
+    std::uint32_t min_rank = kMaxRank, max_rank = 0;  // with this type
+    for (const Support& support : op_.supports) {
+      if (support.since > level_ || support.types == 0) continue;
+      types |= support.types;
+      if (type >= kDataTypeCount || (support.types >> type & 1u) == 0) continue;
+      if (support.min_rank <= rank && rank <= support.max_rank) return;
+      min_rank = std::min(min_rank, support.min_rank);
+      max_rank = std::max(max_rank, support.max_rank);
+    }
+    if (max_rank == 0) {
+      refuse("input_tensor has data type " + upper_name(input().data_type) +
+             "; it must be one of " + types_text(types) + at_level());
+    }
+    const std::string ranks =
+        std::to_string(min_rank) + (min_rank == max_rank ? "" : " to " + std::to_string(max_rank));
+    refuse("input_tensor has " + std::to_string(rank) + " dimensions; it must have " + ranks +
+           at_level());
+  }
+
+  void check_match(int i) const {
+    const BufferTensorDesc& other = tensor(i);
+    if (other.data_type != input().data_type) {
+      refuse(name_of(i) + " has data type " + upper_name(other.data_type) +
+             ", but input_tensor has " + upper_name(input().data_type) + "; they must be the same");
+    }
+    if (other.dimension_count != input().dimension_count) {
+      refuse(name_of(i) + " has " + std::to_string(other.dimension_count) +
+             " dimensions, but input_tensor has " + std::to_string(input().dimension_count) +
+             "; they must be the same");
+    }
+    const bool broadcasts = i < op_.input_count();  // batch normalization's parameters
+    for (std::size_t d = 0; d < input().dimension_count; ++d) {
+      if (other.sizes[d] == input().sizes[d] || (broadcasts && other.sizes[d] == 1)) continue;
+      refuse(name_of(i) + " has sizes " + sizes_text(other) + ", but input_tensor has " +
+             sizes_text(input()) + "; in dimension " + std::to_string(d) + " its size must be " +
+             (broadcasts ? "1 or " : "") + std::to_string(input().sizes[d]) + ", not " +
+             std::to_string(other.sizes[d]));
+    }
+  }
+
+  void check_output() const {
+    if (output().flags != TensorFlags::none) {
+      refuse("output_tensor has the flag OWNED_BY_DML, which only inputs may have");
+    }
+    if (overlaps_itself(view_of(output()))) {
+      std::string strides;
+      for (std::size_t d = 0; d < output().dimension_count; ++d) {
+        strides += (d == 0 ? "" : ", ") + std::to_string((*output().strides)[d]);
+      }
+      refuse("output_tensor has strides (" + strides + ") with sizes " + sizes_text(output()) +
+             ", which make elements overlap one another");
+    }
+  }
+
+  void check_min_max_type() const {
+    if (desc_.min_max_data_type == output().data_type) return;
+    refuse("min_max_data_type is " + upper_name(desc_.min_max_data_type) +
+           ", but output_tensor has data type " + upper_name(output().data_type) +
+           "; they must be the same");
+  }
+
+  // `of`: "fused_activation ActivationSoftplusOperatorDesc: " where it is one.
+  void check_steepness(const OperatorDesc& desc, const OperatorInfo& op,
+                       const std::string& of) const {
+    if (op.activation != Activation::softplus || level_ >= FeatureLevel::level_6_4) return;
+    if (desc.numbers[0] >= 1.0f) return;
+    refuse(of + "steepness is " + number_text(static_cast<double>(desc.numbers[0])) +
+           "; it must be at least 1" + at_level());
+  }
+
+  // Height and width are the last dimensions, after batch and channel.
+  void check_spatial() const {
+    if (desc_.spatial || level_ >= FeatureLevel::level_4_0) return;
+    const std::size_t rank = input().dimension_count;
+    for (int i = 1; i <= 2; ++i) {  // mean and variance
+      for (std::size_t d = std::max<std::size_t>(2, rank < 2 ? 0 : rank - 2); d < rank; ++d) {
+        const bool broadcast = is_broadcast(tensor(i), d) && input().sizes[d] > 1;
+        if (tensor(i).sizes[d] == input().sizes[d] && !broadcast) continue;
+        refuse(name_of(i) + " is broadcast in dimension " + std::to_string(d) +
+               ", from size 1 to " + std::to_string(input().sizes[d]) +
+               ", which spatial=False does not allow" + at_level());
+      }
+    }
+  }
+
+  void check_fused_activation() const {
+    if (desc_.fused_activation == nullptr) return;
+    const OperatorDesc& fused = *desc_.fused_activation;
+    const OperatorInfo* const op = find_operator(fused.type);
+    if (op == nullptr || !op->fusable()) {
+      refuse("fused_activation is " +
+             (op == nullptr
+                  ? "operator type " + std::to_string(static_cast<std::uint32_t>(fused.type))
+                  : std::string(op->name)) +
+             ", which cannot be fused; it must be one of the 17 activations that can");
+    }
+    const std::string who = std::string("fused_activation ") + op->name;
+    for (int i = 0; i < op->tensor_count(); ++i) {
+      if (!fused.tensors[static_cast<std::size_t>(i)].has_value()) continue;
+      refuse(who + " has " + tensor_name(*op, i) + "; a fused activation must have no tensors");
+    }
+    if (op->since() > level_) {
+      refuse(who + " needs " + name(op->since()) + "; the device has " + number(level_));
+    }
+    check_steepness(fused, *op, who + ": ");
+  }
+
+  void check_effective_rank() const {
+    std::uint32_t leading = 0;
+    while (leading < input().dimension_count && input().sizes[leading] == 1) ++leading;
+    const std::uint32_t effective = input().dimension_count - leading;
+    if (effective <= 2) return;
+    refuse("input_tensor has sizes " + sizes_text(input()) + ", an effective rank of " +
+           std::to_string(effective) +
+           "; without leading sizes of 1 at most 2 dimensions are allowed "
+           "(ActivationLogSoftmax1OperatorDesc takes any)");
+  }
+
+  void check_axes() const {
+    if (desc_.axes.empty()) refuse("axes is empty; at least one axis is needed");
+    unsigned int seen = 0;
+    for (const std::uint32_t axis : desc_.axes) {
+      if (axis >= input().dimension_count) {
+        refuse("axes has " + std::to_string(axis) + "; input_tensor has " +
+               std::to_string(input().dimension_count) +
+               " dimensions, so that it must be at most " +
+               std::to_string(input().dimension_count - 1));
+      }
+      if ((seen >> axis & 1u) != 0) refuse("axes has " + std::to_string(axis) + " twice");
+      seen |= 1u << axis;
+    }
+  }
+
+  const OperatorDesc& desc_;
+  const OperatorInfo& op_;
+  FeatureLevel level_;
+};
+
+// The lowest level from `from` on that accepts a descriptor.
+std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const OperatorInfo& op,
+                                            FeatureLevel from) {
+  for (const FeatureLevel level : kFeatureLevels) {
+    if (level < from || level < op.since()) continue;
+    try {
+      Rules(desc, op, level).check();
+      return level;
+    } catch (const ValidationError&) {  // NOLINT(bugprone-empty-catch): the next may accept it
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void validate(const OperatorDesc& desc, FeatureLevel level) {
+  const OperatorInfo& op = known_operator(desc.type);
+  if (level < op.since()) {
+    const FeatureLevel needed = accepting_level(desc, op, op.since()).value_or(op.since());
+    throw ValidationError(std::string(op.name) + " needs " + name(needed) + "; the device has " +
+                          number(level));
+  }
+  try {
+    Rules(desc, op, level).check();
+  } catch (const ValidationError& error) {
+    const std::optional<FeatureLevel> accepting = accepting_level(desc, op, level);
+    if (!accepting.has_value()) throw;
+    throw ValidationError(std::string(error.what()) + "; " + name(*accepting) + " accepts it");
+  }
+}
+
+FeatureLevel required_feature_level(const OperatorDesc& desc) {
+  const OperatorInfo& op = known_operator(desc.type);
+  const std::optional<FeatureLevel> accepting = accepting_level(desc, op, FeatureLevel::level_1_0);
+  if (!accepting.has_value()) validate(desc, FeatureLevel::level_6_4);  // says why
+  return *accepting;
+}
+
+}  // namespace dmlops

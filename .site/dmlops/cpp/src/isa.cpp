@@ -1,0 +1,124 @@
+// Selects the kernels for the processor at hand: the fastest that it runs, or the one that
+// DMLOPS_ISA names.
+#include "isa.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+#include "dmlops/runtime.hpp"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define DMLOPS_X86 1
+#include <cpuid.h>
+#endif
+
+// Each is defined in kernels/table.cpp, compiled for that instruction set.
+namespace dmlops::baseline {
+extern const KernelTable& table;
+}
+#if defined(DMLOPS_X86)
+namespace dmlops::avx2 {
+extern const KernelTable& table;
+}
+namespace dmlops::avx512 {
+extern const KernelTable& table;
+}
+#endif
+
+namespace dmlops {
+namespace {
+
+struct Candidate {
+  const KernelTable& table;
+  bool (*runs_here)();
+};
+
+#if defined(DMLOPS_X86)
+// What CPUID says, read here: the compilers' own test (__builtin_cpu_supports) needs a run-time
+// library that not every linker brings.
+struct CpuId {
+  unsigned int a = 0, b = 0, c = 0, d = 0;
+  explicit CpuId(unsigned int leaf) { __get_cpuid_count(leaf, 0, &a, &b, &c, &d); }
+};
+constexpr unsigned int bits(std::initializer_list<int> places) {
+  unsigned int mask = 0;
+  for (const int place : places) mask |= 1u << place;
+  return mask;
+}
+bool has(unsigned int value, unsigned int mask) { return (value & mask) == mask; }
+
+// The system must save the registers too.
+bool saves(unsigned int registers) {
+  unsigned int low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return has(low, registers);
+}
+bool has_avx2() {
+  constexpr unsigned int kFmaOsxsaveAvxF16c = bits({12, 27, 28, 29}), kAvx2 = bits({5});
+  return has(CpuId(1).c, kFmaOsxsaveAvxF16c) && saves(bits({1, 2})) && has(CpuId(7).b, kAvx2);
+}
+bool has_avx512() {
+  constexpr unsigned int kFDqBwVl = bits({16, 17, 30, 31});
+  return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
+}
+#endif
+bool always() { return true; }
+
+const Candidate kCandidates[] = {
+// the fastest first
+#if defined(DMLOPS_X86)
+    {avx512::table, has_avx512},
+    {avx2::table, has_avx2},
+#endif
+    {baseline::table, always},
+};
+
+// The kernels of that name, or the best where there is none. `who` asks for them.
+const KernelTable& select(const std::string& name, const char* who) {
+  std::string known, available;
+  for (const Candidate& candidate : kCandidates) {
+    const std::string candidate_name = candidate.table.name;
+    known += (known.empty() ? "" : ", ") + candidate_name;
+    if (!candidate.runs_here()) continue;
+    if (name.empty() || name == candidate_name) return candidate.table;
+    available += (available.empty() ? "" : ", ") + candidate_name;
+  }
+  throw std::invalid_argument(who + name + " cannot be used; known: " + known +
+                              "; available on this processor: " + available);
+}
+
+const KernelTable& initial() {
+  const char* const forced = std::getenv("DMLOPS_ISA");
+  return select(forced == nullptr ? "" : forced, "DMLOPS_ISA=");
+}
+
+std::atomic<const KernelTable*> selected{nullptr};
+
+}  // namespace
+
+const KernelTable& kernels() {
+  const KernelTable* table = selected.load(std::memory_order_acquire);
+  if (table != nullptr) return *table;
+  const KernelTable& found = initial();  // every thread that comes here at once finds the same
+  return selected.compare_exchange_strong(table, &found) ? found : *table;
+}
+
+std::string isa() { return kernels().name; }
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+  for (const Candidate& candidate : kCandidates) {
+    if (candidate.runs_here()) names.emplace_back(candidate.table.name);
+  }
+  return names;
+}
+
+void set_isa(const std::string& name) {
+  if (name.empty()) throw std::invalid_argument("set_isa: the name is empty");
+  selected.store(&select(name, "set_isa: "), std::memory_order_release);
+}
+
+}  // namespace dmlops

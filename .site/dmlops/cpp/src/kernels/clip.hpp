@@ -1,0 +1,86 @@
+// clip: max(Min, min(x, Max)), and the same after x * scale + bias.
+#pragma once
+
+#include "kernels/integer.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, float16>;
+
+// The type that the formula computes in: float32 lanes for both float types.
+template <class T>
+using ComputeVec = Vec<std::conditional_t<kIsFloat<T>, float, T>>;
+
+template <class T>
+DMLOPS_INLINE T bound_from_bits(std::uint64_t bits) {
+  return bit_cast<T>(static_cast<Bits<T>>(bits));
+}
+
+// A bound as a lane of ComputeVec<T>.
+template <class T>
+DMLOPS_INLINE ComputeVec<T> splat_bound(std::uint64_t bits) {
+  const T bound = bound_from_bits<T>(bits);
+  if constexpr (std::is_same_v<T, float16>) {
+    // Hidden, or Clang compares in float16 and converts each mask there and back.
+    f32x wide = widen(splat<u16half>(bound.bits));
+    __asm__("" : "+m"(wide));
+    return wide;
+  } else {
+    return splat<ComputeVec<T>>(bound);
+  }
+}
+
+template <class T>
+void clip(const Rows& rows, const void* parameters) {
+  using V = ComputeVec<T>;
+  const auto& p = *static_cast<const ClipParameters*>(parameters);
+  const V min = splat_bound<T>(p.min_bits), max = splat_bound<T>(p.max_bits);
+  map_rows<T, V, 4>(
+      rows, [min, max](V x) DMLOPS_LAMBDA_INLINE { return at_least(at_most(x, max), min); });
+}
+
+template <class T>
+void clip_scaled_float(const Rows& rows, const ClipParameters& p) {
+  const f32x min = splat_bound<T>(p.min_bits), max = splat_bound<T>(p.max_bits);
+  const f32x scale = splat<f32x>(p.scale), bias = splat<f32x>(p.bias);
+  map_rows<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
+    return canonical_nan(at_least(at_most(fma(x, scale, bias), max), min));
+  });
+}
+
+// Integers are scaled in double, one at a time.
+template <class T>
+struct ScaledInteger {
+  T min, max;
+  double scale, bias;
+
+  explicit ScaledInteger(const ClipParameters& p)
+      : min(bound_from_bits<T>(p.min_bits)),
+        max(bound_from_bits<T>(p.max_bits)),
+        scale(static_cast<double>(p.scale)),
+        bias(static_cast<double>(p.bias)) {}
+
+  DMLOPS_INLINE T operator()(T x) const {
+    const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
+    const T limited = scaled < max ? scaled : max;
+    return limited > min ? limited : min;
+  }
+};
+
+template <class T>
+void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
+  map_integers<T>(rows, ScaledInteger<T>(p));
+}
+
+template <class T>
+void clip_scaled(const Rows& rows, const void* parameters) {
+  const auto& p = *static_cast<const ClipParameters*>(parameters);
+  if constexpr (kIsFloat<T>) {
+    clip_scaled_float<T>(rows, p);
+  } else {
+    clip_scaled_integer<T>(rows, p);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

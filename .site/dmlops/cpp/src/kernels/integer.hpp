@@ -1,0 +1,68 @@
+// Integers through double: one element at a time, bytes through a table of their few values.
+#pragma once
+
+#include "kernels/tile.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Toward zero, saturated; NaN (from infinity * 0) gives 0.
+template <class T>
+DMLOPS_INLINE T truncate(double value) {
+  // The limits as doubles: 2^63 and 2^64 themselves, where the largest value has no double of its
+  // own.
+  constexpr bool is_signed = T(-1) < T(0);
+  constexpr int bits = static_cast<int>(8 * sizeof(T)) - (is_signed ? 1 : 0);
+  constexpr T max = static_cast<T>(static_cast<Bits<T>>(~Bits<T>(0)) >> (is_signed ? 1 : 0));
+  constexpr T min = static_cast<T>(is_signed ? -max - 1 : 0);
+  constexpr double above = 2.0 * static_cast<double>(std::uint64_t(1) << (bits - 1));
+  if constexpr (sizeof(T) < 8) {
+    value = value == value ? value : 0.0;
+    value = static_cast<double>(max) < value ? static_cast<double>(max) : value;
+    value = value < static_cast<double>(min) ? static_cast<double>(min) : value;
+    return static_cast<T>(static_cast<std::conditional_t<(sizeof(T) < 4), std::int32_t, T>>(value));
+  } else {
+    if (value >= above) return max;
+    if (value <= static_cast<double>(min)) return min;
+    return value == value ? static_cast<T>(value) : T(0);
+  }
+}
+
+template <class T, class Formula>
+DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
+  for_each_tile<T>(rows, [&formula](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
+    for (std::int64_t r = 0; r < tile.count; ++r) {
+      const char* input = tile.input + r * tile.input_pitch;
+      char* output = tile.output + r * tile.output_pitch;
+      for (std::int64_t i = 0; i < tile.length; ++i) {
+        const auto offset = i * static_cast<std::int64_t>(sizeof(T));
+        store_element(output + offset, formula(load_element<T>(input + offset)));
+      }
+    }
+  });
+}
+
+// output = formula(input), a function of the element alone.
+template <class T, class Formula>
+void map_integers(const Rows& rows, const Formula& formula) {
+  constexpr std::int64_t kWorthATable = 1024;
+  if constexpr (sizeof(T) == 1) {
+    if (rows.length * rows.count >= kWorthATable) {
+      std::uint8_t results[256];
+      for (int i = 0; i < 256; ++i) {
+        results[i] = bit_cast<std::uint8_t>(formula(bit_cast<T>(static_cast<std::uint8_t>(i))));
+      }
+#if defined(DMLOPS_HAS_LOOKUP)
+      return map_rows<T, Vec<T>, 1>(rows, [&results](Vec<T> x) DMLOPS_LAMBDA_INLINE {
+        return bit_cast<Vec<T>>(lookup(results, bit_cast<u8x>(x)));
+      });
+#else
+      return map_elements<T>(rows, [&results](T x) DMLOPS_LAMBDA_INLINE {
+        return bit_cast<T>(results[bit_cast<std::uint8_t>(x)]);
+      });
+#endif
+    }
+  }
+  map_elements<T>(rows, formula);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

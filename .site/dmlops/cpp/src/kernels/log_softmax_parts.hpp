@@ -1,0 +1,48 @@
+// log_softmax in parts, for groups that no one process holds: the lanes of a part's blocks, and its
+// results once the sums are known. The steps are those along rows, and so are the bits.
+#pragma once
+
+#include "kernels/log_softmax_rows.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+void log_softmax_sums(const GroupParts& parts, double* lanes, double* maxima) {
+  const T* x = static_cast<const T*>(parts.input);
+  for (std::int64_t g = 0; g < parts.count; ++g, x += parts.length) {
+    const Terms<T> terms(splat<f32x>(parts.max[g]));
+    maxima[g] = 0;
+    for (std::int64_t begin = 0; begin < parts.length; begin += kSumBlock, lanes += kSumLanes) {
+      RowSum<T> block;
+      block.add(x + begin, least(parts.length - begin, kSumBlock), terms);
+      std::memcpy(lanes, block.lanes(), kSumLanes * sizeof(double));
+      maxima[g] += block.maxima();
+    }
+  }
+}
+
+template <class T>
+void log_softmax_finish(const GroupParts& parts, const double* sums, const double* maxima,
+                        void* output) {
+  constexpr std::int64_t kBatch = 32;
+  Subtrahends<T, kBatch> subtrahends = {};
+  const T* x = static_cast<const T*>(parts.input);
+  T* y = static_cast<T*>(output);
+  for (std::int64_t first = 0; first < parts.count; first += kBatch) {
+    const std::int64_t used = least(kBatch, parts.count - first);
+    for (std::int64_t k = 0; k < used; ++k) {
+      subtrahends.max[k] = parts.max[first + k];
+      subtrahends.sum[k] = sums[first + k];
+      subtrahends.maxima[k] = maxima[first + k];
+    }
+    subtrahends.compute(used);
+    for (std::int64_t k = 0; k < used; ++k, x += parts.length, y += parts.length) {
+      const f32x high = splat<f32x>(subtrahends.high[k]), low = splat<f32x>(subtrahends.low[k]);
+      stream<f32x, 2>(y, x, parts.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+        return log_softmax_result<T>(v, high, low);
+      });
+    }
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

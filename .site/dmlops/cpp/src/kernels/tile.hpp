@@ -1,0 +1,91 @@
+// Gives a kernel dense rows to work on: in place where memory is dense, through a small buffer
+// where it is not.
+#pragma once
+
+#include "kernels/kernel.hpp"
+#include "kernels/move.hpp"
+#include "kernels/stream.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// A part of Rows with dense rows of input and output.
+template <class T>
+struct Tile {
+  std::int64_t row, column;    // where it begins
+  std::int64_t count, length;  // rows, elements in a row
+  char* output;
+  const char* input;
+  std::int64_t output_pitch, input_pitch;  // bytes
+
+  T* output_row(std::int64_t r) const { return reinterpret_cast<T*>(output + r * output_pitch); }
+  const T* input_row(std::int64_t r) const {
+    return reinterpret_cast<const T*>(input + r * input_pitch);
+  }
+  // True where each row begins where the one before it ends, so that all are one run.
+  bool contiguous() const {
+    const auto bytes = length * static_cast<std::int64_t>(sizeof(T));
+    return count == 1 || (output_pitch == bytes && input_pitch == bytes);
+  }
+};
+
+constexpr std::int64_t kTileBytes = 16 * 1024;  // half of the usual first-level data cache
+
+// Calls visit(tile) until all rows are covered. Operand 0 is the output, operand 1 the input.
+template <class T, class Visit>
+DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
+  constexpr std::int64_t size = sizeof(T), capacity = kTileBytes / size;
+  alignas(kVectorBytes) char buffer[kTileBytes];
+  const bool gathered = rows.offsets != nullptr;
+  const bool pack_input = gathered || (rows.step[1] != size && rows.length > 1);
+  const bool unpack_output = rows.step[0] != size && rows.length > 1;
+  bool across = false;
+  std::int64_t tile_length = rows.length, tile_count = rows.count;
+  if (pack_input || unpack_output) {
+    // Where the input runs across the rows, a tile takes enough rows to use whole cache lines of
+    // it.
+    across = !gathered && rows.count > 1 && magnitude(rows.pitch[1]) < magnitude(rows.step[1]);
+    tile_length = least(rows.length, across ? capacity / least(rows.count, 64) : capacity);
+    tile_count = least(rows.count, capacity / tile_length);
+  }
+  for (std::int64_t row = 0; row < rows.count; row += tile_count) {
+    const std::int64_t count = least(tile_count, rows.count - row);
+    for (std::int64_t column = 0; column < rows.length; column += tile_length) {
+      const std::int64_t length = least(tile_length, rows.length - column);
+      char* const output = rows.data[0] + row * rows.pitch[0] + column * rows.step[0];
+      const char* const input =
+          rows.data[1] + row * rows.pitch[1] + (gathered ? 0 : column * rows.step[1]);
+      if (across && !unpack_output) {
+        for (std::int64_t r = 0; r < count; ++r) {
+          const char* const target = output + r * rows.pitch[0];
+          for (std::int64_t i = 0; i < length * size; i += 64) __builtin_prefetch(target + i, 1);
+        }
+      }
+      if (gathered) {
+        pack_gathered<Bits<T>>(buffer, length * size, length, count, input, rows.offsets + column,
+                               rows.pitch[1]);
+      } else if (pack_input) {
+        pack<Bits<T>>(buffer, length * size, length, count, input, rows.step[1], rows.pitch[1]);
+      }
+      visit(Tile<T>{row, column, count, length, unpack_output ? buffer : output,
+                    pack_input ? buffer : input, unpack_output ? length * size : rows.pitch[0],
+                    pack_input ? length * size : rows.pitch[1]});
+      if (unpack_output)
+        unpack<Bits<T>>(output, rows.step[0], rows.pitch[0], buffer, length, count);
+    }
+  }
+}
+
+// output = formula(input) for every element, on vectors of type V.
+template <class T, class V, int kUnroll, class Formula>
+DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
+  const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
+  for_each_tile<T>(rows, [&indexed](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
+    const bool one_run = tile.contiguous();
+    const std::int64_t length = one_run ? tile.length * tile.count : tile.length;
+    const std::int64_t count = one_run ? 1 : tile.count;
+    for (std::int64_t r = 0; r < count; ++r)
+      stream<V, kUnroll>(tile.output_row(r), tile.input_row(r), length, indexed);
+  });
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

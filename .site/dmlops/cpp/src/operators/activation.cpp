@@ -1,0 +1,73 @@
+// The activations on their own, hard_sigmoid among them.
+#include <string>
+
+#include "isa.hpp"
+#include "operators/check.hpp"
+#include "operators/prepared.hpp"
+
+namespace dmlops {
+
+namespace {
+
+bool takes(Activation type, DataType data) {
+  switch (data) {
+    case DataType::int8:
+    case DataType::int16:
+    case DataType::int32:
+      return type == Activation::relu || type == Activation::shrink;
+    case DataType::uint8:
+    case DataType::uint16:
+    case DataType::uint32:
+      return type == Activation::shrink;
+    default:
+      return is_floating_point(data);
+  }
+}
+
+}  // namespace
+
+const char* accepted_types(Activation type) {
+  switch (type) {
+    case Activation::relu:
+      return "float32, float16, and the signed integers of 8 to 32 bits";
+    case Activation::shrink:
+      return "float32, float16, and the signed and unsigned integers of 8 to 32 bits";
+    default:
+      return kFloatTypesText;
+  }
+}
+
+PreparedOperator prepare_activation(Activation type, const ConstTensorView& input,
+                                    const ActivationParameters& parameters,
+                                    const TensorView& output) {
+  if (!is_floating_point(input.type)) {
+    if (type == Activation::relu) {
+      const Scalar zero(std::int64_t{0});
+      return prepare_clip(input, clip_parameters(input.type, zero, {}, std::nullopt), output);
+    }
+    const RowKernel shrink = kernels().shrink_integer[static_cast<std::size_t>(input.type)];
+    return {make_plan(output, &input, 1), shrink, parameters};
+  }
+  const auto& by_type = kernels().activation[static_cast<std::size_t>(type)];
+  return {make_plan(output, &input, 1), by_type[float_index(input.type)], parameters};
+}
+
+void activation(Activation type, const ConstTensorView& input,
+                const ActivationParameters& parameters, const TensorView& output) {
+  const char* const op = info(type).name;
+  if (!takes(type, input.type)) {
+    throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
+                    accepted_types(type));
+  }
+  require_addressable(op, "input", input);
+  require_output(op, output, input);
+  if (is_empty(input)) return;
+  const ReadableInput readable(input, output);
+  prepare_activation(type, readable.view(), parameters, output).run();
+}
+
+void hard_sigmoid(const ConstTensorView& input, float alpha, float beta, const TensorView& output) {
+  activation(Activation::hard_sigmoid, input, {alpha, beta}, output);
+}
+
+}  // namespace dmlops

@@ -1,0 +1,214 @@
+// The rules that the operators share, with the words for what breaks them, and the copies that
+// overlapping tensors need.
+#include "operators/check.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "insertion_sort.hpp"
+#include "isa.hpp"
+#include "plan.hpp"
+
+namespace dmlops {
+namespace {
+
+// The bytes that a view's elements lie in.
+std::pair<const char*, const char*> extent(const ConstTensorView& view) {
+  const char* begin = static_cast<const char*>(view.data);
+  const char* end = begin + element_size(view.type);
+  for (int d = 0; d < view.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const std::int64_t reach = (view.sizes[axis] - 1) * view.strides[axis];
+    (reach < 0 ? begin : end) += reach;
+  }
+  return {begin, end};
+}
+
+bool same_elements(const ConstTensorView& a, const ConstTensorView& b) {
+  if (a.data != b.data || a.rank != b.rank) return false;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(a.rank); ++d) {
+    if (a.sizes[d] != b.sizes[d] || (a.sizes[d] > 1 && a.strides[d] != b.strides[d])) return false;
+  }
+  return true;
+}
+
+struct Steps {
+  std::int64_t size, stride;
+};
+
+// Do two different indices reach addresses less than an element apart? Searches the differences of
+// indices, the largest stride first, as far as the smaller strides can still make up for what is
+// left. The search is bounded: what is too intricate for it counts as overlapping.
+class OverlapSearch {
+ public:
+  OverlapSearch(const Steps* dimensions, int rank, std::int64_t element)
+      : dimensions_(dimensions), rank_(rank), element_(element) {}
+
+  bool found(int d, std::int64_t distance, bool moved) {
+    if (--budget_ < 0) return true;
+    if (d == rank_) return moved && std::llabs(distance) < element_;
+    std::int64_t reach = element_ - 1;
+    for (int k = d + 1; k < rank_; ++k) reach += (dimensions_[k].size - 1) * dimensions_[k].stride;
+    const auto [size, stride] = dimensions_[d];
+    // |distance + difference * stride| <= reach
+    std::int64_t first = -((distance + reach) / stride), last = (reach - distance) / stride;
+    first = std::max(first, 1 - size);
+    last = std::min(last, size - 1);
+    for (std::int64_t difference = first; difference <= last; ++difference) {
+      if (found(d + 1, distance + difference * stride, moved || difference != 0)) return true;
+    }
+    return false;
+  }
+
+ private:
+  const Steps* dimensions_;
+  int rank_;
+  std::int64_t element_;
+  int budget_ = 100000;
+};
+
+}  // namespace
+
+const char* const kFloatTypesText = "float32 and float16";
+const char* const kClipTypesText =
+    "float32, float16, and the signed and unsigned integers of 8 to 64 bits";
+
+std::string number_text(double value) {
+  char text[32];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value) break;
+  }
+  return text;
+}
+
+std::string shape_text(const ConstTensorView& view) {
+  std::string text = "(";
+  for (int d = 0; d < view.rank; ++d) {
+    text += (d == 0 ? "" : ", ") + std::to_string(view.sizes[static_cast<std::size_t>(d)]);
+  }
+  return text + (view.rank == 1 ? ",)" : ")");
+}
+
+void require_addressable(const char* op, const char* argument, const ConstTensorView& view) {
+  constexpr std::int64_t most = std::int64_t{1}
+                                << 56;  // bytes; no processor has more for a process
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument(std::string(op) + ": " + argument + " " + what);
+  };
+  if (view.rank < 0 || view.rank > kMaxRank) {
+    refuse("has rank " + std::to_string(view.rank) + "; at most 8 dimensions are supported");
+  }
+  const auto rank = static_cast<std::size_t>(view.rank);
+  bool empty = false;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (view.sizes[d] < 0) refuse("has shape " + shape_text(view) + " with a negative size");
+    empty = empty || view.sizes[d] == 0;
+  }
+  if (empty) return;
+  std::int64_t extent = static_cast<std::int64_t>(element_size(view.type));
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::int64_t reach = 0;
+    if (view.sizes[d] == 1) continue;
+    const bool wraps = __builtin_mul_overflow(view.sizes[d] - 1, view.strides[d], &reach);
+    if (wraps || reach > most || reach < -most || (extent += std::llabs(reach)) > most) {
+      refuse("has shape " + shape_text(view) + " and strides that reach over more than 2^56 bytes");
+    }
+  }
+}
+
+void require_floating_point(const char* op, const char* argument, const ConstTensorView& view) {
+  if (is_floating_point(view.type)) return;
+  throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
+                  "; it takes " + kFloatTypesText);
+}
+
+void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
+                       const ConstTensorView& input) {
+  if (view.type == input.type) return;
+  throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
+                  ", but input has dtype " + name(input.type) + "; they must be the same");
+}
+
+void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
+  require_same_type(op, "out", output, input);
+  require_addressable(op, "out", output);
+  const bool same_rank = output.rank == input.rank;
+  int axis = 0;
+  while (same_rank && axis < input.rank &&
+         output.sizes[static_cast<std::size_t>(axis)] ==
+             input.sizes[static_cast<std::size_t>(axis)]) {
+    ++axis;
+  }
+  if (!same_rank || axis < input.rank) {
+    throw std::invalid_argument(
+        std::string(op) + ": out has shape " + shape_text(output) + ", but input has shape " +
+        shape_text(input) +
+        (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
+  }
+  if (!is_empty(output) && overlaps_itself(output)) {
+    throw std::invalid_argument(std::string(op) +
+                                ": out has elements that overlap one another (shape " +
+                                shape_text(output) + ")");
+  }
+}
+
+bool overlaps_itself(const ConstTensorView& view) {
+  Steps dimensions[kMaxRank];
+  int rank = 0;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {
+    if (view.sizes[d] == 1) continue;
+    if (view.strides[d] == 0) return true;
+    dimensions[rank++] = {view.sizes[d], std::llabs(view.strides[d])};
+  }
+  insertion_sort(dimensions, rank,
+                 [](const Steps& a, const Steps& b) { return a.stride > b.stride; });
+  const auto element = static_cast<std::int64_t>(element_size(view.type));
+  // The usual case: each stride steps over all that the smaller ones reach.
+  std::int64_t reach = element;
+  bool nested = true;
+  for (int d = rank - 1; d >= 0; --d) {
+    nested = nested && dimensions[d].stride >= reach;
+    reach += (dimensions[d].size - 1) * dimensions[d].stride;
+  }
+  return !nested && OverlapSearch(dimensions, rank, element).found(0, 0, false);
+}
+
+bool is_empty(const ConstTensorView& view) {
+  return std::any_of(view.sizes.begin(), view.sizes.begin() + view.rank,
+                     [](std::int64_t size) { return size == 0; });
+}
+
+ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& output)
+    : view_(input) {
+  const auto [input_begin, input_end] = extent(input);
+  const auto [output_begin, output_end] = extent(output);
+  if (input_end <= output_begin || output_end <= input_begin || same_elements(input, output))
+    return;
+
+  TensorView copy(nullptr, input.type, input.rank, input.sizes, {});
+  const auto element = static_cast<std::int64_t>(element_size(input.type));
+  std::int64_t bytes = element;
+  for (int d = input.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if (input.strides[axis] == 0) copy.sizes[axis] = 1;  // broadcast once more when it is read
+    copy.strides[axis] = bytes;
+    bytes *= copy.sizes[axis];
+  }
+  copy_.reset(new char[static_cast<std::size_t>(bytes)]);
+  copy.data = copy_.get();
+  int log2_size = 0;
+  while ((std::int64_t{1} << log2_size) < element) ++log2_size;
+  ConstTensorView source = input;
+  source.sizes = copy.sizes;
+  run(make_plan(copy, &source, 1), kernels().copy[log2_size], nullptr);
+  view_ = copy;
+  view_.sizes = input.sizes;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
+    if (copy.sizes[d] == 1) view_.strides[d] = 0;
+  }
+}
+
+}  // namespace dmlops

@@ -1,0 +1,152 @@
+// clip: bounds in the tensor's own type, then the kernel.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "float16.hpp"
+#include "isa.hpp"
+#include "operators/check.hpp"
+#include "operators/prepared.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr const char* kName = "clip";
+
+template <class T>
+std::uint64_t to_bits(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+// A scalar as an integer of type T, saturated.
+template <class T>
+std::uint64_t integer_bound(const Scalar& bound, const char* argument, T none) {
+  using Limits = std::numeric_limits<T>;
+  switch (bound.type) {
+    case DataType::int64:
+      if (bound.integer < 0) {
+        const bool below =
+            !Limits::is_signed || bound.integer < static_cast<std::int64_t>(Limits::min());
+        return to_bits(below ? Limits::min() : static_cast<T>(bound.integer));
+      }
+      return integer_bound<T>(Scalar(static_cast<std::uint64_t>(bound.integer)), argument, none);
+    case DataType::uint64:
+      return to_bits(bound.natural > static_cast<std::uint64_t>(Limits::max())
+                         ? Limits::max()
+                         : static_cast<T>(bound.natural));
+    case DataType::float64: {
+      const double value = bound.floating;
+      if (std::isnan(value)) return to_bits(none);
+      if (!std::isinf(value) && value != std::trunc(value)) {
+        throw std::invalid_argument(
+            std::string(kName) + ": " + argument + "=" + number_text(value) +
+            " is not a whole number, but the tensor's elements are integers");
+      }
+      // 2^63 or 2^64, which are doubles where the largest integer is not.
+      if (value >= std::ldexp(1.0, Limits::digits)) return to_bits(Limits::max());
+      return to_bits(value <= static_cast<double>(Limits::min()) ? Limits::min()
+                                                                 : static_cast<T>(value));
+    }
+    default:
+      return to_bits(none);
+  }
+}
+
+double to_double(const Scalar& bound) {
+  if (bound.type == DataType::int64) return static_cast<double>(bound.integer);
+  return bound.type == DataType::uint64 ? static_cast<double>(bound.natural) : bound.floating;
+}
+
+template <class T>
+std::uint64_t bound_bits(const Scalar& bound, const char* argument, T none) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, float16>) {
+    if (bound.type == DataType::unknown || std::isnan(to_double(bound))) return to_bits(none);
+    if constexpr (std::is_same_v<T, float>) {
+      if (bound.type == DataType::int64)
+        return to_bits(static_cast<float>(bound.integer));  // rounded once
+      if (bound.type == DataType::uint64) return to_bits(static_cast<float>(bound.natural));
+      return to_bits(static_cast<float>(bound.floating));
+    } else {
+      return to_bits(to_float16(to_double(bound)));
+    }
+  } else {
+    return integer_bound<T>(bound, argument, none);
+  }
+}
+
+template <class T>
+void set_bounds(ClipParameters& parameters, const Scalar& min, const Scalar& max, T lowest,
+                T highest) {
+  parameters.min_bits = bound_bits<T>(min, "min", lowest);
+  parameters.max_bits = bound_bits<T>(max, "max", highest);
+}
+
+template <class T>
+void set_integer_bounds(ClipParameters& parameters, const Scalar& min, const Scalar& max) {
+  set_bounds<T>(parameters, min, max, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+}
+
+void set_bounds(ClipParameters& parameters, DataType type, const Scalar& min, const Scalar& max) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  switch (type) {
+    case DataType::float32:
+      return set_bounds<float>(parameters, min, max, -infinity, infinity);
+    case DataType::float16:
+      return set_bounds<float16>(parameters, min, max, float16{0xfc00}, float16{0x7c00});
+    case DataType::int8:
+      return set_integer_bounds<std::int8_t>(parameters, min, max);
+    case DataType::int16:
+      return set_integer_bounds<std::int16_t>(parameters, min, max);
+    case DataType::int32:
+      return set_integer_bounds<std::int32_t>(parameters, min, max);
+    case DataType::int64:
+      return set_integer_bounds<std::int64_t>(parameters, min, max);
+    case DataType::uint8:
+      return set_integer_bounds<std::uint8_t>(parameters, min, max);
+    case DataType::uint16:
+      return set_integer_bounds<std::uint16_t>(parameters, min, max);
+    case DataType::uint32:
+      return set_integer_bounds<std::uint32_t>(parameters, min, max);
+    case DataType::uint64:
+      return set_integer_bounds<std::uint64_t>(parameters, min, max);
+    default:
+      throw TypeError(std::string(kName) + ": input has dtype " + name(type) + "; it takes " +
+                      kClipTypesText);
+  }
+}
+
+}  // namespace
+
+ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
+                               const std::optional<ScaleBias>& scale_bias) {
+  ClipParameters parameters;
+  set_bounds(parameters, type, min, max);
+  if (scale_bias.has_value()) {
+    parameters.scale = scale_bias->scale;
+    parameters.bias = scale_bias->bias;
+  }
+  return parameters;
+}
+
+PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
+                              const TensorView& output) {
+  const bool scaled = parameters.scale != 1.0f || parameters.bias != 0.0f;
+  const KernelTable& table = kernels();
+  const auto& by_type = scaled ? table.clip_scaled : table.clip;
+  return {make_plan(output, &input, 1), by_type[static_cast<std::size_t>(input.type)], parameters};
+}
+
+void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
+          const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
+  const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
+  require_addressable(kName, "input", input);
+  require_output(kName, output, input);
+  if (is_empty(input)) return;
+  const ReadableInput readable(input, output);
+  prepare_clip(readable.view(), parameters, output).run();
+}
+
+}  // namespace dmlops

@@ -1,0 +1,51 @@
+// An operator whose arguments have been checked and whose work has been planned: all that is left
+// is to run it.
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include "dmlops/operators.hpp"
+#include "plan.hpp"
+
+namespace dmlops {
+
+// What the row kernel of log_softmax needs: the kernel for groups, and a group without its place.
+struct GroupParameters {
+  GroupKernel kernel = nullptr;
+  Groups groups;
+};
+
+struct PreparedOperator {
+  Plan plan;
+  RowKernel kernel = nullptr;
+  std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters>
+      parameters;
+
+  void run() const { run(plan.data); }
+  // On other memory of the same layout: where the operands begin.
+  void run(char* const* data) const {
+    std::visit([&](const auto& p) { dmlops::run(plan, data, kernel, &p); }, parameters);
+  }
+};
+
+// Bounds in the tensor's type, and the scale. std::invalid_argument for a bound that the type
+// cannot have.
+ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
+                               const std::optional<ScaleBias>& scale_bias);
+
+// Each: no checks; inputs and output are apart or the same. Data pointers may be null, to be added
+// later.
+PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
+                              const TensorView& output);
+PreparedOperator prepare_activation(Activation type, const ConstTensorView& input,
+                                    const ActivationParameters& parameters,
+                                    const TensorView& output);
+PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
+                                             const std::optional<FusedActivation>& activation,
+                                             const TensorView& output);
+// `reduced`: the axes as a set of bits.
+PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int reduced,
+                                     const TensorView& output);
+
+}  // namespace dmlops

@@ -1,0 +1,224 @@
+// Turns tensors of equal sizes and any strides into rows for a kernel, and runs them on the
+// threads.
+#include "plan.hpp"
+
+#include <algorithm>
+
+#include "float_environment.hpp"
+#include "insertion_sort.hpp"
+#include "pool.hpp"
+
+namespace dmlops {
+namespace {
+
+// A thread is worth waking for this much memory traffic.
+constexpr std::int64_t kBytesPerPiece = 256 * 1024;
+
+struct Dimension {
+  std::int64_t size;
+  std::int64_t strides[kMaxOperands];
+};
+
+bool merges(const Dimension& inner, const Dimension& outer, int operands) {
+  for (int k = 0; k < operands; ++k) {
+    if (outer.strides[k] != inner.strides[k] * inner.size) return false;
+  }
+  return true;
+}
+
+// Short rows of scattered elements, as a transposition of many small dimensions has them, spend
+// their time between the rows. Where the output is dense across several dimensions, these become
+// one row, whose elements the input has at offsets from a table; then the dimension in which the
+// input is dense goes next, so that a tile uses whole pieces of it.
+class Gathered {
+ public:
+  static bool worth(const Plan& plan) {
+    constexpr std::int64_t kShort = 32;
+    const std::int64_t size = plan.element_size;
+    return size != 0 && plan.rank > 2 && plan.operands == 2 && plan.sizes[0] < kShort &&
+           plan.strides[0][0] == size && plan.strides[1][0] != size && plan.strides[1][0] != 0;
+  }
+
+  explicit Gathered(const Plan& plan) : plan_(plan) {
+    const std::int64_t size = plan.element_size;
+    int merged = 0;
+    std::int64_t length = 1;
+    while (merged < plan.rank && plan.strides[0][merged] == length * size &&
+           length * plan.sizes[merged] <= kCapacity) {
+      length *= plan.sizes[merged++];
+    }
+    if (merged < 2 || merged == plan.rank) return;
+    fill(plan, merged);
+
+    int rank = 1;
+    plan_.sizes[0] = length;
+    const auto take = [&](int d) {
+      plan_.sizes[rank] = plan.sizes[d];
+      for (int k = 0; k < plan.operands; ++k) plan_.strides[k][rank] = plan.strides[k][d];
+      ++rank;
+    };
+    for (int d = merged; d < plan.rank; ++d) {
+      if (plan.strides[1][d] == size) take(d);
+    }
+    for (int d = merged; d < plan.rank; ++d) {
+      if (plan.strides[1][d] != size) take(d);
+    }
+    plan_.rank = rank;
+    plan_.offsets = offsets_;
+  }
+  Gathered(const Gathered&) = delete;
+  Gathered& operator=(const Gathered&) = delete;
+
+  const Plan& plan() const { return plan_; }
+
+ private:
+  static constexpr std::int64_t kCapacity = 1024;
+
+  // Each dimension repeats what the inner ones have.
+  void fill(const Plan& plan, int dimensions) {
+    offsets_[0] = 0;
+    std::int64_t filled = 1;
+    for (int d = 0; d < dimensions; ++d) {
+      const std::int64_t total = filled * plan.sizes[d];
+      for (std::int64_t i = filled; i < total; ++i) {
+        offsets_[i] = offsets_[i - filled] + plan.strides[1][d];
+      }
+      filled = total;
+    }
+  }
+
+  Plan plan_;
+  std::int64_t offsets_[kCapacity];
+};
+
+void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
+  const FloatEnvironment environment;
+  Rows rows;
+  rows.length = plan.sizes[0];
+  rows.count = plan.rank > 1 ? plan.sizes[1] : 1;
+  rows.offsets = plan.offsets;
+  for (int k = 0; k < plan.operands; ++k) {
+    rows.data[k] = data[k];
+    rows.step[k] = plan.strides[k][0];
+    rows.pitch[k] = plan.rank > 1 ? plan.strides[k][1] : 0;
+  }
+  std::int64_t index[kMaxRank] = {};
+  for (;;) {
+    kernel(rows, parameters);
+    int d = 2;
+    for (; d < plan.rank; ++d) {
+      if (++index[d] < plan.sizes[d]) {
+        for (int k = 0; k < plan.operands; ++k) rows.data[k] += plan.strides[k][d];
+        break;
+      }
+      index[d] = 0;
+      for (int k = 0; k < plan.operands; ++k)
+        rows.data[k] -= plan.strides[k][d] * (plan.sizes[d] - 1);
+    }
+    if (d >= plan.rank) return;
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count) {
+  Plan plan;
+  plan.operands = input_count + 1;
+  plan.element_size = static_cast<std::int64_t>(element_size(output.type));
+  plan.bytes_per_element = 2 * plan.element_size;
+  plan.data[0] = static_cast<char*>(output.data);
+  for (int k = 0; k < input_count; ++k) {
+    // Kernels write operand 0 alone.
+    plan.data[k + 1] = const_cast<char*>(static_cast<const char*>(inputs[k].data));
+  }
+
+  Dimension dimensions[kMaxRank];
+  int rank = 0;
+  for (int d = output.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const std::int64_t size = output.sizes[axis];
+    if (size == 1) continue;
+    Dimension& dimension = dimensions[rank++];
+    dimension.size = size;
+    dimension.strides[0] = output.strides[axis];
+    for (int k = 0; k < input_count; ++k) {
+      dimension.strides[k + 1] = inputs[k].sizes[axis] == 1 ? 0 : inputs[k].strides[axis];
+    }
+    if (dimension.strides[0] < 0) {  // backwards: begin at the other end
+      for (int k = 0; k < plan.operands; ++k) {
+        plan.data[k] += dimension.strides[k] * (size - 1);
+        dimension.strides[k] = -dimension.strides[k];
+      }
+    }
+  }
+  insertion_sort(dimensions, rank, [](const Dimension& a, const Dimension& b) {
+    return a.strides[0] < b.strides[0];
+  });
+  int merged = 0;
+  for (int d = 0; d < rank; ++d) {
+    if (merged > 0 && merges(dimensions[merged - 1], dimensions[d], plan.operands)) {
+      dimensions[merged - 1].size *= dimensions[d].size;
+    } else {
+      dimensions[merged++] = dimensions[d];
+    }
+  }
+
+  plan.rank = std::max(merged, 1);
+  plan.sizes[0] = 1;
+  for (int d = 0; d < merged; ++d) {
+    plan.sizes[d] = dimensions[d].size;
+    for (int k = 0; k < plan.operands; ++k) plan.strides[k][d] = dimensions[d].strides[k];
+  }
+  return plan;
+}
+
+int pieces_for(std::int64_t bytes, std::int64_t limit) {
+  if (bytes < 2 * kBytesPerPiece) return 1;
+  const std::int64_t threads = get_num_threads();
+  return static_cast<int>(
+      std::max<std::int64_t>(1, std::min({threads, bytes / kBytesPerPiece, limit})));
+}
+
+std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {
+  const std::int64_t units = (size + unit - 1) / unit;
+  return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
+}
+
+namespace {
+
+void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
+  std::int64_t bytes = plan.bytes_per_element;
+  for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
+
+  // The slowest dimension with enough for everyone, or else the largest.
+  int split = plan.rank - 1;
+  const std::int64_t enough = 4 * static_cast<std::int64_t>(get_num_threads());
+  const int first = plan.offsets == nullptr ? 0 : 1;  // rows with offsets stay whole
+  while (split > first && plan.sizes[split] < enough) --split;
+  if (plan.sizes[split] < enough) {
+    split =
+        static_cast<int>(std::max_element(plan.sizes + first, plan.sizes + plan.rank) - plan.sizes);
+  }
+  const std::int64_t unit = split == 0 ? plan.split_unit : 1;
+  const int pieces = pieces_for(bytes, (plan.sizes[split] + unit - 1) / unit);
+  if (pieces == 1) return run_serially(plan, data, kernel, parameters);
+  parallel_for(pieces, [&](int i) {
+    const std::int64_t begin = piece_begin(plan.sizes[split], pieces, i, unit);
+    Plan part = plan;
+    part.sizes[split] = piece_begin(plan.sizes[split], pieces, i + 1, unit) - begin;
+    for (int k = 0; k < plan.operands; ++k) part.data[k] = data[k] + begin * plan.strides[k][split];
+    run_serially(part, part.data, kernel, parameters);
+  });
+}
+
+}  // namespace
+
+void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
+  if (Gathered::worth(plan)) {
+    run_rows(Gathered(plan).plan(), data, kernel, parameters);
+  } else {
+    run_rows(plan, data, kernel, parameters);
+  }
+}
+
+}  // namespace dmlops

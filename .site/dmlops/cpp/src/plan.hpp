@@ -1,0 +1,43 @@
+// Turns tensors of equal sizes and any strides into rows for a kernel, and runs them on the
+// threads.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace dmlops {
+
+// The dimensions of an elementwise traversal, the innermost first: those of size 1 dropped, ordered
+// by the output's strides, neighbours merged where every operand allows it. Dense tensors of any
+// rank become one row.
+struct Plan {
+  int operands = 0;
+  // In bytes; 0 where a kernel takes whole groups and not elements, and so needs their steps.
+  std::int64_t element_size = 0;
+  std::int64_t bytes_per_element = 0;  // memory traffic, or what takes as long: decides on threads
+  std::int64_t split_unit =
+      64;        // rows are split at multiples of it: threads should not share cache lines
+  int rank = 0;  // at least 1
+  std::int64_t sizes[kMaxRank] = {};
+  std::int64_t strides[kMaxOperands][kMaxRank] = {};  // in bytes
+  char* data[kMaxOperands] = {};
+  const std::int64_t* offsets = nullptr;  // of Rows, for dimension 0
+};
+
+// Inputs are broadcast to the output: a dimension of size 1 gets stride 0. No size may be 0.
+Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count);
+
+// Splits the rows over the threads where there is enough work, and calls the kernel. `data`: where
+// the operands are, if not where the plan says.
+void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters);
+inline void run(const Plan& plan, RowKernel kernel, const void* parameters) {
+  run(plan, plan.data, kernel, parameters);
+}
+
+// How many pieces to split work of so many bytes into, at most `limit`.
+int pieces_for(std::int64_t bytes, std::int64_t limit);
+
+// The begin of piece i of `count` pieces of `size`; where `unit` fits, pieces begin at multiples of
+// it.
+std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit);
+
+}  // namespace dmlops

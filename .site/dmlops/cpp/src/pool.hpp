@@ -1,0 +1,21 @@
+// The threads. This header and pool.cpp are the only place that knows how work is run in parallel.
+#pragma once
+
+#include "dmlops/runtime.hpp"
+
+namespace dmlops {
+
+// Calls task(context, i) for each i in [0, count), on up to get_num_threads() threads, the caller's
+// among them, and returns when all are done. The pieces must be independent and must not throw.
+// Runs them one after another on the caller's thread when the pool is busy with another caller's
+// work.
+void parallel_for(int count, void (*task)(const void* context, int piece), const void* context);
+
+template <class Task>
+void parallel_for(int count, const Task& task) {
+  parallel_for(
+      count, [](const void* context, int piece) { (*static_cast<const Task*>(context))(piece); },
+      &task);
+}
+
+}  // namespace dmlops

@@ -1,0 +1,243 @@
+// One register's worth of lanes, as compiler vector types: + * < ?: mean the same on every target.
+//
+// Everything here lives in the namespace of the instruction set that the file is compiled for and
+// is always inlined, so that no symbol of one instruction set can be linked into the code of
+// another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#include <arm_neon.h>
+#endif
+
+#ifndef DMLOPS_TARGET
+#error "DMLOPS_TARGET names the instruction set's namespace; the build defines it"
+#endif
+
+#define DMLOPS_INLINE inline __attribute__((always_inline))
+#define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The standard library's would be compiled with this target's flags, for everybody to link.
+DMLOPS_INLINE std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+DMLOPS_INLINE std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T, int kBytes = kVectorBytes>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kBytes)));
+};
+template <class T>
+using Vec = typename VectorOf<T>::type;
+
+using f32x = Vec<float>;
+using i32x = Vec<std::int32_t>;
+using u32x = Vec<std::uint32_t>;
+using f64x = Vec<double>;
+using f32half = typename VectorOf<float, kVectorBytes / 2>::type;  // as many lanes as f64x
+
+template <class V>
+using Lane = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<V&>()[0])>>;
+template <class V>
+constexpr int kLanes = static_cast<int>(sizeof(V) / sizeof(Lane<V>));
+
+// GNU conversions of a scalar to a vector need an operation; adding to zero would lose the sign of
+// -0.
+template <class V>
+DMLOPS_INLINE V splat(Lane<V> value) {
+  V v;
+  for (int i = 0; i < kLanes<V>; ++i) v[i] = value;
+  return v;
+}
+
+template <class To, class From>
+DMLOPS_INLINE To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+// The first operand where it is unordered: a NaN in `x` passes through, and so does -0 against a
+// bound of +0. On x86 that is one instruction, which compilers do not find.
+template <class V>
+DMLOPS_INLINE V at_most(V x, V bound) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, f32x>) return _mm512_min_ps(bound, x);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, f32x>) return _mm256_min_ps(bound, x);
+#elif defined(__SSE2__)
+  if constexpr (std::is_same_v<V, f32x>) return _mm_min_ps(bound, x);
+#endif
+  return bound < x ? bound : x;
+}
+template <class V>
+DMLOPS_INLINE V at_least(V x, V bound) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, f32x>) return _mm512_max_ps(bound, x);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<V, f32x>) return _mm256_max_ps(bound, x);
+#elif defined(__SSE2__)
+  if constexpr (std::is_same_v<V, f32x>) return _mm_max_ps(bound, x);
+#endif
+  return x < bound ? bound : x;
+}
+
+// table[x] for each of 256 bytes: sixteen tables of 16, of which all but the right one give 0.
+using u8x = Vec<std::uint8_t>;
+#if defined(__AVX2__) || defined(__aarch64__)
+#define DMLOPS_HAS_LOOKUP 1
+DMLOPS_INLINE u8x lookup(const std::uint8_t* table, u8x x) {
+  u8x result = {};
+  for (int high = 0; high < 16; ++high) {
+    using u8quad = typename VectorOf<std::uint8_t, 16>::type;
+    u8quad part;
+    std::memcpy(&part, table + 16 * high, sizeof part);
+    const u8x index = x ^ static_cast<std::uint8_t>(16 * high);  // below 16 where this is the table
+#if defined(__AVX512BW__)
+    const __m512i tables = _mm512_broadcast_i32x4(bit_cast<__m128i>(part));
+    result |= bit_cast<u8x>(_mm512_maskz_shuffle_epi8(
+        _mm512_cmplt_epu8_mask(bit_cast<__m512i>(index), _mm512_set1_epi8(16)), tables,
+        bit_cast<__m512i>(index)));
+#elif defined(__AVX2__)
+    // Saturated, others have their high bit set, which selects 0.
+    const __m256i tables = _mm256_broadcastsi128_si256(bit_cast<__m128i>(part));
+    const __m256i other = _mm256_adds_epu8(bit_cast<__m256i>(index), _mm256_set1_epi8(0x70));
+    result |= bit_cast<u8x>(_mm256_shuffle_epi8(tables, other));
+#else
+    result |= bit_cast<u8x>(vqtbl1q_u8(bit_cast<uint8x16_t>(part), bit_cast<uint8x16_t>(index)));
+#endif
+  }
+  return result;
+}
+#endif
+
+DMLOPS_INLINE f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
+
+// The magnitude of `x` with the sign of `sign`.
+DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
+  const i32x mask = splat<i32x>(INT32_MIN);
+  return bit_cast<f32x>((bit_cast<i32x>(x) & ~mask) | (bit_cast<i32x>(sign) & mask));
+}
+
+// NaN results differ between processors (and operand orders) in sign and payload; one NaN stands
+// for all.
+DMLOPS_INLINE f32x canonical_nan(f32x x) {
+  return x == x ? x : bit_cast<f32x>(splat<i32x>(0x7fc00000));
+}
+
+#if !defined(__FMA__) && !defined(__aarch64__) && !defined(_M_ARM64)
+#if defined(__SSE2__)
+// The sums of a product and c in double, two at a time; the product is exact.
+struct DoubleSums {
+  __m128d low, high;
+
+  DMLOPS_INLINE DoubleSums(f32x a, f32x b, f32x c)
+      : low(_mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c))),
+        high(_mm_add_pd(_mm_mul_pd(upper(a), upper(b)), upper(c))) {}
+
+  // Rounding them once more gives the fused result unless a sum lies midway between two floats,
+  // from which the first rounding may have removed a trace, or is so small that midway is
+  // elsewhere.
+  DMLOPS_INLINE bool round_safely() const {
+    const __m128 first = _mm_castpd_ps(low), second = _mm_castpd_ps(high);
+    const __m128i ends = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
+    const __m128i tops = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
+    const __m128i midway = _mm_cmpeq_epi32(_mm_and_si128(ends, _mm_set1_epi32(0x1fffffff)),
+                                           _mm_set1_epi32(0x10000000));
+    const __m128i magnitude = _mm_and_si128(tops, _mm_set1_epi32(0x7fffffff));
+    const __m128i small = _mm_cmplt_epi32(magnitude, _mm_set1_epi32((1023 - 125) << 20));
+    const __m128i not_zero = _mm_cmpgt_epi32(magnitude, _mm_setzero_si128());
+    return _mm_movemask_epi8(_mm_or_si128(midway, _mm_and_si128(small, not_zero))) == 0;
+  }
+
+  DMLOPS_INLINE f32x rounded() const {
+    return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
+  }
+
+ private:
+  DMLOPS_INLINE static __m128d upper(f32x v) { return _mm_cvtps_pd(_mm_movehl_ps(v, v)); }
+};
+#endif
+
+// Processors without the instruction are rare by now: a call keeps this out of every formula.
+__attribute__((noinline)) static f32x emulated_fma(f32x a, f32x b, f32x c) {
+#if defined(__SSE2__)
+  const DoubleSums sums(a, b, c);
+  if (sums.round_safely()) return sums.rounded();
+#endif
+  // The product is exact in double. Its sum with c is rounded to odd, which a second rounding, to
+  // float, cannot spoil.
+  f32x result;
+  for (int half = 0; half < 2; ++half) {
+    f32half x, y, z;
+    const std::size_t offset = static_cast<std::size_t>(half) * sizeof x;
+    std::memcpy(&x, reinterpret_cast<const char*>(&a) + offset, sizeof x);
+    std::memcpy(&y, reinterpret_cast<const char*>(&b) + offset, sizeof y);
+    std::memcpy(&z, reinterpret_cast<const char*>(&c) + offset, sizeof z);
+    const f64x product = __builtin_convertvector(x, f64x) * __builtin_convertvector(y, f64x);
+    const f64x addend = __builtin_convertvector(z, f64x);
+    const f64x sum = product + addend;
+    const f64x shadow = sum - product;
+    const f64x error = (product - (sum - shadow)) + (addend - shadow);
+    using i64x = Vec<std::int64_t>;
+    const i64x bits = bit_cast<i64x>(sum);
+    const i64x inexact = (error < 0.0) | (error > 0.0);
+    const i64x outward =
+        (error > 0.0) == (sum > 0.0);  // -1 where the exact sum is larger in magnitude
+    const i64x to_odd =
+        inexact & ((bits & 1) - 1) & (-2 * outward - 1);  // +1 or -1 where the sum is even
+    const f32half rounded = __builtin_convertvector(bit_cast<f64x>(bits + to_odd), f32half);
+    std::memcpy(reinterpret_cast<char*>(&result) + offset, &rounded, sizeof rounded);
+  }
+  return result;
+}
+#endif
+
+// a * b + c, rounded once.
+DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vfmaq_f32(c, a, b);
+#else
+  return emulated_fma(a, b, c);
+#endif
+}
+
+// What rounding took from sum = a + b: exact, unless the sum is infinite or NaN.
+DMLOPS_INLINE f32x sum_error(f32x a, f32x b, f32x sum) {
+  const f32x virtual_a = sum - b;
+  return (a - virtual_a) + (b - (sum - virtual_a));
+}
+
+DMLOPS_INLINE f32x sqrt(f32x x) {
+#if defined(__AVX512F__)
+  return _mm512_sqrt_ps(x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_ps(x);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vsqrtq_f32(x);
+#else
+  return _mm_sqrt_ps(x);
+#endif
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,201 @@
+"""ONNX's operators in terms of dmlops: one entry each, for every opset that defines it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+import dmlops
+
+Array = npt.NDArray[Any]
+Step = Callable[..., Any]  # takes the inputs, None where one was left out; returns the output
+
+
+class UnsupportedError(NotImplementedError):
+    """The model needs what dmlops does not have; the message names the operator, and what of it."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator with its attributes, those of the definition's defaults included."""
+
+    operator: str
+    version: int  # the opset that its definition is from
+    attributes: Mapping[str, Any]
+    outputs: int
+    label: str
+
+    def refuse(self, what: str) -> UnsupportedError:
+        """Return the error that says what of this node dmlops does not have."""
+        return UnsupportedError(f"{self.label}: {what}")
+
+
+def read_node(node: Any, opset: int) -> Node:
+    """Return the node as the opset defines it; UnsupportedError if dmlops lacks its operator."""
+    label = f"{node.op_type} (node {node.name!r})" if node.name else str(node.op_type)
+    if node.domain not in ("", "ai.onnx") or node.op_type not in OPERATORS:
+        domain = f"{node.domain}." if node.domain else ""
+        raise UnsupportedError(
+            f"{domain}{label}: dmlops has no such operator; it has {', '.join(OPERATORS)}"
+        )
+    schema = onnx.defs.get_schema(node.op_type, opset)
+    read = onnx.helper.get_attribute_value
+    undefined = onnx.AttributeProto.UNDEFINED
+    defaults = {
+        name: read(attribute.default_value)
+        for name, attribute in schema.attributes.items()
+        if attribute.default_value.type != undefined
+    }
+    given = {attribute.name: read(attribute) for attribute in node.attribute}
+    outputs = sum(1 for name in node.output if name)
+    return Node(node.op_type, schema.since_version, defaults | given, outputs, label)
+
+
+# From a node to what runs it
+
+
+def _elementwise(function: Callable[..., Array], names: Mapping[str, str], node: Node) -> Step:
+    """`names`: the function's parameters by the names of ONNX's attributes."""
+    values = {ours: node.attributes[theirs] for theirs, ours in names.items()}
+    return partial(function, **values)
+
+
+def _gelu(node: Node) -> Step:
+    approximate = node.attributes["approximate"].decode()
+    if approximate != "none":
+        raise node.refuse(f"approximate={approximate!r}; dmlops has 'none', the exact formula")
+    return dmlops.gelu
+
+
+def _clip(node: Node) -> Step:
+    if node.version < 11:
+        bounds = (node.attributes.get("min"), node.attributes.get("max"))
+        return lambda x: _clip_between(x, *bounds)
+    return _clip_between
+
+
+def _clip_between(x: Array, low: Any = None, high: Any = None) -> Array:
+    """Limit as ONNX does: absent bounds are the type's limits, and the upper one wins."""
+    limits = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+    low = limits.min if low is None else _scalar("min", low)
+    high = limits.max if high is None else _scalar("max", high)
+    return dmlops.clip(x, high if low > high else low, high)
+
+
+def _scalar(name: str, value: Any) -> Any:
+    if np.size(value) != 1:
+        raise ValueError(f"Clip: {name} has shape {np.shape(value)}; it must be a scalar")
+    return np.asarray(value).item()
+
+
+def _log_softmax(node: Node) -> Step:
+    axis = node.attributes["axis"]
+    if node.version >= 13:
+        return partial(dmlops.log_softmax, axes=axis)
+    # Before, the input counted as a matrix: all axes from this one on are its columns.
+    return lambda x: dmlops.log_softmax(x, range(axis % x.ndim if axis < x.ndim else axis, x.ndim))
+
+
+def _batch_normalization(node: Node) -> Step:
+    attributes = node.attributes
+    if node.version >= 14:
+        training = attributes["training_mode"] != 0
+    elif node.version >= 7:
+        training = node.outputs > 1
+    else:
+        training = attributes["is_test"] == 0
+    if training:
+        raise node.refuse("training; dmlops has inference, with a given mean and variance")
+    return partial(_normalize, epsilon=attributes["epsilon"])
+
+
+def _normalize(
+    x: Array, scale: Array, bias: Array, mean: Array, variance: Array, *, epsilon: float
+) -> Array:
+    """Normalize, with parameters per channel, or per channel and place (spatial=0, to opset 8)."""
+    given = (x, *(_along_channels(array, x.ndim) for array in (mean, variance, scale, bias)))
+    # From opset 14 on the types may differ: float32 holds float16, and is what dmlops computes in.
+    mixed = any(array.dtype != x.dtype for array in given)
+    arrays: list[Any] = [array.astype(np.float32) if mixed else array for array in given]
+    result: Array = dmlops.batch_normalization(*arrays, epsilon=epsilon)  # type: ignore[call-overload]
+    return result.astype(x.dtype) if mixed else result
+
+
+def _along_channels(array: Array, rank: int) -> Array:
+    return array.reshape((1, *array.shape, *(1,) * (rank - 1 - array.ndim))[-rank:])
+
+
+def _identity(node: Node) -> Step:
+    return lambda x: x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _constant(node: Node) -> Step:
+    (kind,) = (name for name in node.attributes if name.startswith(("value", "sparse")))
+    value = node.attributes[kind]
+    if kind == "value":
+        array = onnx.numpy_helper.to_array(value)
+    elif kind in ("value_float", "value_floats"):
+        array = np.array(value, np.float32)
+    elif kind in ("value_int", "value_ints"):
+        array = np.array(value, np.int64)
+    else:
+        raise node.refuse(f"{kind}; dmlops has numbers, in dense tensors")
+    return lambda: array
+
+
+_ELEMENTWISE: dict[str, tuple[Callable[..., Array], dict[str, str]]] = {
+    "Celu": (dmlops.celu, {"alpha": "alpha"}),
+    "Elu": (dmlops.elu, {"alpha": "alpha"}),
+    "HardSigmoid": (dmlops.hard_sigmoid, {"alpha": "alpha", "beta": "beta"}),
+    "LeakyRelu": (dmlops.leaky_relu, {"alpha": "alpha"}),
+    "Relu": (dmlops.relu, {}),
+    "Selu": (dmlops.scaled_elu, {"alpha": "alpha", "gamma": "gamma"}),
+    "Shrink": (dmlops.shrink, {"bias": "bias", "lambd": "threshold"}),
+    "Sigmoid": (dmlops.sigmoid, {}),
+    "Softplus": (dmlops.softplus, {}),
+    "Softsign": (dmlops.softsign, {}),
+    "Tanh": (dmlops.tanh, {}),
+    "ThresholdedRelu": (dmlops.thresholded_relu, {"alpha": "alpha"}),
+}
+
+# What makes the step of a node, by the operator's name.
+OPERATORS: dict[str, Callable[[Node], Step]] = {
+    "BatchNormalization": _batch_normalization,
+    "Clip": _clip,
+    "Constant": _constant,
+    "Gelu": _gelu,
+    "Identity": _identity,
+    "LogSoftmax": _log_softmax,
+    **{
+        name: partial(_elementwise, function, names)
+        for name, (function, names) in _ELEMENTWISE.items()
+    },
+}
+
+_FLOATS = frozenset(map(np.dtype, (np.float32, np.float16)))
+_INTEGERS = frozenset(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))
+_NARROW = frozenset(dtype for dtype in _INTEGERS if dtype.itemsize < 8)
+
+# The data types of the first input, where they are not _FLOATS; None: any.
+_DATA_TYPES: dict[str, frozenset[np.dtype[Any]] | None] = {
+    "Clip": _FLOATS | _INTEGERS,
+    "Constant": None,
+    "Identity": None,
+    "Relu": _FLOATS | frozenset(dtype for dtype in _NARROW if dtype.kind == "i"),
+    "Shrink": _FLOATS | _NARROW,
+}
+
+
+def require_data_type(node: Node, dtype: np.dtype[Any]) -> None:
+    """UnsupportedError if dmlops does not have the operator for this data type."""
+    accepted = _DATA_TYPES.get(node.operator, _FLOATS)
+    if accepted is None or dtype in accepted:
+        return
+    names = ", ".join(sorted(taken.name for taken in accepted))
+    raise node.refuse(f"data type {dtype.name}; dmlops has it for {names}")
