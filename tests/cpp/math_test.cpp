@@ -1,5 +1,6 @@
 // The elementary functions and the activations: a sample of float32 against double, the edges, and
 // the same bits on every instruction set. exhaustive_math does the same for all of float32.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -15,6 +16,13 @@ constexpr float kEdges[] = {0.0f,       0x1p-149f, 0x1p-126f,  0x1p-64f, 0x1p-25
                             0.5f,       0.8f,      1.0f,       18.0f,    42.99f,   87.33655f,
                             88.722839f, 88.72284f, 103.97208f, 132.4f,   0x1p64f,  0x1.fffffep127f,
                             INFINITY,   NAN};
+
+bool same_bits(float a, float b) {
+  std::uint32_t bits[2];
+  std::memcpy(&bits[0], &a, sizeof a);
+  std::memcpy(&bits[1], &b, sizeof b);
+  return bits[0] == bits[1];
+}
 
 TEST(Math, IsWithinItsBound) {
   for (const MathCase& math_case : math_cases()) {
@@ -78,7 +86,7 @@ TEST(Math, FmaIsRoundedOnce) {
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const float expected = std::fma(operands[0][i], operands[1][i], operands[2][i]);
-      const bool same = std::memcmp(&expected, &actual[i], sizeof expected) == 0;
+      const bool same = same_bits(expected, actual[i]);
       if (same || (std::isnan(expected) && std::isnan(actual[i]))) continue;
       if (++wrong < 5) {
         ADD_FAILURE() << functions->isa << ": " << operands[0][i] << " * " << operands[1][i]
@@ -97,7 +105,7 @@ TEST(Math, HasTheSameBitsOnAllInstructionSets) {
     const std::vector<float> expected = results(math_case, *first, 1, kStep, count);
     for (const MathFunctions* functions : available_math_functions()) {
       const std::vector<float> actual = results(math_case, *functions, 1, kStep, count);
-      EXPECT_EQ(std::memcmp(actual.data(), expected.data(), count * sizeof(float)), 0)
+      EXPECT_TRUE(std::equal(actual.begin(), actual.end(), expected.begin(), same_bits))
           << math_case.name << ": " << functions->isa << " and " << first->isa << " differ";
     }
   }
