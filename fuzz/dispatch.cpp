@@ -24,29 +24,39 @@ float parameter(FuzzedDataProvider& bytes) {
   return bytes.PickValueInArray(values);
 }
 
-std::uint32_t any_size(FuzzedDataProvider& bytes) {
-  return bytes.ConsumeBool() ? bytes.ConsumeIntegralInRange<std::uint32_t>(1, 4)
-                             : bytes.ConsumeIntegralInRange<std::uint32_t>(1, 80);
+std::uint32_t any_size(FuzzedDataProvider& bytes, std::uint32_t rank) {
+  const bool small = bytes.ConsumeIntegralInRange<std::uint32_t>(0, rank) > 0;
+  return small ? bytes.ConsumeIntegralInRange<std::uint32_t>(1, 4)
+               : bytes.ConsumeIntegralInRange<std::uint32_t>(1, 80);
 }
 
-// Strides in elements: a permutation with gaps; inputs also with dimensions that are repeated, or
-// anything small.
+// Strides in elements: the axes in any order, each run followed by a gap or padded to a multiple of
+// itself; inputs also with dimensions that are repeated, or anything small.
 void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool output) {
-  if (bytes.ConsumeBool()) return;
+  if (bytes.ConsumeIntegralInRange<int>(0, 3) == 0) return;
   BufferTensorDesc::Dimensions& strides = tensor.strides.emplace();
-  if (bytes.ConsumeIntegralInRange<int>(0, 3) == 0) {
+  if (bytes.ConsumeIntegralInRange<int>(0, 7) == 0) {
     for (std::uint32_t& stride : strides)
       stride = bytes.ConsumeIntegralInRange<std::uint32_t>(0, 40);
     return;
   }
-  std::uint32_t order[kMaxRank] = {0, 1, 2, 3, 4, 5, 6, 7};
-  for (std::uint32_t d = tensor.dimension_count; d-- > 1;) {
-    std::swap(order[d], order[bytes.ConsumeIntegralInRange<std::uint32_t>(0, d)]);
+  std::uint32_t order[kMaxRank];  // the fastest axis first
+  const std::uint32_t rank = tensor.dimension_count;
+  for (std::uint32_t d = 0; d < rank; ++d) order[d] = rank - 1 - d;
+  if (bytes.ConsumeBool()) {
+    for (std::uint32_t d = rank; d-- > 1;) {
+      std::swap(order[d], order[bytes.ConsumeIntegralInRange<std::uint32_t>(0, d)]);
+    }
   }
+  const int padding = bytes.ConsumeIntegralInRange<int>(0, 2);
   std::uint32_t run = 1;
-  for (std::uint32_t d = 0; d < tensor.dimension_count; ++d) {
+  for (std::uint32_t d = 0; d < rank; ++d) {
     const std::uint32_t axis = order[d];
-    run += bytes.ConsumeIntegralInRange<std::uint32_t>(0, 2);
+    if (padding == 1) run += bytes.ConsumeIntegralInRange<std::uint32_t>(0, 2);
+    if (padding == 2 && bytes.ConsumeIntegralInRange<int>(0, 2) == 0) {
+      constexpr std::uint32_t factors[] = {2, 3, 4, 8};
+      run *= bytes.PickValueInArray(factors);
+    }
     const bool repeated = !output && bytes.ConsumeIntegralInRange<int>(0, 5) == 0;
     strides[axis] = repeated ? 0 : run;
     run *= repeated ? 1 : tensor.sizes[axis];
@@ -56,18 +66,28 @@ void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool outpu
 // What an operator takes, or nearly.
 OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   OperatorDesc desc;
-  desc.type = bytes.PickValueInArray(kOperatorTypes);
+  // Half of the time what has a traversal of its own, and most often that of groups.
+  constexpr OperatorType special[] = {
+      OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax1,
+      OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax,
+      OperatorType::batch_normalization,     OperatorType::element_wise_clip,
+      OperatorType::element_wise_clip1};
+  desc.type = bytes.ConsumeBool() ? bytes.PickValueInArray(special)
+                                  : bytes.PickValueInArray(kOperatorTypes);
   const OperatorInfo& op = *find_operator(desc.type);
   BufferTensorDesc input;
-  constexpr DataType types[] = {DataType::float32, DataType::float16, DataType::float32,
-                                DataType::float16, DataType::int8,    DataType::uint8,
-                                DataType::int16,   DataType::uint16,  DataType::int32,
-                                DataType::uint32,  DataType::int64,   DataType::uint64};
-  input.data_type = bytes.PickValueInArray(types);
+  constexpr DataType types[] = {
+      DataType::float32, DataType::float16, DataType::int8,   DataType::uint8, DataType::int16,
+      DataType::uint16,  DataType::int32,   DataType::uint32, DataType::int64, DataType::uint64};
+  const bool clips = op.family == Family::clip || op.family == Family::clip1;
+  const std::size_t kinds =
+      clips || bytes.ConsumeIntegralInRange<int>(0, 7) == 0 ? std::size(types) : 2;
+  input.data_type = types[bytes.ConsumeIntegralInRange<std::size_t>(0, kinds - 1)];
   input.dimension_count = bytes.ConsumeIntegralInRange<std::uint32_t>(1, 8);
   std::uint32_t elements = 1;
   for (std::uint32_t d = 0; d < input.dimension_count; ++d) {
-    input.sizes[d] = std::min(any_size(bytes), std::max(1u, 1500 / elements));
+    input.sizes[d] =
+        std::min(any_size(bytes, input.dimension_count), std::max(1u, 1500 / elements));
     elements *= input.sizes[d];
   }
   for (int i = 0; i < op.tensor_count(); ++i) {
@@ -90,9 +110,15 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
     const float scale = any_float(bytes);
     desc.scale_bias = ScaleBias{scale, any_float(bytes)};
   }
-  const auto axes = bytes.ConsumeIntegral<std::uint8_t>();
-  for (std::uint32_t axis = 0; axis < kMaxRank; ++axis) {
-    if ((axes >> axis & 1) != 0) desc.axes.push_back(axis);
+  const std::uint32_t rank = input.dimension_count;
+  if (bytes.ConsumeBool()) {
+    desc.axes = {bytes.ConsumeIntegralInRange<std::uint32_t>(0, rank - 1)};
+  } else {
+    const auto axes = bytes.ConsumeIntegral<std::uint8_t>();
+    const std::uint32_t known = bytes.ConsumeIntegralInRange<int>(0, 7) == 0 ? kMaxRank : rank;
+    for (std::uint32_t axis = 0; axis < known; ++axis) {
+      if ((axes >> axis & 1) != 0) desc.axes.push_back(axis);
+    }
   }
   if (op.family == Family::batch_normalization && bytes.ConsumeBool()) {
     OperatorDesc fused;
@@ -227,9 +253,12 @@ class Call {
     for (std::size_t i = 0; i < result.size(); ++i) {
       if (refused || !written[i]) require(result[i] == output.content[i]);
     }
-    const auto is_canary = [](char byte) { return byte == canary; };
-    require(std::all_of(output.memory->begin(), output.begin, is_canary));
-    require(std::all_of(output.begin + output.size, output.memory->end(), is_canary));
+    static const std::vector<char> canaries(GuardedMemory::kCapacity, canary);
+    const auto untouched = [](const char* begin, const char* end) {
+      return std::memcmp(begin, canaries.data(), static_cast<std::size_t>(end - begin)) == 0;
+    };
+    require(untouched(output.memory->begin(), output.begin));
+    require(untouched(output.begin + output.size, output.memory->end()));
     for (int i = 0; i < inputs; ++i) {  // no input is written
       if (in_place_ && i == 0) continue;
       require(

@@ -10,7 +10,7 @@ namespace dmlops::fuzz {
 
 class GuardedMemory {
  public:
-  static constexpr std::size_t kCapacity = 16 * 1024;  // whole pages
+  static constexpr std::size_t kCapacity = 64 * 1024;  // whole pages
   static constexpr std::size_t kGuard = 64 * 1024;
 
   GuardedMemory() {

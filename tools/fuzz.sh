@@ -1,31 +1,49 @@
 #!/usr/bin/env bash
-# Coverage-guided fuzzing under the address and undefined behaviour sanitizers; the first finding fails.
+# Coverage-guided fuzzing under the address and undefined behaviour sanitizers; any finding fails.
 #
-#   tools/fuzz.sh [SECONDS]     each fuzzer for so long (default: 60), from the corpus in fuzz/corpus
+#   tools/fuzz.sh [SECONDS]     all fuzzers at once for so long (default: 60), from the corpus in fuzz/corpus
 #
 # A finding is left in build/fuzz/findings; FUZZER FILE runs it again. Needs Clang with its runtimes,
 # and for the fuzzer of operator files the installed package with `pip install '.[fuzz]'`.
 source "$(dirname "$0")/common.sh"
 
 seconds=${1:-60}
+logs=$BUILD/fuzz/logs
 findings=$BUILD/fuzz/findings
-mkdir -p "$findings"
+mkdir -p "$logs" "$findings"
 
 configure fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1 \
-  -DDMLOPS_KERNEL_OPTIMIZATION=-O1 -DDMLOPS_SANITIZE=address -DDMLOPS_BUILD_FUZZERS=ON
+  -DDMLOPS_KERNEL_OPTIMIZATION=-O1 -DDMLOPS_SANITIZE=address -DDMLOPS_BUILD_SHARED=OFF \
+  -DDMLOPS_BUILD_FUZZERS=ON
 cmake --build "$BUILD/fuzz" --parallel "$JOBS"
 
 launcher=()
 if setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
 export UBSAN_OPTIONS=print_stacktrace=1
-for name in descriptors dispatch; do
-  mkdir -p "$BUILD/fuzz/corpus/$name"
-  "${launcher[@]}" "$BUILD/fuzz/fuzz/fuzz_$name" -max_total_time="$seconds" -max_len=2048 -len_control=0 -timeout=20 \
-    -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/$name-" \
-    "$BUILD/fuzz/corpus/$name" "fuzz/corpus/$name"
-done
 
-mkdir -p "$BUILD/fuzz/corpus/operator_files"
-"$PYTHON" fuzz/operator_files.py -max_total_time="$seconds" -max_len=512 -len_control=0 -timeout=20 \
-  -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/operator_files-" \
-  "$BUILD/fuzz/corpus/operator_files" fuzz/corpus/operator_files
+# fuzz NAME MAX_LEN COMMAND...: begins in the background.
+declare -A running
+fuzz() {
+  local name=$1 length=$2
+  shift 2
+  mkdir -p "$BUILD/fuzz/corpus/$name"
+  "${launcher[@]}" "$@" -max_total_time="$seconds" -max_len="$length" -len_control=0 -entropic=0 -timeout=20 \
+    -print_final_stats=1 -verbosity=0 -artifact_prefix="$findings/$name-" \
+    "$BUILD/fuzz/corpus/$name" "fuzz/corpus/$name" >"$logs/$name" 2>&1 &
+  running[$name]=$!
+}
+fuzz descriptors 2048 "$BUILD/fuzz/fuzz/fuzz_descriptors"
+fuzz dispatch 2048 "$BUILD/fuzz/fuzz/fuzz_dispatch"
+fuzz operator_files 512 "$PYTHON" fuzz/operator_files.py
+
+status=0
+for name in "${!running[@]}"; do
+  if wait "${running[$name]}"; then
+    echo "$name: $(sed -n 's/stat::number_of_executed_units: *//p' "$logs/$name") executions, no finding"
+  else
+    status=1
+    printf '\n%s:\n' "$name"
+    tail -n 60 "$logs/$name" | cut -c 1-300
+  fi
+done
+exit "$status"
