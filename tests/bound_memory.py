@@ -19,13 +19,13 @@ CANARY = 0xA5
 
 @st.composite
 def layouts(draw: st.DrawFn, sizes: tuple[int, ...], output: bool) -> tuple[int, ...] | None:
-    """Draw strides, in elements: packed, permuted with padding, for inputs with broadcasts."""
+    """Draw strides, in elements: packed, permuted with gaps and pitches, for inputs repeated."""
     if draw(st.booleans()):
         return None
     strides = [0] * len(sizes)
     run_length = 1
     for axis in draw(st.permutations(range(len(sizes)))):
-        run_length += draw(st.integers(0, 2))
+        run_length = draw(st.sampled_from((1, 1, 1, 2, 4))) * run_length + draw(st.integers(0, 2))
         broadcast = not output and draw(st.integers(0, 5)) == 0
         strides[axis] = 0 if broadcast else run_length
         run_length *= 1 if broadcast else sizes[axis]

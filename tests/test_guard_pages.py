@@ -14,9 +14,10 @@ import dmlops
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
 
+@pytest.mark.parametrize("program", ["guard_pages.py", "guard_drawn.py"])
 @pytest.mark.parametrize("isa", dmlops.available_isas())
-def test_every_operator(isa: str) -> None:
-    run = python("guard_pages.py", DMLOPS_ISA=isa, DMLOPS_NUM_THREADS="3")
+def test_every_operator(isa: str, program: str) -> None:
+    run = python(program, DMLOPS_ISA=isa, DMLOPS_NUM_THREADS="3")
     assert run.returncode == 0, run.stdout[-300:] + run.stderr[-2000:]
     assert run.stdout.endswith(f"done {isa}\n")
 

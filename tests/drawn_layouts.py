@@ -1,0 +1,53 @@
+"""Shapes and memory layouts that nobody would think of, drawn by a seed."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+Sizes = tuple[int, ...]
+
+
+def shape(random: Random, elements: int) -> Sizes:
+    """Draw a shape of rank 1 to 8 with at most so many elements, now and then with none."""
+    rank = random.randint(1, 8)
+    sizes = [1] * rank
+    for axis in random.sample(range(rank), rank):
+        room = elements // math.prod(sizes)
+        sizes[axis] = random.randint(1, min(room, random.choice((4, 4, 9, 70))))
+    if random.random() < 0.02:
+        sizes[random.randrange(rank)] = 0
+    return tuple(sizes)
+
+
+def strides(
+    random: Random, sizes: Sizes, itemsize: int, *, output: bool, reverse: bool = True
+) -> Sizes:
+    """Draw strides in bytes.
+
+    The axes are in any order, each run is followed by a gap or padded to a multiple of itself, an
+    axis may run backwards, and an input's may repeat.
+    """
+    order = list(reversed(range(len(sizes))))  # the fastest axis first
+    if random.random() < 0.7:
+        random.shuffle(order)
+    padding = random.choice(("none", "gaps", "pitches"))
+    result = [0] * len(sizes)
+    run = itemsize
+    for axis in order:
+        if padding == "gaps":
+            run += itemsize * random.randint(0, 2)
+        if padding == "pitches" and random.random() < 0.4:
+            run *= random.choice((2, 3, 4, 8))
+        if not output and random.random() < 0.1:
+            continue
+        result[axis] = -run if reverse and random.random() < 0.1 else run
+        run *= max(sizes[axis], 1)
+    return tuple(result)
+
+
+def reach(sizes: Sizes, steps: Sizes, itemsize: int) -> int:
+    """Return how many bytes lie from the first to behind the last."""
+    return itemsize + sum(
+        max(size - 1, 0) * abs(step) for size, step in zip(sizes, steps, strict=True)
+    )

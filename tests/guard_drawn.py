@@ -1,0 +1,171 @@
+"""Every operator on drawn layouts against inaccessible pages; run as a program.
+
+Functions, and compiled operators on exactly the bytes that they need; on one thread and on several.
+Prints what it is about to do, so that a crash tells where it happened.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+import drawn_layouts
+import numpy as np
+import numpy.typing as npt
+import samples
+from descriptors import ACTIVATIONS, activation, batch_normalization, clip1, log_softmax1, tensor
+from guarded import GuardedMemory
+from reference import FLOATS, INTEGERS
+
+import dmlops
+
+Array = npt.NDArray[Any]
+Call = Callable[..., Array]  # (arrays, out=)
+
+SEED = 20
+# How many layouts of how many elements; the larger ones are enough for threads.
+SMALL, LARGE = (800, 600), (10, 300_000)
+
+
+class Case:
+    """An operator as a function and as a descriptor, its axes drawn for each shape."""
+
+    def __init__(self, name: str, types: Sequence[str], inputs: int = 1) -> None:
+        self.name, self.types, self.inputs = name, types, inputs
+
+    def function(self, axes: tuple[int, ...]) -> Call:
+        """Return the function on arrays."""
+        if self.name == "clip":
+            return lambda arrays, out: dmlops.clip(arrays[0], 1, 3, out=out)
+        if self.name == "log_softmax":
+            return lambda arrays, out: dmlops.log_softmax(arrays[0], axes, out=out)
+        if self.name == "batch_normalization":
+            fused = ACTIVATIONS["tanh"]()
+            return lambda arrays, out: dmlops.batch_normalization(
+                *arrays, fused_activation=fused, out=out
+            )
+        return lambda arrays, out: getattr(dmlops, self.name)(arrays[0], out=out)
+
+    def descriptor(self, tensors: list[Any], output: Any, axes: tuple[int, ...]) -> Any:
+        """Return what describes the same call."""
+        x = tensors[0]
+        if self.name == "clip":
+            return clip1(x, output_tensor=output, min=1, max=3)
+        if self.name == "log_softmax":
+            return log_softmax1(x, output_tensor=output, axes=axes)
+        if self.name == "batch_normalization":
+            names = ("input", "mean", "variance", "scale", "bias")
+            fields = {f"{name}_tensor": t for name, t in zip(names, tensors, strict=True)}
+            fused = ACTIVATIONS["tanh"]()
+            return batch_normalization(
+                x, **fields, output_tensor=output, fused_activation=fused, epsilon=1e-5
+            )
+        return activation(self.name)(x, output_tensor=output)
+
+
+CASES = (
+    Case("clip", FLOATS + INTEGERS),
+    Case("log_softmax", FLOATS * 4),
+    Case("batch_normalization", FLOATS, 5),
+    *(Case(name, FLOATS) for name in ("hard_sigmoid", "tanh", "gelu")),
+    Case("shrink", ("int8", "uint16", "int32")),
+)
+
+
+def placed(
+    random: Random, memory: GuardedMemory, sizes: tuple[int, ...], dtype: str, **kind: bool
+) -> Array:
+    """Return a view of a drawn layout at one of the guards."""
+    itemsize = np.dtype(dtype).itemsize
+    while True:
+        strides = drawn_layouts.strides(random, sizes, itemsize, **kind)
+        if drawn_layouts.reach(sizes, strides, itemsize) <= memory.bytes.size:
+            return memory.place(sizes, dtype, strides, random.random() < 0.5)
+
+
+def fill(view: Array, seed: int) -> None:
+    """Store values; where elements share memory, one of them."""
+    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in view.strides)
+    view[once] = samples.uniform(view.shape, view.dtype, 0.5, 4, seed)[once]
+
+
+def bytes_of(view: Array) -> Array:
+    """Return exactly the bytes from a view's first element to its last."""
+    size = drawn_layouts.reach(view.shape, view.strides, view.dtype.itemsize)
+    whole = np.lib.stride_tricks.as_strided(view[(slice(0, 1),) * view.ndim], (1,), (1,))
+    raw: Array = whole.view(np.uint8)
+    return np.lib.stride_tricks.as_strided(raw, (size,), (1,))
+
+
+def compiled(case: Case, arrays: list[Array], out: Array, axes: tuple[int, ...]) -> Call | None:
+    """Return the compiled operator, or None where descriptors have no such tensors."""
+    if any(step < 0 for view in (*arrays, out) for step in view.strides) or 0 in out.shape:
+        return None
+    *inputs, output = (
+        tensor(
+            view.shape,
+            view.dtype.name.upper(),
+            strides=tuple(step // view.dtype.itemsize for step in view.strides),
+        )
+        for view in (*arrays, out)
+    )
+    ready = dmlops.Device().compile(case.descriptor(inputs, output, axes))
+
+    def dispatch(arrays: list[Array], out: Array) -> Array:
+        ready.dispatch([bytes_of(view) for view in arrays], [bytes_of(out)])
+        return out
+
+    return dispatch
+
+
+def check(
+    case: Case, dtype: str, random: Random, elements: int, memory: list[GuardedMemory]
+) -> None:
+    """Expect the bits that dense arrays in ordinary memory give, and nothing between elements."""
+    sizes = drawn_layouts.shape(random, elements)
+    reverse = random.random() < 0.5
+    inputs = []
+    for i, block in enumerate(memory[1 : 1 + case.inputs]):
+        own = sizes if i == 0 else tuple(n if random.random() < 0.5 else 1 for n in sizes)
+        inputs.append(placed(random, block, own, dtype, output=False, reverse=reverse))
+        fill(inputs[-1], i)
+    rank = len(sizes)
+    axes = tuple(random.sample(range(rank), random.randint(1, min(rank, 3))))
+    out = placed(random, memory[0], sizes, dtype, output=True, reverse=reverse)
+    print(case.name, dtype, sizes, axes, *(v.strides for v in inputs), out.strides, flush=True)
+    dense = [np.array(view, order="C") for view in inputs]
+    function = case.function(axes)
+    dmlops.set_num_threads(1)
+    expected = function(dense, np.empty(sizes, dtype))
+    dmlops.set_num_threads(3)
+    for call in (function, compiled(case, inputs, out, axes)):
+        if call is None:
+            continue
+        memory[0].bytes[...] = 0xA5
+        call(inputs, out)
+        if not np.array_equal(out, expected):
+            raise SystemExit("wrong values")
+        out[...] = np.frombuffer(b"\xa5" * out.itemsize, dtype)[0]
+        if (memory[0].bytes != 0xA5).any():
+            raise SystemExit("bytes between the elements were written")
+
+
+def main() -> None:
+    """Run all of it."""
+    faulthandler.enable()
+    for (draws, elements), capacity in ((SMALL, 128 * 1024), (LARGE, 16 * LARGE[1])):
+        memory = [GuardedMemory(capacity) for _ in range(6)]
+        for case in CASES:
+            for k, dtype in enumerate(case.types):
+                random = Random(f"{SEED} {case.name} {k} {elements}")
+                run = partial(check, case, dtype, random, elements, memory)
+                for _ in range(draws):
+                    run()
+    print("done", dmlops.isa())
+
+
+if __name__ == "__main__":
+    main()
