@@ -138,7 +138,8 @@ bool Bindings::read_one(int i, PyObject* value) {
 }
 
 bool Bindings::read_sequence(PyObject* values) {
-  const Py_ssize_t count = Py_SIZE(values);
+  const Py_ssize_t count =
+      PyList_Check(values) ? PyList_GET_SIZE(values) : PyTuple_GET_SIZE(values);
   given_ = static_cast<std::size_t>(count);
   for (int i = 0; i < count_ && i < count; ++i) {
     const Reference value(item(values, i));
