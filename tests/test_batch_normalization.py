@@ -218,6 +218,64 @@ def test_extreme_parameters(dtype: str) -> None:
                 check(x, values, f"{variance} {epsilon} {scale} {bias}", epsilon)
 
 
+def factor(variance: Array, scale: Array, epsilon: float) -> Array:
+    """Return scale / sqrt(variance + epsilon), as the result for 1 of mean 0 and bias 0."""
+    one, zero = np.ones_like(variance), np.zeros_like(variance)
+    return dmlops.batch_normalization(one, zero, variance, scale, zero, epsilon)
+
+
+def assert_factor(variance: Array, scale: Array, epsilon: float) -> None:
+    total = variance.astype(np.float64) + np.float64(np.float32(epsilon))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = scale / np.sqrt(total)
+    size = np.abs(expected)
+    normal = (size >= 2.0**-126) & (size <= 2.0**127)
+    assert normal.mean() > 0.3
+    smallest = np.minimum(np.minimum(size, total), np.abs(scale))
+    allowed = np.where(smallest > 2.0**-100, 0.51, 2.0)  # subnormal remainders lose digits
+    error = np.abs(factor(variance, scale, epsilon) - expected) / reference.ulp(expected, "f")
+    assert (error <= allowed)[normal].all()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-5, 0.7, 3.0, -0.9])
+def test_factor(epsilon: float) -> None:
+    dense = np.arange(0x3F800000, 0x40800000, 61, np.uint32).view(np.float32)  # from 1 to 4
+    assert_factor(dense, samples.uniform(dense.shape, "f", 1, 2), epsilon)
+    edges = np.array([2.0**-63, 2.0**65], np.float32).view(np.int32)  # where the formula changes
+    near = (edges[:, None] + np.arange(-2000, 2000, dtype=np.int32)).view(np.float32)
+    for variance in (near, near[::-1]):
+        assert_factor(variance, near, epsilon)
+        assert_factor(variance, -near, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-30, 1e-5, 1e30])
+def test_factor_of_any_size(epsilon: float) -> None:
+    variance, scale = samples.any_bits((2, 1 << 18), np.float32)
+    finite = np.isfinite(variance) & np.isfinite(scale)
+    assert_factor(np.abs(variance[finite]), scale[finite], epsilon)
+
+
+def test_factor_is_exact_where_it_can_be() -> None:
+    exponents = np.arange(-70, 71, dtype=np.float64)
+    scale, variance = np.meshgrid(2.0**exponents, 4.0 ** (exponents / 2).round())
+    scale, variance = scale.astype(np.float32), variance.astype(np.float32)
+    for odd in (1, 3, 7):
+        result = factor(np.float32(odd * odd) * variance, odd * scale, 0.0)
+        assert (result == scale / np.sqrt(variance.astype(np.float64))).all()
+    quarter = np.full(67, 0.25, np.float32)
+    assert (factor(quarter, quarter, 0.75) == 0.25).all()
+    assert (factor(quarter, quarter, 3.75) == 0.125).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_elements_do_not_see_their_neighbours(dtype: str) -> None:
+    operands = [samples.any_bits((1003,), dtype, seed=seed) for seed in range(5)]
+    result = dmlops.batch_normalization(*operands)
+    for shift in (*range(1, 20), 100):
+        rolled = dmlops.batch_normalization(*(np.roll(v, shift) for v in operands))
+        assert_same_bits(rolled, np.roll(result, shift), shift)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_nan_of_any_operand_is_canonical(dtype: str) -> None:
     bits, nan = f"u{np.dtype(dtype).itemsize}", reference.CANONICAL_NAN[dtype]

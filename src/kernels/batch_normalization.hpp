@@ -1,7 +1,7 @@
-// Batch normalization: Act((x - Mean) * factor + Bias), factor = Scale / sqrt(Variance + Epsilon)
-// rounded once from double.
+// Batch normalization: Act((x - Mean) * factor + Bias), factor = Scale / sqrt(Variance + Epsilon).
 #pragma once
 
+#include "kernels/normalization_factor.hpp"
 #include "kernels/tile.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -29,22 +29,6 @@ void load_floats(float* target, std::int64_t count, const char* source, std::int
   }
 }
 
-// scale / sqrt(variance + epsilon) within 0.51 ulp: the rounding errors of the sum, the root and
-// the quotient are exact in float32, and their effect is added at the end. Where that is not
-// finite, as at infinities and 0, the quotient stands alone.
-DMLOPS_INLINE f32x normalization_factor(f32x scale, f32x variance, f32x epsilon) {
-  const f32x sum = variance + epsilon;
-  const f32x root = sqrt(sum);
-  const f32x root_error =
-      fma(-root, root, sum) + sum_error(variance, epsilon, sum);  // of its square
-  const f32x inverse = 1.0f / root;
-  const f32x quotient = scale * inverse;
-  const f32x quotient_error = fma(-quotient, root, scale);  // times root
-  const f32x half_root_error = 0.5f * (root_error * inverse);
-  const f32x correction = fma(-quotient, half_root_error, quotient_error) * inverse;
-  return abs(correction) < __builtin_inff() ? quotient + correction : quotient;
-}
-
 // Reads the parameters of `count` neighbours, along the row or down the column from (row, column).
 template <class T>
 void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int64_t row,
@@ -60,8 +44,8 @@ void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int6
   load_operand(channels.bias, kBias);
   for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
     store(channels.factor + i,
-          normalization_factor(load<f32x>(channels.factor + i), load<f32x>(variance + i),
-                               splat<f32x>(epsilon)));
+          normalization_factor<T>(load<f32x>(channels.factor + i), load<f32x>(variance + i),
+                                  splat<f32x>(epsilon)));
   }
 }
 
@@ -87,6 +71,25 @@ DMLOPS_INLINE void normalize_varying(T* output, const T* input, std::int64_t len
   });
 }
 
+// One row, of a vector's length at least, with parameters of its own that lie dense and that no
+// other row shares: straight from memory.
+template <class T, class Act>
+DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t length, const Rows& rows,
+                                   std::int64_t row, std::int64_t column, float epsilon,
+                                   const Act& act) {
+  const auto operand = [&](int k) {
+    return reinterpret_cast<const T*>(rows.data[k] + row * rows.pitch[k]) + column;
+  };
+  const T *const mean = operand(kMean), *const variance = operand(kVariance);
+  const T *const scale = operand(kScale), *const bias = operand(kBias);
+  const f32x epsilons = splat<f32x>(epsilon);
+  stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+    const f32x factor =
+        normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
+    return canonical_nan(act(fma(x - load<f32x>(mean + i), factor, load<f32x>(bias + i))));
+  });
+}
+
 // Repeats the first `length` parameters until there are `total`.
 inline void repeat(Channels& channels, std::int64_t length, std::int64_t total) {
   float* const parameters[] = {channels.mean, channels.factor, channels.bias};
@@ -100,9 +103,11 @@ void batch_normalization(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
   const Act act(p.activation);
   bool along = false, across = false;  // do parameters change along a row, or from row to row?
+  bool dense = true;                   // do all change from each element of a row to the next?
   for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
     along = along || (rows.length > 1 && rows.step[k] != 0);
     across = across || (rows.count > 1 && rows.pitch[k] != 0);
+    dense = dense && rows.step[k] == sizeof(T);
   }
   Channels channels;
 
@@ -117,6 +122,13 @@ void batch_normalization(const Rows& rows, const void* parameters) {
           normalize_constant(tile.output_row(r), tile.input_row(r), tile.length, channels,
                              across ? r - first : 0, act);
         }
+      }
+      return;
+    }
+    if (dense && (across || tile.count == 1) && tile.length >= kLanes<f32x>) {
+      for (std::int64_t r = 0; r < tile.count; ++r) {
+        normalize_dense(tile.output_row(r), tile.input_row(r), tile.length, rows, tile.row + r,
+                        tile.column, p.epsilon, act);
       }
       return;
     }

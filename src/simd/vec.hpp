@@ -129,6 +129,21 @@ DMLOPS_INLINE u8x lookup(const std::uint8_t* table, u8x x) {
 
 DMLOPS_INLINE f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
 
+// Has any lane any of the mask's bits?
+DMLOPS_INLINE bool any_bit(u32x x, std::uint32_t mask) {
+  const u32x masks = splat<u32x>(mask);
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask(bit_cast<__m512i>(x), bit_cast<__m512i>(masks)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256(bit_cast<__m256i>(x), bit_cast<__m256i>(masks)) == 0;
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vmaxvq_u32(bit_cast<uint32x4_t>(x & masks)) != 0;
+#else
+  const __m128i none = _mm_cmpeq_epi32(bit_cast<__m128i>(x & masks), _mm_setzero_si128());
+  return _mm_movemask_epi8(none) != 0xffff;
+#endif
+}
+
 // The magnitude of `x` with the sign of `sign`.
 DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
   const i32x mask = splat<i32x>(INT32_MIN);
