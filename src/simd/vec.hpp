@@ -56,21 +56,35 @@ using Lane = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<V&>(
 template <class V>
 constexpr int kLanes = static_cast<int>(sizeof(V) / sizeof(Lane<V>));
 
-// GNU conversions of a scalar to a vector need an operation; adding to zero would lose the sign of
-// -0.
-template <class V>
-DMLOPS_INLINE V splat(Lane<V> value) {
-  V v;
-  for (int i = 0; i < kLanes<V>; ++i) v[i] = value;
-  return v;
-}
-
 template <class To, class From>
 DMLOPS_INLINE To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
   To to;
   std::memcpy(&to, &from, sizeof to);
   return to;
+}
+
+// GNU conversions of a scalar to a vector need an operation; adding to zero would lose the sign of
+// -0. Of the loop, GCC makes one masked move for each lane of 64 bytes.
+template <class V>
+DMLOPS_INLINE V splat(Lane<V> value) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) {
+    if constexpr (std::is_same_v<Lane<V>, float>) return _mm512_set1_ps(value);
+    if constexpr (std::is_same_v<Lane<V>, double>) return _mm512_set1_pd(value);
+    if constexpr (std::is_integral_v<Lane<V>>) {
+      const auto bits = static_cast<std::int64_t>(value);
+      if constexpr (sizeof value == 2)
+        return bit_cast<V>(_mm512_set1_epi16(static_cast<short>(bits)));
+      if constexpr (sizeof value == 4)
+        return bit_cast<V>(_mm512_set1_epi32(static_cast<int>(bits)));
+      if constexpr (sizeof value == 8) return bit_cast<V>(_mm512_set1_epi64(bits));
+    }
+  }
+#endif
+  V v;
+  for (int i = 0; i < kLanes<V>; ++i) v[i] = value;
+  return v;
 }
 
 // The first operand where it is unordered: a NaN in `x` passes through, and so does -0 against a
