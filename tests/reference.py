@@ -169,8 +169,12 @@ def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Floa
         result = np.where(np.isfinite(top), difference - log_sum, np.nan)
         larger = np.maximum(np.abs(difference), log_sum)
         # The result's own rounding is up to 1 ulp of the larger part, when it lies a binade above
-        # both; that of the logarithm 0.5; the errors of exp and of the sum, below 1.
-        allowed = np.where(result >= -0.1, 8 * ulp(result, np.float32), 2 * ulp(larger, np.float32))
+        # both; the errors of exp and of the sum, below 1. Before float16's rounding there are also
+        # those of the logarithm, 1.3, and of the difference, 0.5.
+        units = 2 if x.dtype == np.float32 else 4
+        allowed = np.where(
+            result >= -0.1, 8 * ulp(result, np.float32), units * ulp(larger, np.float32)
+        )
     inverse = np.argsort(order)
     return (
         np.transpose(result.reshape(moved.shape), inverse),

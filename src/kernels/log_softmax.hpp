@@ -9,16 +9,15 @@ namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
 void log_softmax(const Groups& groups) {
-  constexpr std::int64_t kLong = 128;  // elements in a row that fill the lanes well enough
-  constexpr std::int64_t kFew = 4;     // groups that leave most columns empty
+  constexpr std::int64_t kFew = 4;  // groups that leave most columns empty
   const GroupShape in{groups.rank, groups.sizes, groups.input_strides};
   const GroupShape out{groups.rank, groups.sizes, groups.output_strides};
-  const bool contiguous =
-      in.step() == static_cast<std::int64_t>(sizeof(T)) && in.sizes[in.rank - 1] >= kLong;
-  if (groups.count <= kFew || contiguous) {
-    log_softmax_along_rows<T>(groups, in, out);
+  const std::int64_t size = sizeof(T);
+  const bool contiguous = in.step() == size && in.run() >= kSumLanes;
+  if (in.count() >= kOneLane && (groups.count <= kFew || contiguous)) {
+    RowBatch<T>(groups, in, out).run(groups.count);
   } else {
-    log_softmax_down_columns<T>(groups, in, out);
+    ColumnBatch<T>(groups, in, out).run(groups.count);
   }
 }
 

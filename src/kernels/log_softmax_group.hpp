@@ -1,11 +1,12 @@
 // What both ways through a group of log_softmax share: its elements, the terms of its sum, and the
 // shape of that sum.
 //
-// Element i of a group goes to lane i % 64. A lane adds float32 values for 64 steps and then moves
-// its sum to a double; at the end lane j takes in lane j + 32, then j + 16, and so on. Both ways
-// keep to this shape, which makes the result independent of instruction set and layout. The
-// elements that equal the maximum stay out of the sum, since their exp(0) = 1 would swallow the
-// others where one dominates: log(1 + rest) is log1p(rest).
+// In a group of 128 elements or more, element i goes to lane i % 64. A lane adds float32 values for
+// 64 steps and then moves its sum to a double; at the end lane j takes in lane j + 32, then j + 16,
+// and so on. A shorter group has a single lane. Both ways keep to this shape, which makes the
+// result independent of instruction set and layout. The elements that equal the maximum stay out of
+// the sum, since their exp(0) = 1 would swallow the others where one dominates: log(1 + rest) is
+// log1p(rest).
 #pragma once
 
 #include "kernels/tile.hpp"
@@ -14,56 +15,87 @@
 namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kSumSteps = 64;
+constexpr std::int64_t kOneLane = 128;  // elements in the smallest group with more than one lane
 static_assert(kSumBlock == kSumLanes * kSumSteps);
 
 template <class T>
-DMLOPS_INLINE T negative_infinity() {
-  if constexpr (std::is_same_v<T, float16>) {
-    return float16{0xfc00u};
-  } else {
-    return -__builtin_inff();
+constexpr T kNegativeInfinity = -__builtin_inff();
+template <>
+constexpr float16 kNegativeInfinity<float16>{0xfc00u};
+
+// The larger, or smaller; a NaN in x is passed over (it comes back through the sum).
+DMLOPS_INLINE f32x running_max(f32x max, f32x x) { return at_least(max, x); }
+DMLOPS_INLINE f32x running_min(f32x min, f32x x) { return at_most(min, x); }
+
+// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
+template <class V, class Operation>
+DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
+  using Quad = typename VectorOf<Lane<V>, 16>::type;
+  alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
+  store(lanes, v);
+  Quad quad = load<Quad>(lanes);
+  for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
+    quad = operation(quad, load<Quad>(lanes + i));
   }
+  const Lane<V> a = quad[0], b = quad[1], c = quad[2], d = quad[3];
+  return operation(operation(a, b), operation(c, d));
 }
 
-// The larger; a NaN in x is passed over (it comes back through the sum).
-template <class V>
-DMLOPS_INLINE V running_max(V max, V x) {
-  return at_least(max, x);
-}
+// The least and the largest of elements.
+struct Range {
+  f32x min = splat<f32x>(kInfinity), max = splat<f32x>(-kInfinity);
 
-// The terms of groups whose maxima are `max`: exp(x) as 2^(n - N) e^r, where max = N ln(2) + r. The
-// maximum is not subtracted first, as the rounding of the difference would show in a small sum;
-// only the exponents are. Beyond 2^20, where n ln(2) would lose digits, the difference is exact for
-// every x that counts.
+  DMLOPS_INLINE void operator+=(f32x x) {
+    min = running_min(min, x);
+    max = running_max(max, x);
+  }
+  DMLOPS_INLINE void operator+=(const Range& other) {
+    min = running_min(min, other.min);
+    max = running_max(max, other.max);
+  }
+  DMLOPS_INLINE float least() const {
+    return fold(min, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
+  }
+  DMLOPS_INLINE float largest() const {
+    return fold(max, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
+  }
+};
+
+// The terms of groups whose maxima are `max`, times kScale so that nothing is lost to subnormals,
+// and 0 where x is the maximum. Below 2^-190 they are 0.
 template <class T>
-class Terms {
+class Terms;
+
+// exp(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. The maximum is not
+// subtracted first, as the rounding of the difference would show in a small sum; only the exponents
+// are. Beyond 2^20, where n kLn2 would lose digits, the difference is exact for every x that
+// counts.
+template <>
+class Terms<float> {
  public:
-  static constexpr double kScale = 0x1p64;  // so that nothing is lost to subnormals
+  static constexpr double kScale = 0x1p64;
 
   explicit Terms(f32x max)
-      : max_(max), far_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)), n_(nearest(max - far_)) {
-    shift_ = splat<f32x>(kPowerShift + 64) - n_;
-    end_ = (n_ - 191.0f) * kLn2;
-  }
+      : max_(max),
+        far_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)),
+        n_(nearest_power(max - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n),
+        shift_(splat<f32x>(kPowerShift + 64) - n_),
+        end_((n_ - 191.0f) * kLn2),
+        low_(n_ * kLn2Low) {}
 
-  // kScale exp(x - N ln(2)), and 0 where x is the maximum; those are counted, as -1 each. Below
-  // 2^-190 it is 0.
-  DMLOPS_INLINE f32x operator()(f32x x, i32x& minus_maxima) const {
-    const i32x is_max = x == max_;
-    minus_maxima += is_max;
-    const f32x d = at_least(x - far_, end_);
+  // kScale exp(x - N kLn2), to 0.75 ulp. `others` counts the elements that are not the maximum.
+  // kNear: elements lie less than 130 below a maximum of less than 2^20.
+  template <bool kNear>
+  DMLOPS_INLINE f32x term(f32x x, i32x& others) const {
+    const i32x is_other = x != max_;
+    others = is_other ? others + 1 : others;
+    const f32x d = kNear ? x : at_least(x - far_, end_);
     const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
-    const f32x high = fma(power.n, splat<f32x>(-kLn2), d);
-    f32x term;
-    if constexpr (std::is_same_v<T, float>) {
-      // To 0.75 ulp: what the remainder lost by rounding is added back.
-      const f32x low = power.n * -kLn2Low, r = high + low;
-      term = fma(high + fma(exp_tail(r, 1.0f), r * r, low), power.value, power.value);
-    } else {
-      const f32x r = fma(power.n, splat<f32x>(-kLn2Low), high);
-      term = fma(expm1_of_remainder(r), power.value, power.value);
-    }
-    return is_max ? splat<f32x>(0.0f) : term;
+    const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
+    const f32x low = fma(power.n, splat<f32x>(-kLn2Low), low_);  // (N - n) kLn2Low
+    const f32x m = r + fma(exp_tail(r, 1.0f), r * r, low);       // e^(r + low) - 1, nearly
+    const f32x factor = is_other ? power.value : splat<f32x>(0.0f);
+    return fma(m, factor, factor);
   }
 
   // N, and max without what all elements are lessened by.
@@ -71,11 +103,33 @@ class Terms {
   DMLOPS_INLINE f32x near() const { return max_ - far_; }
 
  private:
-  DMLOPS_INLINE static f32x nearest(f32x x) {
-    return nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n;
+  f32x max_, far_, n_, shift_, end_, low_;
+};
+
+// exp(x - max), to 2e-7: the difference of two float16 is near enough in float32.
+template <>
+class Terms<float16> {
+ public:
+  static constexpr double kScale = 0x1p64;
+
+  explicit Terms(f32x max) : max_(max) {}
+
+  template <bool kNear>
+  DMLOPS_INLINE f32x term(f32x x, i32x& others) const {
+    const i32x is_other = x != max_;
+    others = is_other ? others + 1 : others;
+    const f32x difference = x - max_;
+    const f32x d = kNear ? difference : at_least(difference, splat<f32x>(kExpEnd));
+    const Power power = nearest_power(d, splat<f32x>(kLog2E), splat<f32x>(kPowerShift + 64));
+    const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
+    const f32x factor = is_other ? power.value : splat<f32x>(0.0f);
+    return polynomial(r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f,
+                      0x1.10627ap-7f) *
+           factor;
   }
 
-  f32x max_, far_, n_, shift_, end_;
+ private:
+  f32x max_;
 };
 
 // A lane's float32 sum over up to kSumSteps steps. In float32 it is two numbers: a sum that starts
@@ -107,48 +161,118 @@ struct LaneSum {
 template <class T, int kCapacity>
 struct Subtrahends {
   alignas(kVectorBytes) float max[kCapacity];
-  alignas(kVectorBytes) double sum[kCapacity];     // of the terms
-  alignas(kVectorBytes) double maxima[kCapacity];  // how many elements equal the maximum
+  alignas(kVectorBytes) double sum[kCapacity];    // of the terms
+  alignas(kVectorBytes) float maxima[kCapacity];  // how many elements equal the maximum
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
   void compute(std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const Terms<T> terms(load<f32x>(max + i));
-      alignas(kVectorBytes) float n[kLanes<f32x>], near[kLanes<f32x>];
-      store(n, terms.n());
-      store(near, terms.near());
-      for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-        compute_at(i + k, to_double(near + k) - to_double(n + k) * 0x1.62e42fefa39efp-1);
+      // An infinite maximum makes NaN of it.
+      const f32x top = load<f32x>(max + i), others = load<f32x>(maxima + i) - 1.0f + (top - top);
+      if constexpr (std::is_same_v<T, float>) {
+        const Terms<T> terms(top);
+        alignas(kVectorBytes) float n[kLanes<f32x>], near[kLanes<f32x>], one_less[kLanes<f32x>];
+        store(n, terms.n());
+        store(near, terms.near());
+        store(one_less, others);
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+          const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
+          const f64x rest = scaled_sum(i + k) * exp_of_remainder(-remainder);
+          set(i + k, log1p(rest + to_double(one_less + k)));
+        }
+      } else {
+        alignas(kVectorBytes) float rest[kLanes<f32x>];
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+          const f32half rounded = to_float(scaled_sum(i + k));
+          std::memcpy(rest + k, &rounded, sizeof rounded);
+        }
+        store(high + i, top);
+        store(low + i, log1p(load<f32x>(rest) + others));
       }
     }
   }
 
  private:
-  DMLOPS_INLINE void compute_at(std::int64_t i, f64x remainder) {
+  DMLOPS_INLINE f64x scaled_sum(std::int64_t i) const {
+    return load<f64x>(sum + i) * (1.0 / Terms<T>::kScale);
+  }
+
+  DMLOPS_INLINE void set(std::int64_t i, f64x log) {
     const f64x top = to_double(max + i);
-    const f64x terms =
-        load<f64x>(sum + i) * (1.0 / Terms<T>::kScale) * exp_of_remainder(-remainder);
-    // An infinite maximum makes NaN of it.
-    const f64x log = log1p(terms + (load<f64x>(maxima + i) - 1.0)) + (top - top);
-    const f32half rounded = to_float(std::is_same_v<T, float> ? top + log : top);
+    const f32half rounded = to_float(top + log);
     std::memcpy(high + i, &rounded, sizeof rounded);
     const f32half left = to_float(log - (to_double(high + i) - top));
     std::memcpy(low + i, &left, sizeof left);
   }
 };
 
+// Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
+//
+// `near` are groups whose elements lie close to their maximum, and that close to 0, as nearly all
+// do. It saves work and changes no result.
+template <class Way, class T, int kCapacity>
+class Batch {
+ protected:
+  void run(std::int64_t count) {
+    Way& way = static_cast<Way&>(*this);
+    Range range;
+    way.find_maxima(range);
+    const float least = range.least(), largest = range.largest();
+    if (least > -0x1p20f && largest < 0x1p20f && largest - least < 130) {
+      way.template add_up<true>();
+    } else {
+      way.template add_up<false>();
+    }
+    subtrahends_.compute(count);
+    i32x near = splat<i32x>(std::is_same_v<T, float> ? -1 : 0);
+    const std::int64_t whole = count / kLanes<f32x> * kLanes<f32x>;
+    for (std::int64_t k = 0; k < whole; k += kLanes<f32x>) {
+      const f32x high = load<f32x>(subtrahends_.high + k);
+      near &= (high > 0.0f) & (high < 0x1p20f) & (high >= -least);
+    }
+    bool all_near = fold(near, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0;
+    for (std::int64_t k = whole; k < count; ++k) {
+      const float high = subtrahends_.high[k];
+      all_near = all_near && high > 0 && high < 0x1p20f && high >= -least;
+    }
+    if (all_near) {
+      way.template finish<std::is_same_v<T, float>>();
+    } else {
+      way.template finish<false>();
+    }
+  }
+
+  Subtrahends<T, kCapacity> subtrahends_ = {};
+};
+
 // x - (high + low), in float32 with one rounding: that of the difference is taken along.
 template <class T>
-DMLOPS_INLINE f32x log_softmax_result(f32x x, f32x high, f32x low) {
-  const f32x difference = x - high;
-  if constexpr (std::is_same_v<T, float>) {
-    const f32x error = sum_error(x, -high, difference);
-    return canonical_nan(difference + ((error == error ? error : splat<f32x>(0.0f)) - low));
-  } else {
-    return canonical_nan(difference - low);
+class Difference {
+ public:
+  Difference(f32x high, f32x low)
+      : high_(high),
+        low_(low),
+        unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {}
+
+  // kNear: as for the terms, and no element lies below -high < 0.
+  template <bool kNear>
+  DMLOPS_INLINE f32x of(f32x x) const {
+    const f32x difference = x - high_;
+    if constexpr (!std::is_same_v<T, float>) {
+      return canonical_nan(difference - low_);
+    } else if constexpr (kNear) {
+      return difference + ((x - (difference + high_)) - low_);
+    } else {
+      // Unordered are all elements of some groups, and in others what belongs to -infinity.
+      const f32x result = difference + (sum_error(x, -high_, difference) - low_);
+      return result == result ? result : unordered_;
+    }
   }
-}
+
+ private:
+  f32x high_, low_, unordered_;
+};
 
 // Where the elements of one group lie.
 struct GroupShape {
@@ -162,22 +286,22 @@ struct GroupShape {
     return product;
   }
 
-  std::int64_t step() const { return strides[rank - 1]; }  // between neighbours
-
-  bool dense(std::int64_t size) const { return rank == 1 && (strides[0] == size || sizes[0] == 1); }
+  std::int64_t run() const { return sizes[rank - 1]; }     // elements that follow each other ...
+  std::int64_t step() const { return strides[rank - 1]; }  // ... at this distance
 
   // visit(offset of a run in memory, its index in the part, its length) for the part [begin, end)
   // of the group.
   template <class Visit>
   DMLOPS_INLINE void for_each_run(std::int64_t begin, std::int64_t end, const Visit& visit) const {
-    const std::int64_t inner = sizes[rank - 1];
+    if (rank == 1) return visit(begin * step(), 0, end - begin);
+    const std::int64_t inner = run();
     for (std::int64_t i = begin; i < end;) {
-      std::int64_t index = i / inner, offset = (i % inner) * strides[rank - 1];
+      std::int64_t index = i / inner, offset = (i % inner) * step();
       for (int d = rank - 2; d >= 0; --d) {
         offset += (index % sizes[d]) * strides[d];
         index /= sizes[d];
       }
-      const std::int64_t in_row = inner - i % inner, length = in_row < end - i ? in_row : end - i;
+      const std::int64_t length = least(inner - i % inner, end - i);
       visit(offset, i - begin, length);
       i += length;
     }

@@ -14,9 +14,9 @@ void log_softmax_sums(const GroupParts& parts, double* lanes, double* maxima) {
     maxima[g] = 0;
     for (std::int64_t begin = 0; begin < parts.length; begin += kSumBlock, lanes += kSumLanes) {
       RowSum<T> block;
-      block.add(x + begin, least(parts.length - begin, kSumBlock), terms);
+      block.template add<false>(x + begin, least(parts.length - begin, kSumBlock), terms);
       std::memcpy(lanes, block.lanes(), kSumLanes * sizeof(double));
-      maxima[g] += block.maxima();
+      maxima[g] += static_cast<double>(block.maxima());
     }
   }
 }
@@ -33,13 +33,14 @@ void log_softmax_finish(const GroupParts& parts, const double* sums, const doubl
     for (std::int64_t k = 0; k < used; ++k) {
       subtrahends.max[k] = parts.max[first + k];
       subtrahends.sum[k] = sums[first + k];
-      subtrahends.maxima[k] = maxima[first + k];
+      subtrahends.maxima[k] = static_cast<float>(maxima[first + k]);
     }
     subtrahends.compute(used);
     for (std::int64_t k = 0; k < used; ++k, x += parts.length, y += parts.length) {
-      const f32x high = splat<f32x>(subtrahends.high[k]), low = splat<f32x>(subtrahends.low[k]);
+      const Difference<T> difference(splat<f32x>(subtrahends.high[k]),
+                                     splat<f32x>(subtrahends.low[k]));
       stream<f32x, 2>(y, x, parts.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return log_softmax_result<T>(v, high, low);
+        return difference.template of<false>(v);
       });
     }
   }

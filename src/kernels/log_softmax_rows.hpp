@@ -6,52 +6,43 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
-template <class V, class Operation>
-DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
-  using Quad = typename VectorOf<Lane<V>, 16>::type;
-  alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
-  store(lanes, v);
-  Quad quad = load<Quad>(lanes);
-  for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
-    quad = operation(quad, load<Quad>(lanes + i));
-  }
-  const Lane<V> a = quad[0], b = quad[1], c = quad[2], d = quad[3];
-  return operation(operation(a, b), operation(c, d));
-}
-
 template <class T>
-float row_max(const T* x, std::int64_t count, float so_far) {
+DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
   constexpr std::int64_t lanes = kLanes<f32x>;
-  f32x max[4];
-  for (f32x& m : max) m = splat<f32x>(so_far);
+  Range others[3];
   std::int64_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    for (int k = 0; k < 4; ++k) max[k] = running_max(max[k], load<f32x>(x + i + k * lanes));
+    range += load<f32x>(x + i);
+    for (int k = 0; k < 3; ++k) others[k] += load<f32x>(x + i + (k + 1) * lanes);
   }
-  for (; i + lanes <= count; i += lanes) max[0] = running_max(max[0], load<f32x>(x + i));
-  if (i < count) {
-    const auto rest = static_cast<std::size_t>(count - i);
-    max[1] = running_max(max[1], load_partial<f32x>(x + i, rest, negative_infinity<T>()));
-  }
-  const f32x all = running_max(running_max(max[0], max[1]), running_max(max[2], max[3]));
-  return fold(all, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return running_max(a, b); });
+  for (; i + lanes <= count; i += lanes) range += load<f32x>(x + i);
+  if (i < count) others[0] += load_partial<f32x>(x + i, static_cast<std::size_t>(count - i), x[i]);
+  for (const Range& other : others) range += other;
 }
 
 template <class T>
 class RowSum {
  public:
-  // Adds elements of a group: a whole number of blocks, or the last ones.
+  // Adds elements of the group: a whole number of steps, or the last ones.
+  template <bool kNear>
   void add(const T* x, std::int64_t count, const Terms<T>& terms) {
-    for (std::int64_t begin = 0; begin < count; begin += kSumBlock) {
-      add_block(x + begin, least(count - begin, kSumBlock), terms);
+    for (std::int64_t begin = 0; begin < count;) {
+      const std::int64_t part = least(count - begin, (kSumSteps - steps_) * kSumLanes);
+      add_steps<kNear>(x + begin, part, terms);
+      steps_ += (part + kSumLanes - 1) / kSumLanes;
+      if (steps_ == kSumSteps) move_to_lanes();
+      begin += part;
     }
+    count_ += count;
   }
 
-  double maxima() const { return maxima_; }
-  const double* lanes() const { return lanes_; }
-
+  // Of all that was added: the lanes, their sum, and how many elements equal the maximum.
+  const double* lanes() {
+    if (steps_ != 0) move_to_lanes();
+    return lanes_;
+  }
   double sum() {
+    lanes();
     int half = kSumLanes / 2;
     for (; half >= kLanes<f64x>; half /= 2) {
       for (int j = 0; j < half; j += kLanes<f64x>) {
@@ -63,48 +54,63 @@ class RowSum {
     }
     return lanes_[0];
   }
+  float maxima() const { return static_cast<float>(count_ - others_); }
 
  private:
-  void add_block(const T* x, std::int64_t count, const Terms<T>& terms) {
-    // Steps of 64 elements; the last one is filled up with -infinity, which adds 0.
-    alignas(kVectorBytes) T filled[kSumLanes];
-    const std::int64_t whole = count / kSumLanes, rest = count % kSumLanes;
-    if (rest != 0) {
-      for (T& element : filled) element = negative_infinity<T>();
-      std::memcpy(filled, x + whole * kSumLanes, static_cast<std::size_t>(rest) * sizeof(T));
-    }
-    // Independent sums: enough to hide the latency of a term, few enough for the register file.
-    constexpr int kRegisters = kVectorBytes == 64 ? 4 : 2;
-    constexpr int kWidth = kRegisters * kLanes<f32x>;
-    i32x minus_maxima = {};
-    for (int lane = 0; lane < kSumLanes; lane += kWidth) {
+  // Independent sums: enough to hide the latency of a term, few enough for the register file.
+  static constexpr int kRegisters = kVectorBytes == 64 ? 4 : 2;
+  static constexpr std::int64_t kWidth = kRegisters * kLanes<f32x>;
+
+  template <bool kNear>
+  DMLOPS_INLINE void add_steps(const T* x, std::int64_t count, const Terms<T>& terms) {
+    const std::int64_t whole = count / kSumLanes * kSumLanes;
+    i32x others = {};
+    for (std::int64_t lane = 0; lane < kSumLanes; lane += kWidth) {
       LaneSum<T> sums[kRegisters];
-      for (std::int64_t step = 0; step < whole + (rest != 0 ? 1 : 0); ++step) {
-        const T* source = (step < whole ? x + step * kSumLanes : filled) + lane;
+      if (steps_ != 0) {
         for (int k = 0; k < kRegisters; ++k) {
-          sums[k] += terms(load<f32x>(source + k * kLanes<f32x>), minus_maxima);
+          const std::int64_t at = lane + k * kLanes<f32x>;
+          sums[k] = LaneSum<T>{load<f32x>(sums_ + at), load<f32x>(lost_ + at)};
         }
       }
-      for (int k = 0; k < kRegisters; ++k) move_to_lanes(lane + k * kLanes<f32x>, sums[k]);
+      for (std::int64_t i = lane; i < whole; i += kSumLanes) {
+        for (int k = 0; k < kRegisters; ++k) {
+          sums[k] += terms.template term<kNear>(load<f32x>(x + i + k * kLanes<f32x>), others);
+        }
+      }
+      for (int k = 0; k < kRegisters; ++k) {
+        const std::int64_t i = whole + lane + k * kLanes<f32x>;
+        if (i < count) sums[k] += last_terms(x + i, count - i, terms, others);
+        store(sums_ + i - whole, sums[k].sum);
+        store(lost_ + i - whole, sums[k].lost);
+      }
     }
-    maxima_ -= static_cast<double>(
-        fold(minus_maxima, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; }));
-    first_ = false;
+    others_ += fold(others, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
   }
 
-  void move_to_lanes(int lane, const LaneSum<T>& sums) {
-    alignas(kVectorBytes) float sum[kLanes<f32x>], lost[kLanes<f32x>];
-    store(sum, sums.sum);
-    store(lost, sums.lost);
-    for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-      const f64x total = LaneSum<T>::total(sum + k, lost + k);
-      store(lanes_ + lane + k, first_ ? total : load<f64x>(lanes_ + lane + k) + total);
-    }
+  // What is missing is -infinity, which adds 0.
+  DMLOPS_INLINE f32x last_terms(const T* x, std::int64_t count, const Terms<T>& terms,
+                                i32x& others) {
+    const std::int64_t used = least(count, kLanes<f32x>);
+    count_ += kLanes<f32x> - used;
+    return terms.template term<false>(
+        load_partial<f32x>(x, static_cast<std::size_t>(used), kNegativeInfinity<T>), others);
   }
 
-  alignas(kVectorBytes) double lanes_[kSumLanes];
-  bool first_ = true;
-  double maxima_ = 0;
+  void move_to_lanes() {
+    for (int k = 0; k < kSumLanes; k += kLanes<f64x>) {
+      const f64x total = LaneSum<T>::total(sums_ + k, lost_ + k);
+      store(lanes_ + k, blocks_ == 0 ? total : load<f64x>(lanes_ + k) + total);
+    }
+    steps_ = 0;
+    ++blocks_;
+  }
+
+  alignas(kVectorBytes) double lanes_[kSumLanes];  // of the blocks before
+  alignas(kVectorBytes) float sums_[kSumLanes];    // of the current steps
+  alignas(kVectorBytes) float lost_[kSumLanes];
+  std::int64_t steps_ = 0, blocks_ = 0;
+  std::int64_t count_ = 0, others_ = 0;  // elements, and those that are not the maximum
 };
 
 // One group, part by part: in place where it is dense, through a buffer where it is not.
@@ -112,41 +118,48 @@ template <class T>
 class RowParts {
  public:
   RowParts(const Groups& groups, const GroupShape& in, const GroupShape& out)
-      : groups_(groups), in_(in), out_(out), count_(in.count()) {}
+      : groups_(groups),
+        in_(in),
+        out_(out),
+        count_(in.count()),
+        dense_input_(dense(in)),
+        dense_output_(dense(out)) {}
 
   void select(std::int64_t group) {
     input_ = groups_.input + group * groups_.input_step;
     output_ = groups_.output + group * groups_.output_step;
   }
 
-  float max() {
-    float result = negative_infinity<float>();
-    for_each([&](const T* x, std::int64_t, std::int64_t length) {
-      result = row_max(x, length, result);
-    });
-    return result;
+  DMLOPS_INLINE void add_to(Range& range) {
+    for_each([&](const T* x, std::int64_t, std::int64_t length)
+                 DMLOPS_LAMBDA_INLINE { add_to_range(range, x, length); });
   }
 
-  void add_up(float max, double& sum, double& maxima) {
-    RowSum<T> row;
+  template <bool kNear>
+  void add_to(RowSum<T>& sum, float max) {
     const Terms<T> terms(splat<f32x>(max));
-    for_each([&](const T* x, std::int64_t, std::int64_t length) { row.add(x, length, terms); });
-    sum = row.sum();
-    maxima = row.maxima();
+    for_each([&](const T* x, std::int64_t, std::int64_t length)
+                 DMLOPS_LAMBDA_INLINE { sum.template add<kNear>(x, length, terms); });
   }
 
-  void finish(float subtrahend, float subtrahend_low) {
-    const f32x high = splat<f32x>(subtrahend), low = splat<f32x>(subtrahend_low);
-    for_each([&](const T* x, std::int64_t begin, std::int64_t length) {
-      const bool dense = out_.dense(kSize);
-      T* y = reinterpret_cast<T*>(dense ? output_ + begin * kSize : buffer_);
-      stream<f32x, 2>(y, x, length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return log_softmax_result<T>(v, high, low);
-      });
-      if (dense) return;
+  template <bool kNear>
+  void finish(float high, float low) {
+    const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
+    for_each([&](const T* x, std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+      const auto write = [&](T* y, const T* from, std::int64_t count) DMLOPS_LAMBDA_INLINE {
+        stream<f32x, 2>(y, from, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+          return difference.template of<kNear>(v);
+        });
+      };
+      if (!dense_output_) write(reinterpret_cast<T*>(buffer_), x, length);
       out_.for_each_run(
-          begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-            unpack<Bits<T>>(output_ + offset, out_.step(), 0, buffer_ + i * kSize, run, 1);
+          begin, begin + length,
+          [&](std::int64_t offset, std::int64_t i, std::int64_t run) DMLOPS_LAMBDA_INLINE {
+            if (dense_output_) {
+              write(reinterpret_cast<T*>(output_ + offset), x + i, run);
+            } else {
+              unpack<Bits<T>>(output_ + offset, out_.step(), 0, buffer_ + i * kSize, run, 1);
+            }
           });
     });
   }
@@ -155,53 +168,96 @@ class RowParts {
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPart = kSumBlock;
 
-  // visit(dense elements, index of the first, their number)
+  // visit(dense elements, index of the first, their number): runs where the input is dense, which
+  // are a whole number of steps unless there is but one.
   template <class Visit>
-  void for_each(const Visit& visit) {
-    for (std::int64_t begin = 0; begin < count_; begin += kPart) {
-      const std::int64_t length = least(kPart, count_ - begin);
-      const char* x = input_ + begin * kSize;
-      if (!in_.dense(kSize)) {
-        x = buffer_;
-        in_.for_each_run(begin, begin + length,
-                         [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                           pack_row<Bits<T>>(buffer_ + i * kSize, run, input_ + offset, in_.step());
-                         });
-      }
-      visit(reinterpret_cast<const T*>(x), begin, length);
+  DMLOPS_INLINE void for_each(const Visit& visit) {
+    const std::int64_t part = dense_input_ && dense_output_ ? count_ : kPart;
+    for (std::int64_t begin = 0; begin < count_; begin += part) {
+      const std::int64_t length = least(part, count_ - begin);
+      in_.for_each_run(
+          begin, begin + length,
+          [&](std::int64_t offset, std::int64_t i, std::int64_t run) DMLOPS_LAMBDA_INLINE {
+            if (dense_input_) {
+              visit(reinterpret_cast<const T*>(input_ + offset), begin + i, run);
+            } else {
+              pack_row<Bits<T>>(buffer_ + i * kSize, run, input_ + offset, in_.step());
+            }
+          });
+      if (!dense_input_) visit(reinterpret_cast<const T*>(buffer_), begin, length);
     }
+  }
+
+  static bool dense(const GroupShape& shape) {
+    return shape.step() == kSize && (shape.rank == 1 || shape.run() % kSumLanes == 0);
   }
 
   const Groups& groups_;
   const GroupShape& in_;
   const GroupShape& out_;
   std::int64_t count_;
+  bool dense_input_, dense_output_;
   const char* input_ = nullptr;
   char* output_ = nullptr;
   alignas(kVectorBytes) char buffer_[kPart * kSize];
 };
 
 // The groups go in batches that the first-level cache holds, so that the logarithms share vectors.
+constexpr int kRowBatch = 32;
+
 template <class T>
-void log_softmax_along_rows(const Groups& groups, const GroupShape& in, const GroupShape& out) {
-  constexpr std::int64_t kBatch = 32;
-  const std::int64_t fitting = kTileBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
-  const std::int64_t batch = fitting < 1 ? 1 : least(fitting, kBatch);
-  RowParts<T> parts(groups, in, out);
-  Subtrahends<T, kBatch> subtrahends = {};
-  for (std::int64_t first = 0; first < groups.count; first += batch) {
-    const std::int64_t used = least(batch, groups.count - first);
-    for (std::int64_t k = 0; k < used; ++k) {
-      parts.select(first + k);
-      subtrahends.max[k] = parts.max();
-      parts.add_up(subtrahends.max[k], subtrahends.sum[k], subtrahends.maxima[k]);
-    }
-    subtrahends.compute(used);
-    for (std::int64_t k = 0; k < used; ++k) {
-      parts.select(first + k);
-      parts.finish(subtrahends.high[k], subtrahends.low[k]);
+class RowBatch : Batch<RowBatch<T>, T, kRowBatch> {
+  using Base = Batch<RowBatch<T>, T, kRowBatch>;
+  friend Base;
+
+ public:
+  RowBatch(const Groups& groups, const GroupShape& in, const GroupShape& out)
+      : parts_(groups, in, out) {
+    const std::int64_t fitting = kTileBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
+    size_ = fitting < 1 ? 1 : least(fitting, kRowBatch);
+  }
+
+  void run(std::int64_t groups) {
+    for (first_ = 0; first_ < groups; first_ += size_) {
+      count_ = least(size_, groups - first_);
+      Base::run(count_);
     }
   }
-}
+
+ private:
+  using Base::subtrahends_;
+
+  void find_maxima(Range& all) {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      Range range;
+      parts_.select(first_ + k);
+      parts_.add_to(range);
+      subtrahends_.max[k] = range.largest();
+      all += range;
+    }
+  }
+
+  template <bool kNear>
+  void add_up() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      parts_.select(first_ + k);
+      RowSum<T> sum;
+      parts_.template add_to<kNear>(sum, subtrahends_.max[k]);
+      subtrahends_.sum[k] = sum.sum();
+      subtrahends_.maxima[k] = sum.maxima();
+    }
+  }
+
+  template <bool kNear>
+  void finish() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      parts_.select(first_ + k);
+      parts_.template finish<kNear>(subtrahends_.high[k], subtrahends_.low[k]);
+    }
+  }
+
+  RowParts<T> parts_;
+  std::int64_t size_, first_ = 0, count_ = 0;
+};
 
 }  // namespace dmlops::DMLOPS_TARGET
