@@ -44,6 +44,57 @@ def test_memory_that_cannot_be_had() -> None:
     )
 
 
+def test_every_allocation_fails_once() -> None:
+    """MemoryError, and no error that blames an argument; the C++ tests do it to operator new."""
+    pytest.importorskip("_testcapi", reason="the interpreter comes without its own tests")
+    run_script(
+        """
+        import _testcapi, numpy as np, dmlops
+        from dmlops import BufferBinding, BufferTensorDesc, _core
+        x, out = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.empty((2, 3), np.float32)
+        tensor = BufferTensorDesc.from_array(x)
+        described = dict(input_tensor=tensor, output_tensor=tensor, min=0.0, max=1.0)
+        desc = dmlops.ElementWiseClipOperatorDesc(**described)
+        other = BufferTensorDesc(tensor.data_type, (2, 4))
+        wrong = dmlops.ElementWiseClipOperatorDesc(**(described | {"output_tensor": other}))
+        relu = dmlops.ActivationReluOperatorDesc()
+        device = dmlops.Device()
+        compiled = device.compile(desc)
+        calls = (
+            (lambda: dmlops.clip(input=x, min=0, max=1), None),
+            (lambda: dmlops.clip(x, 0, 1, scale_bias=dmlops.ScaleBias(1, 0)), None),
+            (lambda: dmlops.clip(x[:, :-1], 0, 1, out=x[:, 1:]), None),
+            (lambda: dmlops.log_softmax(x, [0, 1]), None),
+            (lambda: dmlops.batch_normalization(x, x, x, x, x, fused_activation=relu), None),
+            (lambda: device.compile(desc), None),
+            (lambda: compiled.dispatch([x], [out]), None),
+            (lambda: compiled.dispatch({"input_tensor": x}, [BufferBinding(out)]), None),
+            (lambda: repr(compiled), None),
+            (lambda: _core.validate(wrong, 0x6400), "ValidationError"),
+            (lambda: dmlops.clip("text"), "TypeError"),
+            (lambda: dmlops.log_softmax(x, 2), "ValueError"),
+            (lambda: compiled.dispatch([], [out]), "BindingError"),
+        )
+        failures = 0
+        for k, (call, refusal) in enumerate(calls):
+            for n in range(1, 150):
+                raised = None
+                try:
+                    try:
+                        _testcapi.set_nomemory(n, n + 1)
+                        call()
+                    finally:
+                        _testcapi.remove_mem_hooks()
+                except Exception as error:
+                    raised = type(error).__name__
+                assert raised in (refusal, "MemoryError"), (k, n, raised)
+                failures += raised == "MemoryError"
+        assert failures > 50, failures
+        assert (dmlops.clip(x, 0, 1) == x.clip(0, 1)).all()
+        """
+    )
+
+
 @linux
 def test_threads_that_cannot_be_had() -> None:
     """Fewer threads do the work; root, whom the limit does not bind, becomes another user."""
@@ -72,7 +123,9 @@ def test_threads_that_cannot_be_had() -> None:
 
 @linux
 def test_no_leaks() -> None:
-    """More than 10^5 calls after some that fill caches: less than a byte for each."""
+    """10^5 calls, uses of compiled operators and errors, after some that fill caches: less than a
+    byte for each.
+    """
     run_script(
         """
         import numpy as np, dmlops
@@ -82,6 +135,9 @@ def test_no_leaks() -> None:
         tensor = BufferTensorDesc.from_array(x)
         desc = ElementWiseClipOperatorDesc(
             input_tensor=tensor, output_tensor=tensor, min=0.0, max=1.0)
+        owned = BufferTensorDesc.from_array(x, flags=dmlops.TensorFlags.OWNED_BY_DML)
+        owner = ElementWiseClipOperatorDesc(
+            input_tensor=owned, output_tensor=tensor, min=0.0, max=1.0)
         wrong = ElementWiseClipOperatorDesc(
             input_tensor=tensor, output_tensor=BufferTensorDesc(tensor.data_type, (2, 4)),
             min=0.0, max=1.0)
@@ -99,31 +155,37 @@ def test_no_leaks() -> None:
             lambda: dmlops.clip(x, 0, 1, out=out),
             lambda: dmlops.log_softmax(x, axes=[0, 1]),
             lambda: dmlops.batch_normalization(x, *one, out=out),
+            lambda: dmlops.clip(memoryview(x), 0, 1),
+        )
+        operators = (
+            lambda: device.compile(desc),
+            lambda: device.compile(owner, initial=[x]).dispatch([None], [out]),
             lambda: compiled.dispatch(inputs=[x], outputs=[out]),
             lambda: compiled.dispatch(inputs={"input_tensor": x}, outputs=(out,)),
-            lambda: device.compile(desc),
+        )
+        errors = (
             lambda: refused(lambda: device.compile(wrong)),
             lambda: refused(lambda: dmlops.clip("text")),
             lambda: refused(lambda: dmlops.log_softmax(x, axes=["a"])),
             lambda: refused(lambda: compiled.dispatch([x, x], [out])),
             lambda: refused(lambda: compiled.dispatch({"no_tensor": x}, [out])),
-            lambda: dmlops.clip(memoryview(x), 0, 1),
         )
 
         def resident():
             with open("/proc/self/smaps_rollup") as smaps:
                 return sum(int(line.split()[1]) for line in smaps if line.startswith("Private_D"))
 
-        for call in calls:
-            for _ in range(2000):
-                call()
-        before = resident()
-        repeats = 10_000
-        for call in calls:
-            for _ in range(repeats):
-                call()
-        grown = 1024 * (resident() - before)
-        assert grown < repeats * len(calls), f"{grown} bytes"
+        for group in (calls, operators, errors):
+            repeats = 100_000 // len(group)
+            for call in group:
+                for _ in range(2000):
+                    call()
+            before = resident()
+            for call in group:
+                for _ in range(repeats):
+                    call()
+            grown = 1024 * (resident() - before)
+            assert grown < 100_000, f"{grown} bytes"
         """
     )
 
@@ -137,5 +199,19 @@ def test_the_import_opens_nothing_and_starts_nothing() -> None:
         import dmlops
         after = set(os.listdir("/proc/self/fd")), set(os.listdir("/proc/self/task"))
         assert before == after, (before, after)
+        """,
+    )
+
+
+def test_the_import_loads_little() -> None:
+    """Nothing of other libraries but NumPy, and nothing that only the command line needs."""
+    run_script(
+        """
+        import sys, numpy
+        before = set(sys.modules)
+        import dmlops
+        loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+        assert loaded <= {"dmlops", "numpy"} | sys.stdlib_module_names, loaded
+        assert not loaded & {"argparse", "asyncio", "json", "multiprocessing", "subprocess"}, loaded
         """,
     )

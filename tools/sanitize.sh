@@ -5,6 +5,8 @@
 #   tools/sanitize.sh thread                       data races: C++ tests
 #
 # Without arguments pytest runs the tests of what comes from outside; `address tests` runs all of them.
+# The golden digests, the elementary functions and the guard pages go through every instruction set
+# that the processor has.
 #
 # Needs Clang with its runtimes (GCC takes many times as long for the kernels); the Python tests need
 # `pip install '.[test]' -r requirements-dev.txt`.
@@ -13,7 +15,7 @@ source "$(dirname "$0")/common.sh"
 kind=${1:?address or thread}
 shift
 if (($# == 0)); then
-  set -- tests/test_{descriptors,device}_*.py tests/test_{errors,guard_pages,hostile,inputs,out,threads}.py
+  set -- tests/test_{descriptors,device}_*.py tests/test_{errors,free_threading,guard_pages,hostile,inputs,out,threads}.py
 fi
 name=sanitize-$kind
 

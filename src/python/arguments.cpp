@@ -6,6 +6,8 @@
 #include <limits>
 #include <new>
 
+#include "errors.hpp"
+
 namespace dmlops::python {
 namespace {
 
@@ -131,6 +133,7 @@ bool read_bound(const char* function, const char* argument, PyObject* value, Sca
       Py_DECREF(index);
       return done;
     }
+    if (!value_is_at_fault()) return false;
     PyErr_Clear();  // an array of floats, say, of one element
   }
   double wide = 0;
@@ -149,8 +152,7 @@ bool read_scale_bias(const char* function, PyObject* value, std::optional<ScaleB
   PyObject* const bias = scale == nullptr ? nullptr : PyObject_GetAttrString(value, "bias");
   bool done = false;
   if (bias == nullptr) {
-    PyErr_Clear();
-    not_a_number(function, "scale_bias", value, "a ScaleBias or None");
+    if (value_is_at_fault()) not_a_number(function, "scale_bias", value, "a ScaleBias or None");
   } else {
     ScaleBias read;
     done = read_float(function, "scale of scale_bias", scale, read.scale) &&

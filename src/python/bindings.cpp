@@ -4,6 +4,7 @@
 #include <string>
 
 #include "descriptors/tensor.hpp"
+#include "errors.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -131,10 +132,9 @@ bool Bindings::read_one(int i, PyObject* value) {
     Py_XSETREF(kept_[i], value);
     return true;
   }
-  if (!Array::is_array(value) && PyObject_HasAttrString(value, "size_in_bytes") != 0) {
-    return read_part(i, value);
-  }
-  return read_array(i, value, false);
+  const int is_part = Array::is_array(value) ? 0 : has_attribute(value, "size_in_bytes");
+  if (is_part < 0) return false;
+  return is_part != 0 ? read_part(i, value) : read_array(i, value, false);
 }
 
 bool Bindings::read_sequence(PyObject* values) {

@@ -5,6 +5,7 @@
 
 #include "arguments.hpp"
 #include "dmlops/device.hpp"
+#include "errors.hpp"
 #include "float_environment.hpp"
 #include "values.hpp"
 
@@ -16,9 +17,15 @@ namespace {
 PyObject* validation_error = nullptr;
 PyObject* binding_error = nullptr;
 
+bool has(const py::object& value, const char* attribute) {
+  const int found = has_attribute(value.ptr(), attribute);
+  if (found < 0) throw py::error_already_set();
+  return found != 0;
+}
+
 // Instances, not their class, which has defaults for fields.
 bool is_operator_desc(const py::object& value) {
-  return !PyType_Check(value.ptr()) && py::hasattr(value, "operator_type");
+  return !PyType_Check(value.ptr()) && has(value, "operator_type");
 }
 
 // A tuple of as many UINT as the array holds; the count may be greater.
@@ -26,6 +33,7 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
                               BufferTensorDesc::Dimensions& result) {
   const auto items = py::reinterpret_steal<py::object>(PySequence_Tuple(values.ptr()));
   if (!items) {
+    if (!value_is_at_fault()) throw py::error_already_set();
     PyErr_Clear();
     refuse_type(where, "a sequence of integers", values);
   }
@@ -38,7 +46,7 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
 }
 
 BufferTensorDesc read_tensor(const std::string& where, const py::object& value) {
-  if (!py::hasattr(value, "guaranteed_base_offset_alignment")) {
+  if (!has(value, "guaranteed_base_offset_alignment")) {
     refuse_type(where, "a BufferTensorDesc or None", value);
   }
   BufferTensorDesc tensor;
@@ -66,7 +74,7 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value) 
 
 std::optional<ScaleBias> read_scale_bias(const std::string& where, const py::object& value) {
   if (value.is_none()) return std::nullopt;
-  if (!py::hasattr(value, "scale") || !py::hasattr(value, "bias")) {
+  if (!has(value, "scale") || !has(value, "bias")) {
     refuse_type(where, "a ScaleBias or None", value);
   }
   return ScaleBias{read_float(where + ".scale", value.attr("scale")),

@@ -9,11 +9,13 @@ namespace dmlops::python {
 
 PyObject* of_lazy_arrays(const char* function, PyObject* const* arguments, Py_ssize_t positional,
                          PyObject* keyword_names) {
-  // Who has such an array has imported its module.
-  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0 ||
-      PyDict_GetItemString(PyImport_GetModuleDict(), "dask.array") == nullptr) {
-    return nullptr;
-  }
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return nullptr;
+  // Who has such an array has imported its module. To look must not cost the error.
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const bool imported = PyDict_GetItemString(PyImport_GetModuleDict(), "dask.array") != nullptr;
+  PyErr_Restore(type, value, traceback);
+  if (!imported) return nullptr;
   py::error_already_set refusal;
   try {
     py::tuple given(static_cast<std::size_t>(positional));

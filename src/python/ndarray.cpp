@@ -4,6 +4,8 @@
 #include <numpy/arrayobject.h>
 #include <utility>
 
+#include "errors.hpp"
+
 namespace dmlops::python {
 namespace {
 
@@ -52,12 +54,14 @@ void explain_dlpack(const char* function, const char* argument) {
 
 // An array that shares the memory of what DLPack or the buffer protocol offers; a new reference.
 PyObject* share(const char* function, const char* argument, PyObject* value) {
-  if (PyObject_HasAttrString(value, "__dlpack__") != 0) {
+  const int offers_dlpack = has_attribute(value, "__dlpack__");
+  if (offers_dlpack < 0) return nullptr;
+  if (offers_dlpack != 0) {
     PyObject* const numpy = PyImport_ImportModule("numpy");
     if (numpy == nullptr) return nullptr;
     PyObject* const array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
     Py_DECREF(numpy);
-    if (array == nullptr) explain_dlpack(function, argument);
+    if (array == nullptr && value_is_at_fault()) explain_dlpack(function, argument);
     return array;
   }
   if (PyObject_CheckBuffer(value) != 0) {
@@ -67,7 +71,9 @@ PyObject* share(const char* function, const char* argument, PyObject* value) {
     Py_DECREF(memory);
     return array;
   }
-  if (PyObject_HasAttrString(value, "__array_namespace__") != 0) {
+  const int is_foreign = has_attribute(value, "__array_namespace__");
+  if (is_foreign < 0) return nullptr;
+  if (is_foreign != 0) {
     PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(value));
     PyErr_Format(PyExc_TypeError,
                  "%s: %s is an array of another library, %S, that offers neither DLPack nor the "

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "descriptors/table.hpp"
+#include "errors.hpp"
 #include "float16.hpp"
 
 namespace py = pybind11;
@@ -25,6 +26,7 @@ template <class T>
 T read_whole(const std::string& where, py::handle value, const std::string& type) {
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
   if (!index) {
+    if (!value_is_at_fault()) throw py::error_already_set();
     PyErr_Clear();
     refuse_type(where, "an integer", value);
   }
@@ -47,6 +49,7 @@ T read_whole(const std::string& where, py::handle value, const std::string& type
 double read_double(const std::string& where, py::handle value) {
   const double result = PyFloat_AsDouble(value.ptr());
   if (PyErr_Occurred() == nullptr) return result;
+  if (!value_is_at_fault()) throw py::error_already_set();
   const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
   PyErr_Clear();
   if (too_large) refuse_value(where, value, "FLOAT");

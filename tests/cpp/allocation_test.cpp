@@ -1,0 +1,126 @@
+// Every allocation fails once: std::bad_alloc, nothing is written, and all works afterwards. A
+// program of its own, since it replaces operator new.
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <new>
+#include <vector>
+
+#include "dmlops/device.hpp"
+#include "dmlops/operators.hpp"
+#include "dmlops/runtime.hpp"
+
+namespace {
+
+thread_local int until_failure = -1;  // allocations that succeed before one that does not; < 0: all
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  if (until_failure >= 0 && until_failure-- == 0) throw std::bad_alloc();
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace dmlops {
+namespace {
+
+// Runs `work` with the first allocation failing, then the second, and so on until none is left;
+// after each failure `unchanged` looks at what it may have written. Returns the failures.
+template <class Work, class Check>
+int fail_each(const Work& work, const Check& unchanged) {
+  for (int n = 0;; ++n) {
+    until_failure = n;
+    try {
+      work();
+      until_failure = -1;
+      return n;
+    } catch (const std::bad_alloc&) {
+      until_failure = -1;
+      EXPECT_TRUE(unchanged()) << "allocation " << n;
+    }
+  }
+}
+
+template <class Work>
+int fail_each(const Work& work) {
+  return fail_each(work, [] { return true; });
+}
+
+TensorView view(std::vector<float>& values, std::size_t offset = 0, std::size_t count = 0) {
+  const auto size = static_cast<std::int64_t>(count == 0 ? values.size() : count);
+  return {values.data() + offset, DataType::float32, 1, {size}, {4}};
+}
+
+OperatorDesc normalization() {
+  BufferTensorDesc tensor;
+  tensor.data_type = DataType::float32;
+  tensor.dimension_count = 2;
+  tensor.sizes = {2, 3};
+  OperatorDesc desc, fused;
+  desc.type = OperatorType::batch_normalization;
+  for (auto& each : desc.tensors) each = tensor;
+  desc.tensors[1]->flags = TensorFlags::owned_by_dml;
+  desc.numbers = {1e-5f};
+  fused.type = OperatorType::activation_relu;
+  desc.fused_activation = std::make_shared<const OperatorDesc>(fused);
+  return desc;
+}
+
+// The first test: the pool and its threads are not there yet.
+TEST(Allocation, OfThreads) {
+  std::vector<float> x(1'000'003, 0.5f), expected(x.size()), y(x.size(), 7.0f);
+  set_num_threads(1);
+  hard_sigmoid(view(x), 0.2f, 0.5f, view(expected));
+  set_num_threads(4);
+  const int failures = fail_each([&] { hard_sigmoid(view(x), 0.2f, 0.5f, view(y)); },
+                                 [&] { return y == std::vector<float>(y.size(), 7.0f); });
+  EXPECT_GE(failures, 1);
+  EXPECT_EQ(y, expected);
+}
+
+TEST(Allocation, OfAnOverlappingInputsCopy) {
+  std::vector<float> x = {-1, -2, -3, 4, 5}, before = x;
+  const int failures =
+      fail_each([&] { clip(view(x, 0, 4), Scalar(0.0), Scalar(), std::nullopt, view(x, 1, 4)); },
+                [&] { return x == before; });
+  EXPECT_GE(failures, 1);
+  EXPECT_EQ(x, (std::vector<float>{-1, 0, 0, 0, 4}));
+}
+
+TEST(Allocation, OfCompiledOperators) {
+  const std::vector<float> mean(6, 1.0f), x = {1, 2, 3, 4, 5, 6};
+  const OperatorDesc desc = normalization();
+  const ConstBinding bound = {mean.data(), 0, 24};
+  const int failures = fail_each([&] {
+    const CompiledOperator compiled = Device().compile(desc, {{}, bound, {}, {}, {}});
+    const CompiledOperator copy = compiled;
+    std::vector<float> y(6);
+    const ConstBinding input = {x.data(), 0, 24};
+    const ConstBinding inputs[] = {input, {}, input, input, input};
+    const Binding output = {y.data(), 0, 24};
+    copy.dispatch(inputs, 5, &output, 1);
+    EXPECT_GT(y[5], 11.0f);
+  });
+  EXPECT_GE(failures, 4);
+}
+
+TEST(Allocation, OfRefusals) {
+  OperatorDesc desc = normalization();
+  desc.tensors[5]->sizes = {2, 4};
+  int refused = 0;
+  const int failures = fail_each([&] {
+    try {
+      Device().compile(desc);
+    } catch (const ValidationError&) {
+      ++refused;
+    }
+  });
+  EXPECT_GE(failures, 4);
+  EXPECT_GE(refused, 1);
+}
+
+}  // namespace
+}  // namespace dmlops
