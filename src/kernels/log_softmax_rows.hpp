@@ -79,10 +79,11 @@ class RowSum {
         }
       }
       for (int k = 0; k < kRegisters; ++k) {
-        const std::int64_t i = whole + lane + k * kLanes<f32x>;
+        const std::int64_t at = lane + k * kLanes<f32x>;
+        const std::int64_t i = whole + at;
         if (i < count) sums[k] += last_terms(x + i, count - i, terms, others);
-        store(sums_ + i - whole, sums[k].sum);
-        store(lost_ + i - whole, sums[k].lost);
+        store(sums_ + at, sums[k].sum);
+        store(lost_ + at, sums[k].lost);
       }
     }
     others_ += fold(others, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
