@@ -239,7 +239,7 @@ def assert_factor(variance: Array, scale: Array, epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-5, 0.7, 3.0, -0.9])
 def test_factor(epsilon: float) -> None:
-    dense = np.arange(0x3F800000, 0x40800000, 61, np.uint32).view(np.float32)  # from 1 to 4
+    dense = np.arange(0x3F800000, 0x40800000, 61, dtype=np.uint32).view(np.float32)  # from 1 to 4
     assert_factor(dense, samples.uniform(dense.shape, "f", 1, 2), epsilon)
     edges = np.array([2.0**-63, 2.0**65], np.float32).view(np.int32)  # where the formula changes
     near = (edges[:, None] + np.arange(-2000, 2000, dtype=np.int32)).view(np.float32)
