@@ -1,4 +1,4 @@
-"""Derives the polynomials of src/simd/math.hpp, simd/product.hpp and src/kernels.
+"""Derives the polynomials of src/simd/math.hpp, simd/product.hpp and kernels/activation.hpp.
 
     pip install mpmath numpy scipy && python tools/minimax.py [names]
 
@@ -166,9 +166,6 @@ POLYNOMIALS = {
         0,
         0.4225,
         4,
-    ),
-    "normalization_factor": Polynomial(
-        lambda r: 1 / mp.sqrt(1 - r), lambda r: mp.sqrt(1 - r), 0.00766, 0.125, 4, (1.0,)
     ),
 }
 

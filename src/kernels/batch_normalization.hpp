@@ -44,8 +44,8 @@ void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int6
   load_operand(channels.bias, kBias);
   for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
     store(channels.factor + i,
-          normalization_factor<T>(load<f32x>(channels.factor + i), load<f32x>(variance + i),
-                                  splat<f32x>(epsilon)));
+          normalization_factor(load<f32x>(channels.factor + i), load<f32x>(variance + i),
+                               splat<f32x>(epsilon)));
   }
 }
 
@@ -85,7 +85,7 @@ DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t lengt
   const f32x epsilons = splat<f32x>(epsilon);
   stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
     const f32x factor =
-        normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
+        normalization_factor(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
     return canonical_nan(act(fma(x - load<f32x>(mean + i), factor, load<f32x>(bias + i))));
   });
 }

@@ -162,13 +162,12 @@ class ColumnSums {
   void add_to_lane(const char* x, std::int64_t rows, std::int64_t columns, const Results& results) {
     for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const Terms<T> terms(load<f32x>(results.max + c));
-      LaneSum<T> sum;
+      LaneSums<T> sums;
       i32x others = load<i32x>(others_ + c);
       for (std::int64_t r = 0; r < rows; ++r) {
-        sum += terms.template term<kNear>(load_columns<T>(x, r, c), others);
+        sums += terms.template term<kNear>(load_columns<T>(x, r, c), others);
       }
-      store(sums_[0] + c, sum.sum);
-      store(lost_[0] + c, sum.lost);
+      sums.store_to(sums_[0] + c);
       store(others_ + c, others);
     });
   }
@@ -181,11 +180,10 @@ class ColumnSums {
       const Terms<T> terms(load<f32x>(results.max + c));
       i32x others = load<i32x>(others_ + c);
       for (std::int64_t r = 0; r < rows; ++r) {
-        LaneSum<T> sum;
-        if (!first) sum = LaneSum<T>{load<f32x>(sums_[r] + c), load<f32x>(lost_[r] + c)};
-        sum += terms.template term<kNear>(load_columns<T>(x, r, c), others);
-        store(sums_[r] + c, sum.sum);
-        store(lost_[r] + c, sum.lost);
+        LaneSums<T> sums;
+        if (!first) sums = LaneSums<T>::from(sums_[r] + c);
+        sums += terms.template term<kNear>(load_columns<T>(x, r, c), others);
+        sums.store_to(sums_[r] + c);
       }
       store(others_ + c, others);
     });
@@ -195,8 +193,8 @@ class ColumnSums {
   void move_to_lanes(bool first, std::int64_t used, std::int64_t columns) {
     for (std::int64_t lane = 0; lane < used; ++lane) {
       for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
-        const f64x total = LaneSum<T>::total(sums_[lane] + c, lost_[lane] + c);
-        store(lanes_[lane] + c, first ? total : load<f64x>(lanes_[lane] + c) + total);
+        const f64x sums = to_double(sums_[lane] + c);
+        store(lanes_[lane] + c, first ? sums : load<f64x>(lanes_[lane] + c) + sums);
       }
     }
   }
@@ -215,9 +213,9 @@ class ColumnSums {
   }
 
   alignas(kVectorBytes) std::int32_t others_[kColumns];
-  alignas(kVectorBytes) float sums_[kSumLanes][kColumns];  // of the current steps
-  alignas(kVectorBytes) float lost_[kSumLanes][kColumns];
-  alignas(kVectorBytes) double lanes_[kSumLanes][kColumns];  // of the steps before
+  alignas(kVectorBytes)
+      typename LaneSums<T>::Lane sums_[kSumLanes][kColumns];  // of the current steps
+  alignas(kVectorBytes) double lanes_[kSumLanes][kColumns];   // of the steps before
 };
 
 template <class T>

@@ -1,12 +1,11 @@
 // What both ways through a group of log_softmax share: its elements, the terms of its sum, and the
 // shape of that sum.
 //
-// In a group of 128 elements or more, element i goes to lane i % 64. A lane adds float32 values for
-// 64 steps and then moves its sum to a double; at the end lane j takes in lane j + 32, then j + 16,
-// and so on. A shorter group has a single lane. Both ways keep to this shape, which makes the
-// result independent of instruction set and layout. The elements that equal the maximum stay out of
-// the sum, since their exp(0) = 1 would swallow the others where one dominates: log(1 + rest) is
-// log1p(rest).
+// In a group of 128 elements or more, element i goes to lane i % 64. A lane adds up 64 elements,
+// and then the sums of those; at the end lane j takes in lane j + 32, then j + 16, and so on. A
+// shorter group has a single lane. Both ways keep to this shape, which makes the result independent
+// of instruction set and layout. The elements that equal the maximum stay out of the sum, since
+// their exp(0) = 1 would swallow the others where one dominates: log(1 + rest) is log1p(rest).
 #pragma once
 
 #include "kernels/tile.hpp"
@@ -132,27 +131,39 @@ class Terms<float16> {
   f32x max_;
 };
 
-// A lane's float32 sum over up to kSumSteps steps. In float32 it is two numbers: a sum that starts
-// above all terms, so that what it loses is easy to tell, and the sum of what it lost. Each
-// addition would otherwise cost half an ulp, which a small sum would show in the result. (float16
-// results are too coarse to show it.)
+// As many lanes of the sum as a vector of float32 has, over up to 64 steps, or 127 of a single
+// lane.
 template <class T>
-struct LaneSum {
-  static constexpr bool kExact = std::is_same_v<T, float>;
-  static constexpr float kStart = kExact ? 0x1p71f : 0.0f;  // above 64 terms of up to 2^64.5
-  f32x sum = splat<f32x>(kStart), lost = {};
+struct LaneSums;
 
-  DMLOPS_INLINE void operator+=(f32x term) {
-    const f32x next = sum + term;
-    if constexpr (kExact) lost += term - (next - sum);
-    sum = next;
-  }
+// Each addition would cost half an ulp in float32, which a small sum would show in the result.
+template <>
+struct LaneSums<float> {
+  using Lane = double;
+  f64x lower = {}, upper = {};
 
-  // Of both in memory, as doubles.
-  DMLOPS_INLINE static f64x total(const float* sum, const float* lost) {
-    if constexpr (!kExact) return to_double(sum);
-    return (to_double(sum) - static_cast<double>(kStart)) + to_double(lost);
+  static LaneSums from(const Lane* lanes) {
+    return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
   }
+  DMLOPS_INLINE void operator+=(f32x terms) {
+    lower += lower_to_double(terms);
+    upper += upper_to_double(terms);
+  }
+  DMLOPS_INLINE void store_to(Lane* lanes) const {
+    store(lanes, lower);
+    store(lanes + kLanes<f64x>, upper);
+  }
+};
+
+// A float16 is too coarse to show it.
+template <>
+struct LaneSums<float16> {
+  using Lane = float;
+  f32x sums = {};
+
+  static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
+  DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
+  DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
 };
 
 // What each group's elements are lessened by, max + ln(1 + rest), as a sum of two float32: a

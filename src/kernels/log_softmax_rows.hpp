@@ -66,11 +66,10 @@ class RowSum {
     const std::int64_t whole = count / kSumLanes * kSumLanes;
     i32x others = {};
     for (std::int64_t lane = 0; lane < kSumLanes; lane += kWidth) {
-      LaneSum<T> sums[kRegisters];
+      LaneSums<T> sums[kRegisters];
       if (steps_ != 0) {
         for (int k = 0; k < kRegisters; ++k) {
-          const std::int64_t at = lane + k * kLanes<f32x>;
-          sums[k] = LaneSum<T>{load<f32x>(sums_ + at), load<f32x>(lost_ + at)};
+          sums[k] = LaneSums<T>::from(sums_ + lane + k * kLanes<f32x>);
         }
       }
       for (std::int64_t i = lane; i < whole; i += kSumLanes) {
@@ -82,8 +81,7 @@ class RowSum {
         const std::int64_t at = lane + k * kLanes<f32x>;
         const std::int64_t i = whole + at;
         if (i < count) sums[k] += last_terms(x + i, count - i, terms, others);
-        store(sums_ + at, sums[k].sum);
-        store(lost_ + at, sums[k].lost);
+        sums[k].store_to(sums_ + at);
       }
     }
     others_ += fold(others, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
@@ -100,16 +98,15 @@ class RowSum {
 
   void move_to_lanes() {
     for (int k = 0; k < kSumLanes; k += kLanes<f64x>) {
-      const f64x total = LaneSum<T>::total(sums_ + k, lost_ + k);
-      store(lanes_ + k, blocks_ == 0 ? total : load<f64x>(lanes_ + k) + total);
+      const f64x sums = to_double(sums_ + k);
+      store(lanes_ + k, blocks_ == 0 ? sums : load<f64x>(lanes_ + k) + sums);
     }
     steps_ = 0;
     ++blocks_;
   }
 
-  alignas(kVectorBytes) double lanes_[kSumLanes];  // of the blocks before
-  alignas(kVectorBytes) float sums_[kSumLanes];    // of the current steps
-  alignas(kVectorBytes) float lost_[kSumLanes];
+  alignas(kVectorBytes) double lanes_[kSumLanes];                     // of the blocks before
+  alignas(kVectorBytes) typename LaneSums<T>::Lane sums_[kSumLanes];  // of the current steps
   std::int64_t steps_ = 0, blocks_ = 0;
   std::int64_t count_ = 0, others_ = 0;  // elements, and those that are not the maximum
 };

@@ -5,7 +5,6 @@
 // series (1 - h)^-1/2 = 1 + h / 2 + 3 / 8 h^2 + ... for h = 1 - sum y^2.
 #pragma once
 
-#include "simd/convert.hpp"
 #include "simd/math.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -28,41 +27,31 @@ DMLOPS_INLINE f32x any_normalization_factor(f32x scale, f32x variance, f32x epsi
 }
 
 // 1 / sqrt(x), times a constant and roughly: half of a float's bits are half of its logarithm.
-DMLOPS_INLINE f32x inverse_root_estimate(f32x x, std::uint32_t magic) {
-  return bit_cast<f32x>(magic - (bit_cast<u32x>(x) >> 1));
+DMLOPS_INLINE f32x inverse_root_estimate(f32x x) {
+  return bit_cast<f32x>(0x5f0b43c0u - (bit_cast<u32x>(x) >> 1));
 }
 
-// For float32, within 0.51 ulp.
-DMLOPS_INLINE f32x usual_factor(float, f32x scale, f32x larger, f32x smaller, f32x sum) {
+// Within 0.51 ulp.
+DMLOPS_INLINE f32x usual_factor(f32x scale, f32x larger, f32x smaller, f32x sum) {
   const f32x error = smaller - (sum - larger);
   // One step of Newton's, with its constants adjusted together. Of 12 bits, y has an exact square.
-  const f32x z = inverse_root_estimate(sum, 0x5f0b43c0u);
+  const f32x z = inverse_root_estimate(sum);
   const f32x near = z * fma(-(sum * z), z, splat<f32x>(0x1.e425ap0f));
   const f32x y = bit_cast<f32x>(bit_cast<u32x>(near) & ~0xfffu), square = y * y;
   const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));  // below 0.0022
   return fma(scale, y, scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f))));
 }
 
-// For float16, whose own rounding is thousands of times as large: within 2.5 ulp of float32.
-DMLOPS_INLINE f32x usual_factor(float16, f32x scale, f32x, f32x, f32x sum) {
-  const f32x y = inverse_root_estimate(sum, 0x5f300000u);
-  const f32x h = fma(-(sum * y), y, splat<f32x>(1.0f));  // from 0.0076 to 0.125
-  const f32x series = polynomial(h, 0x1.fffe8p-2f, 0x1.807278p-2f, 0x1.35872ap-2f, 0x1.75a3e8p-2f);
-  return scale * fma(y, h * series, y);
-}
-
 // Bits 30 and 31 are 0 for a positive number from 2^-63 to below 2^65, half of all exponents; bit
 // 30 is 0 for a negative one too.
 DMLOPS_INLINE u32x from_usual(f32x x) { return bit_cast<u32x>(x) - 0x20000000u; }
 
-// For parameters of type T. What a lane gets depends on that lane alone.
-template <class T>
+// What a lane gets depends on that lane alone.
 DMLOPS_INLINE f32x normalization_factor(f32x scale, f32x variance, f32x epsilon) {
   const f32x sum = variance + epsilon;
-  u32x distance = from_usual(sum);
-  if constexpr (std::is_same_v<T, float>) distance |= from_usual(scale) & 0x7fffffffu;
+  const u32x distance = from_usual(sum) | (from_usual(scale) & 0x7fffffffu);
   const f32x larger = at_least(variance, epsilon), smaller = at_most(variance, epsilon);
-  const f32x factor = usual_factor(T(), scale, larger, smaller, sum);
+  const f32x factor = usual_factor(scale, larger, smaller, sum);
   if (__builtin_expect(any_bit(distance, 0xc0000000u), 0)) {
     return distance < 0x40000000u ? factor : any_normalization_factor(scale, variance, epsilon);
   }

@@ -91,6 +91,29 @@ DMLOPS_INLINE f64x to_double(const float* source) {
   return __builtin_convertvector(v, f64x);
 #endif
 }
+DMLOPS_INLINE f64x to_double(const double* source) { return load<f64x>(source); }
+DMLOPS_INLINE f64x lower_to_double(f32x v) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm512_castps512_ps256(v));
+#elif defined(__AVX2__)
+  return _mm256_cvtps_pd(_mm256_castps256_ps128(v));
+#else
+  f32half half;
+  std::memcpy(&half, &v, sizeof half);
+  return __builtin_convertvector(half, f64x);
+#endif
+}
+DMLOPS_INLINE f64x upper_to_double(f32x v) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+#elif defined(__AVX2__)
+  return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
+#else
+  f32half half;
+  std::memcpy(&half, reinterpret_cast<const char*>(&v) + sizeof half, sizeof half);
+  return __builtin_convertvector(half, f64x);
+#endif
+}
 DMLOPS_INLINE f32half to_float(f64x v) {
 #if defined(__AVX512F__)
   return _mm512_cvtpd_ps(v);
