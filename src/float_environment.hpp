@@ -13,8 +13,13 @@ namespace dmlops {
 class FloatEnvironment {
  public:
 #if defined(__x86_64__) || defined(_M_X64)
-  FloatEnvironment() : before_(_mm_getcsr()) { _mm_setcsr(0x1f80); }
-  ~FloatEnvironment() { _mm_setcsr(before_); }
+  // Writing the register takes as long as a small operator.
+  FloatEnvironment() : before_(_mm_getcsr()) {
+    if ((before_ & ~kSticky) != kDefault) _mm_setcsr(kDefault);
+  }
+  ~FloatEnvironment() {
+    if (_mm_getcsr() != before_) _mm_setcsr(before_);
+  }
 #elif defined(__aarch64__)
   FloatEnvironment() {
     asm volatile("mrs %0, fpcr" : "=r"(before_));
@@ -29,6 +34,7 @@ class FloatEnvironment {
 #if defined(__aarch64__)
   std::uint64_t before_;
 #else
+  static constexpr unsigned int kDefault = 0x1f80, kSticky = 0x3f;
   unsigned int before_;
 #endif
 };

@@ -13,6 +13,7 @@ namespace {
 
 // A thread is worth waking for this much memory traffic.
 constexpr std::int64_t kBytesPerPiece = 256 * 1024;
+constexpr std::int64_t kLeastToSplit = 2 * kBytesPerPiece;
 
 struct Dimension {
   std::int64_t size;
@@ -172,8 +173,40 @@ Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int inpu
   return plan;
 }
 
+bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
+                  const void* parameters) {
+  const int rank = input.rank;
+  if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return false;
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  std::int64_t bytes = size;
+  for (int d = rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const std::int64_t count = input.sizes[axis];
+    if (output.sizes[axis] != count) return false;
+    if (count == 1) continue;
+    if (input.strides[axis] != bytes || output.strides[axis] != bytes) return false;
+    if (count <= 0 || count >= kLeastToSplit / 2 / bytes) return false;  // both are counted there
+    bytes *= count;
+  }
+  const auto from = reinterpret_cast<std::uintptr_t>(input.data);
+  const auto to = reinterpret_cast<std::uintptr_t>(output.data);
+  const auto length = static_cast<std::uintptr_t>(bytes);
+  if (from != to && (to - from < length || from - to < length)) return false;
+
+  const FloatEnvironment environment;
+  Rows rows;
+  rows.length = bytes / size;
+  rows.count = 1;
+  rows.data[0] = static_cast<char*>(output.data);
+  rows.data[1] = const_cast<char*>(static_cast<const char*>(input.data));  // kernels only read it
+  rows.step[0] = rows.step[1] = size;
+  rows.pitch[0] = rows.pitch[1] = 0;
+  kernel(rows, parameters);
+  return true;
+}
+
 int pieces_for(std::int64_t bytes, std::int64_t limit) {
-  if (bytes < 2 * kBytesPerPiece) return 1;
+  if (bytes < kLeastToSplit) return 1;
   const std::int64_t threads = get_num_threads();
   return static_cast<int>(
       std::max<std::int64_t>(1, std::min({threads, bytes / kBytesPerPiece, limit})));
@@ -189,6 +222,7 @@ namespace {
 void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   std::int64_t bytes = plan.bytes_per_element;
   for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
+  if (bytes < kLeastToSplit) return run_serially(plan, data, kernel, parameters);
 
   // The slowest dimension with enough for everyone, or else the largest.
   int split = plan.rank - 1;

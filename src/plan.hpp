@@ -33,6 +33,12 @@ inline void run(const Plan& plan, RowKernel kernel, const void* parameters) {
   run(plan, plan.data, kernel, parameters);
 }
 
+// Most calls are small, on dense tensors. Where both have the same type and sizes, lie dense in
+// row-major order, and are apart or the same, every rule about them holds, and they are one row:
+// runs the kernel and returns true. Elsewhere does nothing.
+bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
+                  const void* parameters);
+
 // How many pieces to split work of so many bytes into, at most `limit`.
 int pieces_for(std::int64_t bytes, std::int64_t limit);
 

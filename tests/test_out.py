@@ -178,6 +178,43 @@ def test_strides_that_interleave_without_overlap(name: str) -> None:
         out.assert_canaries(f"{shape} {steps}")
 
 
+@pytest.mark.parametrize("name", ["clip", "clip-int8", "clip-int64", "hard_sigmoid-float16"])
+def test_around_what_goes_straight_to_the_kernel(name: str) -> None:
+    # Dense tensors below 256 KiB, apart or the same, skip the plan. At each border of that, the
+    # result is that of strided tensors, and no other byte is written.
+    operator, dtype = OPERATORS[name]
+    most = 256 * 1024 // np.dtype(dtype).itemsize
+    shapes: tuple[tuple[int, ...], ...] = (
+        *((), (1,), (2,), (0,), (3, 0), (most - 1,), (most,), (most + 1,)),
+        *((most // 8 - 1, 2, 4), (1, 3, 1, 5, 1), (2,) * 8, (most // 4, 1, 4), (1,) * 8),
+    )
+    for shape in shapes:
+        count = int(np.prod(shape))
+        base = samples.uniform((3 * count + 8,), dtype)
+        dense = base[count : 2 * count].reshape(shape)
+        pairs = np.zeros((*shape, 2), dtype)
+        strided, expected = pairs[..., 0], pairs[..., 1]
+        strided[...] = dense
+        operator(strided, out=expected)
+        for begin in {count + step for step in (-count, -count + 1, -1, 0, 1, count - 1, count)}:
+            memory = base.copy()
+            x = memory[count : 2 * count].reshape(shape)
+            out = memory[begin : begin + count].reshape(shape)
+            expect_as_if_apart(operator, memory, x, out, f"{shape}, {begin} of {count}")
+            assert_same_bits(out, expected, f"{shape}, {begin} of {count}")
+        for axis in range(len(shape)):  # every second index of one axis
+            wide = np.zeros([n * (1 + (d == axis)) for d, n in enumerate(shape)], dtype)
+            view = wide[(slice(None),) * axis + (slice(None, None, 2),)]
+            between = wide[(slice(None),) * axis + (slice(1, None, 2),)]
+            operator(dense, out=view)
+            assert_same_bits(view, expected, f"{shape}, axis {axis} of out")
+            assert not between.any(), f"{shape}, axis {axis} of out"
+            view[...] = dense
+            for out in (packed(view), between):
+                operator(view, out=out)
+                assert_same_bits(out, expected, f"{shape}, axis {axis} of the input")
+
+
 OVERLAPPING = (
     ((4,), (0,)),
     ((3, 3), (1, 1)),

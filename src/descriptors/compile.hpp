@@ -11,10 +11,10 @@ namespace dmlops {
 
 // What a tensor demands of its binding.
 struct Slot {
-  const char* name = nullptr;  // "input_tensor"
-  std::uint64_t required = 0;  // bytes
-  std::uint64_t alignment = 1;
-  bool same_layout = false;  // as the output, element by element: may be the output's own memory
+  const char* name = nullptr;   // "input_tensor"
+  std::uint64_t required = 0;   // bytes
+  std::uint64_t alignment = 1;  // a power of two
+  bool same_layout = false;     // as the output, element by element: may be the output's own memory
   bool owned = false;
   std::vector<char> content;  // of an owned one
 

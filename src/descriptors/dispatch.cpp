@@ -46,7 +46,7 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
     refuse(op, std::string(name) + " is bound to " + std::to_string(binding.size_in_bytes) +
                    " bytes; it needs " + std::to_string(required));
   }
-  if (binding.offset % alignment != 0) {
+  if ((binding.offset & (alignment - 1)) != 0) {
     refuse(op, std::string(name) + " is bound at offset " + std::to_string(binding.offset) +
                    ", which is not a multiple of " + std::to_string(alignment));
   }

@@ -18,9 +18,9 @@ constexpr int kMaxOperands = 6;  // batch normalization: the output and five inp
 struct Rows {
   std::int64_t length = 0;  // elements in a row
   std::int64_t count = 0;   // rows
-  char* data[kMaxOperands] = {};
-  std::int64_t step[kMaxOperands] = {};   // bytes from an element to the next in its row
-  std::int64_t pitch[kMaxOperands] = {};  // bytes from a row to the next
+  char* data[kMaxOperands];
+  std::int64_t step[kMaxOperands];   // bytes from an element to the next in its row
+  std::int64_t pitch[kMaxOperands];  // bytes from a row to the next
   // Where not null, operand 1 has no step: its elements are at these bytes from their row's begin.
   const std::int64_t* offsets = nullptr;
 };

@@ -24,6 +24,10 @@ bool takes(Activation type, DataType data) {
   }
 }
 
+RowKernel float_kernel(Activation type, DataType data) {
+  return kernels().activation[static_cast<std::size_t>(type)][float_index(data)];
+}
+
 }  // namespace
 
 const char* accepted_types(Activation type) {
@@ -48,8 +52,7 @@ PreparedOperator prepare_activation(Activation type, const ConstTensorView& inpu
     const RowKernel shrink = kernels().shrink_integer[static_cast<std::size_t>(input.type)];
     return {make_plan(output, &input, 1), shrink, parameters};
   }
-  const auto& by_type = kernels().activation[static_cast<std::size_t>(type)];
-  return {make_plan(output, &input, 1), by_type[float_index(input.type)], parameters};
+  return {make_plan(output, &input, 1), float_kernel(type, input.type), parameters};
 }
 
 void activation(Activation type, const ConstTensorView& input,
@@ -58,6 +61,10 @@ void activation(Activation type, const ConstTensorView& input,
   if (!takes(type, input.type)) {
     throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
                     accepted_types(type));
+  }
+  if (is_floating_point(input.type) &&
+      run_if_plain(input, output, float_kernel(type, input.type), &parameters)) {
+    return;
   }
   require_addressable(op, "input", input);
   require_output(op, output, input);

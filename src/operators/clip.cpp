@@ -118,6 +118,12 @@ void set_bounds(ClipParameters& parameters, DataType type, const Scalar& min, co
   }
 }
 
+RowKernel kernel_for(const ClipParameters& parameters, DataType type) {
+  const bool scaled = parameters.scale != 1.0f || parameters.bias != 0.0f;
+  const KernelTable& table = kernels();
+  return (scaled ? table.clip_scaled : table.clip)[static_cast<std::size_t>(type)];
+}
+
 }  // namespace
 
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
@@ -133,15 +139,13 @@ ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& m
 
 PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
                               const TensorView& output) {
-  const bool scaled = parameters.scale != 1.0f || parameters.bias != 0.0f;
-  const KernelTable& table = kernels();
-  const auto& by_type = scaled ? table.clip_scaled : table.clip;
-  return {make_plan(output, &input, 1), by_type[static_cast<std::size_t>(input.type)], parameters};
+  return {make_plan(output, &input, 1), kernel_for(parameters, input.type), parameters};
 }
 
 void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
           const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
+  if (run_if_plain(input, output, kernel_for(parameters, input.type), &parameters)) return;
   require_addressable(kName, "input", input);
   require_output(kName, output, input);
   if (is_empty(input)) return;

@@ -30,6 +30,10 @@ bool not_a_number(const char* function, const char* argument, PyObject* value,
 
 // Strings have no __float__, but 1-element arrays do, and complex numbers must not lose a part.
 bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
+  if (PyFloat_CheckExact(value)) {
+    result = PyFloat_AS_DOUBLE(value);
+    return true;
+  }
   result = PyFloat_AsDouble(value);
   if (result != -1.0 || PyErr_Occurred() == nullptr) return true;
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
@@ -78,7 +82,6 @@ Signature::Signature(const char* function_, int positional_, int required_,
 
 bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values) {
-  for (int i = 0; i < signature.count; ++i) values[i] = nullptr;
   if (positional > signature.positional) {
     PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
                  signature.function, signature.positional, positional);
@@ -125,6 +128,10 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
 
 bool read_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
   if (value == nullptr || value == Py_None) return true;
+  if (PyFloat_CheckExact(value)) {
+    result = Scalar(PyFloat_AS_DOUBLE(value));
+    return true;
+  }
   if (PyLong_Check(value)) return read_integer(value, result);
   if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integers
     PyObject* const index = PyNumber_Index(value);

@@ -82,7 +82,7 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
   if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kClipTypesText)) {
     return false;
   }
-  const TensorView& view = array.view();
+  const TensorView view = array.view();
   const BufferTensorDesc& tensor = tensors_[first_ + i];
   if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
   if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {

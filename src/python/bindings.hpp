@@ -1,6 +1,8 @@
 // What a tensor is bound to: arrays, buffers, and parts of them, as ranges of bytes.
 #pragma once
 
+#include <new>
+
 #include <Python.h>
 
 #include "descriptors/compile.hpp"
@@ -16,7 +18,12 @@ class Bindings {
 
   // The tensors from `first` on, `count` of them. `tensors` are the operator's, in their order.
   Bindings(const OperatorInfo& op, const BufferTensorDesc* tensors, int first, int count)
-      : op_(op), tensors_(tensors), first_(first), count_(count) {}
+      : op_(op), tensors_(tensors), first_(first), count_(count) {
+    for (int i = 0; i < count_; ++i) {
+      new (bindings_ + i) ConstBinding;
+      kept_[i] = nullptr;
+    }
+  }
   ~Bindings() {
     for (int i = 0; i < count_; ++i) Py_XDECREF(kept_[i]);
   }
@@ -43,8 +50,11 @@ class Bindings {
   const BufferTensorDesc* tensors_;
   int first_, count_;
   std::size_t given_ = 0;
-  ConstBinding bindings_[kMaxCount];
-  PyObject* kept_[kMaxCount] = {};  // references to the arrays
+  // Of both, `count_` are there: to fill them all takes as long as a small operator.
+  union {
+    ConstBinding bindings_[kMaxCount];
+  };
+  PyObject* kept_[kMaxCount];  // references to the arrays
 };
 
 }  // namespace dmlops::python

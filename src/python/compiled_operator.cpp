@@ -40,7 +40,7 @@ PyObject* represent(PyObject* self) {
 PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
                    PyObject* keyword_names) {
   static const Signature signature = {"dispatch", 2, 2, {"inputs", "outputs"}};
-  PyObject* values[2];
+  PyObject* values[2] = {};
   if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
   const CompiledOperator& compiled = *reinterpret_cast<Object*>(self)->compiled;
   const CompiledOperator::Implementation& made = compiled.implementation();

@@ -21,8 +21,9 @@ std::int64_t element_count(const TensorView& view) {
 template <class Operate>
 PyObject* finish(Array& output, const Operate& operate) {
   try {
-    const GilReleased released(element_count(output.view()));
-    operate(output.view());
+    const TensorView view = output.view();
+    const GilReleased released(element_count(view));
+    operate(view);
   } catch (...) {
     return set_error();  // the lock is held again here
   }
@@ -33,7 +34,7 @@ PyObject* clip(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
   static const Signature signature = {"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}};
   const char* const function = signature.function;
-  PyObject* values[5];
+  PyObject* values[5] = {};
   Array input, output;
   Scalar min, max;
   std::optional<ScaleBias> scale_bias;
@@ -62,7 +63,7 @@ PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positiona
     return Signature(about.name, 1 + about.parameter_count, 1, names);
   }();
   const char* const function = signature.function;
-  PyObject* values[4];
+  PyObject* values[4] = {};
   Array input, output;
   ActivationParameters parameters = about.defaults;
   float* const fields[] = {&parameters.alpha, &parameters.beta};
@@ -89,7 +90,7 @@ PyObject* batch_normalization(PyObject*, PyObject* const* arguments, Py_ssize_t 
       5,
       {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}};
   const char* const function = signature.function;
-  PyObject* values[8];
+  PyObject* values[8] = {};
   Array inputs[5], output;
   float epsilon = 1e-5f;
   std::optional<FusedActivation> activation;
@@ -153,7 +154,7 @@ PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t position
                       PyObject* keyword_names) {
   static const Signature signature = {"log_softmax", 2, 1, {"input", "axes", "out"}};
   const char* const function = signature.function;
-  PyObject* values[3];
+  PyObject* values[3] = {};
   Array input, output;
   std::int64_t axes[kMaxRank];
   std::size_t axis_count = 0;

@@ -125,8 +125,8 @@ bool Array::read_output(const char* function, PyObject* out, const Array& input,
 bool Array::set_view(const char* function, const char* argument, const char* accepted) {
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
-  view_.type = data_type(descr);
-  if (view_.type == DataType::unknown) {
+  type_ = data_type(descr);
+  if (type_ == DataType::unknown) {
     PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
     if (dtype == nullptr) return false;
     PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
@@ -137,19 +137,19 @@ bool Array::set_view(const char* function, const char* argument, const char* acc
   if (!PyArray_ISNOTSWAPPED(array)) {
     PyErr_Format(PyExc_TypeError,
                  "%s: %s has dtype %S, whose bytes are not in this machine's order; use astype(%s)",
-                 function, argument, descr, name(view_.type));
+                 function, argument, descr, name(type_));
     return false;
   }
-  view_.rank = PyArray_NDIM(array);
-  if (view_.rank > kMaxRank) {
+  rank_ = PyArray_NDIM(array);
+  if (rank_ > kMaxRank) {
     PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
-                 argument, view_.rank, kMaxRank);
+                 argument, rank_, kMaxRank);
     return false;
   }
-  view_.data = PyArray_DATA(array);
-  for (int d = 0; d < view_.rank; ++d) {
-    view_.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
-    view_.strides[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
+  data_ = PyArray_DATA(array);
+  for (int d = 0; d < rank_; ++d) {
+    sizes_[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
+    strides_[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
   }
   return true;
 }
@@ -162,7 +162,10 @@ bool DenseMemory::read(PyObject* value, DataType type) {
     return false;
   }
   data = PyArray_DATA(array);
-  size_in_bytes = static_cast<std::uint64_t>(PyArray_NBYTES(array));
+  size_in_bytes = element_size(type);
+  for (int d = 0; d < PyArray_NDIM(array); ++d) {
+    size_in_bytes *= static_cast<std::uint64_t>(PyArray_DIM(array, d));
+  }
   writable = PyArray_ISWRITEABLE(array) != 0;
   return true;
 }

@@ -40,7 +40,7 @@ class Array {
   bool read_output(const char* function, PyObject* out, const Array& input,
                    const char* accepted = kFloatTypesText);
 
-  const TensorView& view() const { return view_; }
+  TensorView view() const { return {data_, type_, rank_, sizes_, strides_}; }
   bool is_writable() const;
   static bool is_array(PyObject* object);
   PyObject* release();  // hands the reference over
@@ -50,7 +50,12 @@ class Array {
 
   PyObject* object_ = nullptr;
   PyObject* kept_alive_ = nullptr;  // the array over the memory of an `out` that is none itself
-  TensorView view_;
+  // The view's parts. Where there is no dimension, sizes and strides are not set: that would take
+  // as long as a small operator.
+  void* data_ = nullptr;
+  DataType type_ = DataType::unknown;
+  int rank_ = 0;
+  Dimensions sizes_, strides_;
 };
 
 }  // namespace dmlops::python

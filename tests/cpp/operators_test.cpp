@@ -153,6 +153,11 @@ TEST(Errors, OffsetsThatWrapAreRefused) {
   refused({x.data(), DataType::float32, 1, {-4}, {4}});
   refused({x.data(), DataType::float32, 9, {}, {}});
   refused({x.data(), DataType::float32, -1, {}, {}});
+  for (const int rank : {-1, 9}) {
+    const TensorView both(x.data(), DataType::float32, rank, {1}, {4});
+    EXPECT_THROW(clip(both, {}, {}, std::nullopt, both), std::invalid_argument);
+    EXPECT_THROW(hard_sigmoid(both, 1, 0, both), std::invalid_argument);
+  }
   EXPECT_EQ(y, std::vector<float>(4));
 }
 
