@@ -5,7 +5,8 @@
 #   tools/wheel.sh test [pytest arguments]   the sdist's tests, with the wheel in a new environment
 #   tools/wheel.sh                           both steps
 #
-# Brings its own tools (tools/wheel-requirements.txt), the compiler among them.
+# Brings its own tools, the compiler among them; they and what the build requires have the versions and
+# hashes of tools/wheel-requirements.lock, or nothing is built.
 source "$(dirname "$0")/common.sh"
 
 work=$BUILD/wheel
@@ -21,12 +22,12 @@ build() {
   rm -rf "$work"
   "$PYTHON" -m venv "$work/tools"
   local python=$work/tools/bin/python
-  "$python" -m pip install --quiet --requirement tools/wheel-requirements.txt
+  "$python" -m pip install --quiet --require-hashes --requirement tools/wheel-requirements.lock
   export PATH=$work/tools/bin:$PATH ZIG_GLOBAL_CACHE_DIR=${ZIG_GLOBAL_CACHE_DIR:-$BUILD/zig}
 
   # Isolated builds: the sdist from the checkout, the wheel from the sdist alone.
   CXX="python-zig c++ -target $(uname -m)-linux-gnu.2.17" \
-    "$python" -m build --outdir "$work/raw" . >"$work/build.log" 2>&1 || fail
+    "$python" -m build --dependency-constraints-txt tools/wheel-requirements.lock --outdir "$work/raw" . >"$work/build.log" 2>&1 || fail
   auditwheel repair --strip --wheel-dir "$work/dist" "$work"/raw/*.whl
   mv "$work"/raw/*.tar.gz "$work/dist"
   "$python" -m twine check --strict "$work"/dist/*
