@@ -25,10 +25,11 @@ def test_fork_before_any_work() -> None:
         import os, numpy as np, dmlops
         x = np.arange(1_000_003, dtype=np.float32)
         child = os.fork()
-        total = dmlops.log_softmax(x).sum()
+        dmlops.hard_sigmoid(x)
+        threads = len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 3
         if child == 0:
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
+            os._exit(0 if threads >= 3 else 1)
+        assert os.waitpid(child, 0)[1] == 0 and threads >= 3
         """,
         DMLOPS_NUM_THREADS="3",
     )
@@ -79,6 +80,27 @@ def test_ctrl_c_in_a_long_call() -> None:
             assert interrupted
             assert (out == expected).all()
             assert (dmlops.log_softmax(x, 0) == expected).all()
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at Linux's threads")
+def test_signals_are_not_for_the_workers() -> None:
+    """A handler on a worker would not interrupt what the main thread waits for."""
+    run_script(
+        """
+        import os, signal, numpy as np, dmlops
+        from pathlib import Path
+        tasks = Path("/proc/self/task")
+        before = set(tasks.iterdir())
+        dmlops.hard_sigmoid(np.zeros(1_000_003, np.float32))
+        workers = set(tasks.iterdir()) - before
+        assert len(workers) == 2, workers
+        for worker in workers:
+            status = dict(line.split(":") for line in (worker / "status").read_text().splitlines())
+            blocked = int(status["SigBlk"], 16)
+            assert all(blocked >> (s - 1) & 1 for s in (signal.SIGINT, signal.SIGALRM)), status
         """,
         DMLOPS_NUM_THREADS="3",
     )
