@@ -16,7 +16,10 @@ DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
     for (int k = 0; k < 3; ++k) others[k] += load<f32x>(x + i + (k + 1) * lanes);
   }
   for (; i + lanes <= count; i += lanes) range += load<f32x>(x + i);
-  if (i < count) others[0] += load_partial<f32x>(x + i, static_cast<std::size_t>(count - i), x[i]);
+  if (i < count) {
+    const T any = load_element<T>(reinterpret_cast<const char*>(x + i));  // x need not be aligned
+    others[0] += load_partial<f32x>(x + i, static_cast<std::size_t>(count - i), any);
+  }
   for (const Range& other : others) range += other;
 }
 
