@@ -137,7 +137,7 @@ Range activation(const OperatorDesc& desc, const Range& x) {
   for (const double end : {x.low, (x.low + x.high) / 2, x.high}) {
     const double value = activation_formula(type, a, b, end);
     if (std::isnan(value)) return {value, value, x.low != x.high};
-    const double error = activation_bound(type) * ulp32(value);
+    const double error = activation_bound(type, a) * ulp32(value);
     result.low = std::min(result.low, value - error);
     result.high = std::max(result.high, value + error);
   }

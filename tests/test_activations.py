@@ -12,7 +12,13 @@ import numpy.typing as npt
 import pytest
 import reference
 import samples
-from activation_reference import ROWS, Row, float32_of_all_magnitudes, integer_shrink
+from activation_reference import (
+    BEYOND_FLOAT32,
+    ROWS,
+    Row,
+    float32_of_all_magnitudes,
+    integer_shrink,
+)
 from crossing import cross_layouts
 from descriptors import ACTIVATIONS
 from layouts import BY_NAME, LARGE
@@ -76,6 +82,45 @@ def test_float32(row: Row) -> None:
             near = samples.uniform((500,), "float32", -20, 20)
             with np.errstate(all="ignore"):
                 check(row, np.concatenate([near * scale, near / scale]), parameters)
+
+
+@pytest.mark.parametrize("name", ["elu", "celu", "tanh"])
+def test_rounded_once(name: str) -> None:
+    row = BY_ROW[name]
+    near = samples.uniform((200_000,), "float32", -1, 1)
+    for x in (near, near * 20, float32_of_all_magnitudes()):
+        exact = row.exact(x, row.parameters[0])
+        assert_within(apply(row, x), exact, BEYOND_FLOAT32 * reference.ulp(exact, "float32"), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "parameters"),
+    [
+        # e^-|z| next to 1
+        ("softplus", -1.4586707e12, (-6.273321738977794e-19,)),
+        # finite, though the inverse of the steepness is not
+        ("softplus", float.fromhex("-0x1.e4032p+127"), (float.fromhex("0x1.fd514p-130"),)),
+        # an exponential of 2^255, and of 2^277
+        ("celu", -8.46e-39, (-4.78e-41,)),
+        ("celu", float.fromhex("-0x1.8p-142"), (float.fromhex("-0x1p-149"),)),
+        ("celu", float.fromhex("-0x1.d38508p-93"), (float.fromhex("-0x1.aecd8cp-100"),)),
+        # infinite, and on the way there
+        ("celu", float.fromhex("-0x1.c363ccp+127"), (float.fromhex("-0x1.fffffep+126"),)),
+        ("celu", float.fromhex("-0x1.c363ccp+126"), (float.fromhex("-0x1.fffffep+126"),)),
+        # k alpha ln(2) for k in the hundreds; where 1 is nearly all of e^(x / alpha)
+        ("celu", float.fromhex("-0x1.776fd8p-53"), (float.fromhex("-0x1.8700e2p-60"),)),
+        ("celu", float.fromhex("-0x1.e93a16p-7"), (float.fromhex("-0x1.604214p-2"),)),
+        # subnormal
+        ("celu", float.fromhex("-0x1.33fd9p-129"), (float.fromhex("-0x1.7bd538p-128"),)),
+        ("celu", float.fromhex("-0x1.b22a04p-127"), (1.0,)),
+        (
+            *("parametric_softplus", float.fromhex("-0x1.cf1336p+68")),
+            (float.fromhex("-0x1.fffffcp+127"), float.fromhex("0x1.a646d2p-62")),
+        ),
+    ],
+)
+def test_hard_cases(name: str, x: float, parameters: tuple[float, ...]) -> None:
+    check(BY_ROW[name], np.array([x], np.float32), parameters)
 
 
 @every_row

@@ -1,4 +1,4 @@
-"""Derives the polynomials of src/simd/math.hpp, simd/product.hpp and kernels/activation.hpp.
+"""Derives the polynomials and tables of src/simd and src/kernels.
 
     pip install mpmath numpy scipy && python tools/minimax.py [names]
 
@@ -153,12 +153,22 @@ POLYNOMIALS = {
         (GELU_0,),
         lambda x: (x - GELU_C) / (x + GELU_C),
     ),
+    # The terms of (e^2h - 1) / 2 beyond h + h^2, over h^3.
+    "exp_terms": Polynomial(
+        lambda h: (mp.expm1(2 * h) - 2 * h - 2 * h * h) / (2 * h**3),
+        lambda h: 2 * h**3 / mp.exp(2 * h),
+        -0.02175,
+        0.02375,
+        2,
+    ),
+    # In 4 q^2, as the code has it.
     "softplus": Polynomial(
-        lambda m: (mp.log1p(m) - m + m * m / 2) / m**3,
-        lambda m: m**3 / mp.log1p(m),
+        lambda s: odd(lambda q: 2 * mp.atanh(q / 2), 1)(s) / (4 * s),
+        lambda s: 4 * s * mp.sqrt(s) / (2 * mp.atanh(mp.sqrt(s) / 2)),
         0,
-        1,
-        8,
+        4 / 9,
+        3,
+        variable=lambda s: s * 4,
     ),
     "scaled_tanh": Polynomial(
         lambda s: odd(mp.tanh, 1)(s) / s,
@@ -170,10 +180,25 @@ POLYNOMIALS = {
 }
 
 
+def eighth(j: int) -> str:
+    """Return kEighthBits[j] and kEighthShift[j]: of the shifts close by, that of the best float."""
+    exact, unit = mp.mpf(2) ** (mp.mpf(j) / 8), 2.0**-28
+    center, width = (-(2**20) - 2**15, 2**14) if j == 1 else (0, 2**14 if j else 0)
+
+    def error(step: int) -> Any:
+        value = exact * mp.exp(step * unit)
+        return abs(np.float32(float(value)).item() / value - 1)
+
+    step = min(range(center - width, center + width + 1), key=error)
+    bits = np.float32(float(exact * mp.exp(step * unit))).view(np.int32)
+    return f"{int(bits) - (127 << 23) - (j << 20)} {literal(step * unit)}"
+
+
 def main() -> None:
-    """Print the polynomials that the arguments name, or all."""
-    for name in sys.argv[1:] or POLYNOMIALS:
-        print(f"{name}: {', '.join(POLYNOMIALS[name].fit())}", flush=True)
+    """Print the polynomials and tables that the arguments name, or all."""
+    for name in sys.argv[1:] or [*POLYNOMIALS, "eighths"]:
+        found = [eighth(j) for j in range(8)] if name == "eighths" else POLYNOMIALS[name].fit()
+        print(f"{name}: {', '.join(found)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dmlops/activation.hpp"
+#include "simd/eighths.hpp"
 #include "simd/product.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -25,41 +26,57 @@ struct Elu {
 // max(0, x) + min(0, alpha (e^(x / alpha) - 1)): x for x >= 0, whatever alpha is. For alpha = 0 it
 // is -0 below, the limit.
 //
-// Nothing is divided by alpha, as the rounding of the quotient would show: x = n alpha ln(2) + r,
-// and alpha (e^(r / alpha) - 1) is a polynomial that begins with r. A small alpha is scaled by a
-// power of two. The exponential is computed in halves, and times that power where it grows, for
-// alpha < 0: up to 2^128 / |alpha|, but for an alpha below 2^-125.
+// Nothing is divided by alpha, as the rounding of the quotient would show: x = k step + r for step
+// = alpha ln(2) / 8, and the rest is expm1_nonpositive with the factor alpha from the start. A
+// small alpha is scaled by a power of two, and x with it. For alpha < 0 the exponential grows, up
+// to 2^277: it is computed in a unit below 1, and far up in one that is smaller by 2^80.
 struct Celu {
-  f32x inverse_power, alpha, inverse_alpha, log2, ln2, ln2_low, shift, half, twice, bound, limit;
+  f32x inverse_scale, alpha, half_inverse, log2, step, step_low, step_rest;
+  f32x shift, unit, factor, deep_bound, bound, limit;
 
   explicit Celu(const ActivationParameters& p) {
     const double original = static_cast<double>(p.alpha);
-    double power = original * original < 1 ? __builtin_fabs(Decomposed(original).power) : 1;
-    if (original < 0 && power < 0x1p-125) power = 0x1p-125;
-    const double a = power > 0 ? original / power : original, unit = a * 0x1.62e42fefa39efp-1;
-    const double lowering = original < 0 ? power : 1;
-    const double exponent = original < 0 ? binary_exponent(power) : 0;
+    const bool grows = original < 0;
+    double scale = original * original < 1 ? __builtin_fabs(Decomposed(original).power) : 1;
+    if (grows && scale < 0x1p-125) scale = 0x1p-125;
+    const double a = scale > 0 ? original / scale : original, eighth = a * 0x1.62e42fefa39efp-4;
+    const double one = !grows ? 1 : scale < 0x1p-72 ? 0x1p-73 : scale / 2;
     const auto constant = [](double value) { return splat<f32x>(static_cast<float>(value)); };
-    inverse_power = constant(1 / power);
+    inverse_scale = constant(1 / scale);
     alpha = constant(a);
-    inverse_alpha = constant(1 / a);
-    log2 = constant(0x1.71547652b82fep0 / a);
-    ln2 = constant(unit);
-    ln2_low = constant(unit - static_cast<double>(static_cast<float>(unit)));
-    shift = splat<f32x>(kPowerShift - 1 + static_cast<float>(exponent));
-    half = constant(lowering / 2);
-    twice = constant(2 * power / lowering);
-    bound = constant((original > 0 ? -18 : (128.25 - exponent) * 0x1.62e42fefa39efp-1) * original);
-    limit = constant(original >= 0 ? -original : -__builtin_inf());
+    half_inverse = constant(0.5 / a);
+    log2 = constant(0x1.71547652b82fep3 / a);
+    step = constant(eighth);
+    // What `step` lacks belongs to the small terms, so that r is exact, but to r where k is large.
+    const double lacking = eighth - static_cast<double>(static_cast<float>(eighth));
+    step_low = constant(grows ? lacking : 0);
+    step_rest = constant(grows ? 0 : lacking);
+    shift = splat<f32x>(kEighthUnit + static_cast<float>(8 * binary_exponent(one)));
+    unit = constant(one);
+    factor = constant(grows ? scale / one : scale);
+    deep_bound = constant(grows ? 137 * a : -__builtin_inf());  // e^137 is below 2^198
+    const double overflow = log1p(splat<f64x>(-0x1p128 / original))[0] * (1 + 0x1p-20);
+    bound = constant(grows ? overflow * a : -18 * a);
+    limit = constant(grows ? -__builtin_inf() : -original);
   }
 
   DMLOPS_INLINE f32x operator()(f32x x) const {
-    const f32x scaled = x * inverse_power;
-    const Power power = nearest_power(scaled, log2, shift);
-    const f32x r = fma(-power.n, ln2_low, fma(-power.n, ln2, scaled)), t = r * inverse_alpha;
-    const f32x m = fma(exp_tail(t, 1.0f), r * t, r);
-    const f32x below = fma(m, power.value, alpha * (power.value - half)) * twice;
-    return x >= 0.0f ? x : x <= bound ? limit : below;
+    const f32x scaled = x * inverse_scale;
+    const i32x deep = scaled < deep_bound;
+    const f32x from = deep ? shift - 640.0f : shift;
+    const f32x shifted = fma(scaled, log2, from), k = shifted - from;
+    const i32x index = bit_cast<i32x>(shifted);
+    const f32x power = power_of_eighth(index);
+    const f32x r =
+        fma(k, -step_low, fma(lookup(kEighthShift, index), -alpha, fma(k, -step, scaled)));
+    const auto [square, rest] = exp_terms(r, r * half_inverse, k, step_rest);
+    const f32x before = power - unit, lost = power - (before + unit), product = alpha * before;
+    const f32x product_low = fma(alpha, lost, fma(alpha, before, -product));
+    const f32x high = fma(power, r, product), low = fma(power, r, product - high);
+    const f32x small = fma(power, square, fma(power, rest, product_low));
+    // No sum of zeros decides the sign.
+    const f32x below = minus_abs((high + (low + small)) * (deep ? factor * 0x1p80f : factor));
+    return x >= 0.0f ? x : scaled <= bound ? limit : below;
   }
 };
 
@@ -94,9 +111,11 @@ struct Linear {
   DMLOPS_INLINE f32x operator()(f32x x) const { return fma(alpha, x, beta); }
 };
 
-// ln(1 + e^z) = max(z, 0) + ln(1 + e^-|z|) for z = factor x. The logarithm is large + small, not
-// rounded to one float32. It comes out times 2^126 if `lifted`, for a use that brings it back from
-// below float32's range.
+// ln(1 + e^z) = max(z, 0) + ln(1 + w) for z = factor x and w = e^-|z|. The logarithm is large +
+// small, not rounded to one float32: q + q^3 p(q^2) for q = w / (1 + w / 2) = 2 tanh(ln(1 + w) /
+// 2), with an error of 4.5e-9 of it. It comes out times 2^127 if `lifted`, for a use that brings it
+// back from below float32's range. No factor is a subnormal number, which some processors are slow
+// with.
 class SoftplusTail {
  public:
   struct Result {
@@ -104,27 +123,30 @@ class SoftplusTail {
     i32x positive;  // z > 0
   };
 
-  static constexpr double scale(bool lifted) { return lifted ? 0x1p126 : 1.0; }
+  static constexpr double scale(bool lifted) { return lifted ? 0x1p127 : 1.0; }
 
   SoftplusTail(double factor, bool lifted)
-      : exp_(factor),
+      : exp_(factor, lifted ? 127 : 126),
         to_result_(splat<f32x>(lifted ? 1.0f : 0x1p-126f)),
-        to_one_(splat<f32x>(lifted ? 0x1p-126f : 1.0f)) {}
+        to_two_(splat<f32x>(lifted ? 0x1p-126f : 2.0f)) {}
 
   DMLOPS_INLINE Result operator()(f32x x) const {
     const auto [exp_power, delta, positive] = exp_(x);
     const f32x power = exp_power * to_result_, rest = power * delta;
-    const f32x e = power + rest, m = e * to_one_;
-    // ln(1 + m) = m - m^2 / 2 + m^3 p(m) for 0 <= m <= 1, with an error of 1.2e-9 of it.
-    const f32x p = polynomial(m, 0x1.5554b4p-2f, -0x1.ffdcfp-3f, 0x1.981756p-3f, -0x1.4c5ad8p-3f,
-                              0x1.03aafap-3f, -0x1.5fe1d8p-4f, 0x1.6ace1ep-5f, -0x1.e0e888p-7f,
-                              0x1.2a2f36p-9f);
-    return {power, fma(e * -0.5f, m, fma(e * m, m * p, rest)), positive};
+    const f32x w = power + rest, w_low = (power - w) + rest;
+    const f32x twice = w * to_two_, half = twice * 0.25f, half_low = w_low * to_two_ * 0.25f;
+    const f32x sum = 1.0f + half, sum_low = ((1.0f - sum) + half) + half_low;
+    const f32x inverse = 1.0f / sum, q = w * inverse, twice_q = twice * inverse;
+    const f32x remainder = fma(-q, sum, w) + fma(-q, sum_low, w_low);
+    const f32x square = twice_q * twice_q;  // the polynomial is one in 4 q^2
+    const f32x p =
+        polynomial(square, 0x1.555502p-6f, 0x1.99d1ccp-11f, 0x1.1ec03ep-15f, 0x1.1eca32p-19f);
+    return {q, fma(q * square, p, remainder * inverse), positive};
   }
 
  private:
   ExpOfProduct exp_;
-  f32x to_result_, to_one_;
+  f32x to_result_, to_two_;
 };
 
 // alpha ln(1 + e^(beta x))
@@ -134,7 +156,7 @@ struct ParametricSoftplus {
   Factor product;
 
   explicit ParametricSoftplus(const ActivationParameters& p)
-      : ParametricSoftplus(p, p.alpha * p.alpha > 1) {}
+      : ParametricSoftplus(p, p.alpha * p.alpha > 4) {}
 
   DMLOPS_INLINE f32x operator()(f32x x) const {
     const auto [large, small, positive] = tail(x);
@@ -181,7 +203,7 @@ struct ScaledTanh {
         beta(splat<f32x>(p.beta)),
         sign(bit_cast<i32x>(splat<f32x>(p.alpha)) & INT32_MIN),
         product(static_cast<double>(p.alpha) * static_cast<double>(p.beta)),
-        exp(2 * static_cast<double>(p.beta)) {}
+        exp(2 * static_cast<double>(p.beta), 126) {}
 
   DMLOPS_INLINE f32x operator()(f32x x) const {
     const f32x z = beta * x, square = z * z, linear = product * x;

@@ -67,7 +67,8 @@ class Factor {
 
 // e^-|z| for z = factor x, where a rounding of z would cost |z| times as much: its product with
 // log2(e) is not rounded before its integer part is gone. The result is power * (1 + delta) /
-// 2^126, and 0 below 2^-278, which times any float32 is one half of the smallest.
+// 2^scale, and 0 below 2^-278, which times any float32 is one half of the smallest. `scale` is 126
+// or 127.
 class ExpOfProduct {
  public:
   struct Result {
@@ -75,29 +76,30 @@ class ExpOfProduct {
     i32x positive;  // z > 0
   };
 
-  explicit ExpOfProduct(double factor) : ExpOfProduct(Decomposed(factor * 0x1.71547652b82fep0)) {}
+  ExpOfProduct(double factor, int scale)
+      : ExpOfProduct(Decomposed(factor * 0x1.71547652b82fep0), scale) {}
 
   DMLOPS_INLINE Result operator()(f32x x) const {
-    const f32x scaled = x * power_, below = at_least(-abs(scaled), bound_);
+    const f32x scaled = x * power_, below = at_least(minus_abs(scaled), bound_);
     // A float32 has not exponents enough for all of n: a deep power is lifted by 2^26 on the way.
     const i32x deep = below < deep_bound_;
-    const f32x shift = splat<f32x>(kPowerShift + 126);
     const Power power =
-        nearest_power(below, log2_.high, deep ? shift + 26.0f : shift);  // 0 at the bound
+        nearest_power(below, log2_.high, deep ? shift_ + 26.0f : shift_);  // 0 at the bound
     const f32x fraction = fma(below, log2_.high, -power.n);
     return {power.value * (deep ? splat<f32x>(0x1p-26f) : splat<f32x>(1.0f)),
             expm1_of_remainder(fma(fraction, splat<f32x>(kLn2), below * low_)), scaled > 0.0f};
   }
 
  private:
-  explicit ExpOfProduct(const Decomposed& log2)
-      : power_(splat<f32x>(static_cast<float>(log2.power))),
+  ExpOfProduct(const Decomposed& log2, int scale)
+      : shift_(splat<f32x>(kPowerShift + static_cast<float>(scale))),
+        power_(splat<f32x>(static_cast<float>(log2.power))),
         log2_(log2.fraction),
         low_(log2_.low * kLn2),
         deep_bound_(splat<f32x>(-250.0f) / log2_.high),
         bound_(splat<f32x>(-279.0f) / log2_.high) {}
 
-  f32x power_;
+  f32x shift_, power_;
   Split log2_;  // factor * log2(e) / power
   f32x low_, deep_bound_, bound_;
 };

@@ -141,6 +141,29 @@ DMLOPS_INLINE u8x lookup(const std::uint8_t* table, u8x x) {
 }
 #endif
 
+// table[index % 8], for lanes of four bytes.
+template <class T>
+DMLOPS_INLINE Vec<T> lookup(const T (&table)[8], i32x index) {
+  static_assert(sizeof(T) == sizeof(index[0]), "an entry is as wide as an index");
+#if defined(__AVX512F__)
+  const __m512i entries =
+      _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(table)));
+  return bit_cast<Vec<T>>(_mm512_permutexvar_epi32(bit_cast<__m512i>(index), entries));
+#elif defined(__AVX2__)
+  const __m256i entries = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(table));
+  return bit_cast<Vec<T>>(_mm256_permutevar8x32_epi32(entries, bit_cast<__m256i>(index)));
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  uint8x16x2_t entries;
+  std::memcpy(&entries, table, sizeof entries);
+  const i32x bytes = (index & 7) * 0x04040404 + 0x03020100;  // their places in the table
+  return bit_cast<Vec<T>>(vqtbl2q_u8(entries, bit_cast<uint8x16_t>(bytes)));
+#else
+  Vec<T> result;
+  for (int i = 0; i < kLanes<Vec<T>>; ++i) result[i] = table[index[i] & 7];
+  return result;
+#endif
+}
+
 DMLOPS_INLINE f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
 
 // Has any lane any of the mask's bits?
@@ -157,6 +180,9 @@ DMLOPS_INLINE bool any_bit(u32x x, std::uint32_t mask) {
   return _mm_movemask_epi8(none) != 0xffff;
 #endif
 }
+
+// -|x|
+DMLOPS_INLINE f32x minus_abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) | INT32_MIN); }
 
 // The magnitude of `x` with the sign of `sign`.
 DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {

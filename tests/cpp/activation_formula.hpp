@@ -54,8 +54,10 @@ inline double activation_formula(Activation type, double a, double b, double x) 
   return 0;
 }
 
-// As promised: 1/2 for what is piecewise linear, with an allowance for the reference.
-inline double activation_bound(Activation type) {
+// As promised, or better: 1/2 for what is piecewise linear, with an allowance for the reference,
+// and 0.52 for what is computed beyond float32 and rounded once. Its product with a number is
+// rounded again; the first rounding then counts up to twice.
+inline double activation_bound(Activation type, double a) {
   switch (type) {
     case Activation::hard_sigmoid:
     case Activation::identity:
@@ -65,6 +67,14 @@ inline double activation_bound(Activation type) {
     case Activation::thresholded_relu:
     case Activation::shrink:
       return 0.5001;
+    case Activation::tanh:
+      return 0.52;
+    case Activation::celu:
+      return a == 1 ? 0.52 : 2;
+    case Activation::elu:
+      return a == 1 ? 0.52 : 1.54;
+    case Activation::scaled_elu:
+      return 1.54;
     default:
       return 2;
   }

@@ -42,7 +42,7 @@ MathCase activation(Activation type, ActivationParameters p) {
   const double a = static_cast<double>(p.alpha), b = static_cast<double>(p.beta);
   const std::string parameters[] = {"", "(" + std::to_string(a) + ")",
                                     "(" + std::to_string(a) + ", " + std::to_string(b) + ")"};
-  return {info(type).name + parameters[info(type).parameter_count], activation_bound(type),
+  return {info(type).name + parameters[info(type).parameter_count], activation_bound(type, a),
           [=](double x) { return activation_formula(type, a, b, x); },
           [=](const MathFunctions& f) { return f.activations[static_cast<std::size_t>(type)]; }, p};
 }
