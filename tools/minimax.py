@@ -2,9 +2,10 @@
 
     pip install mpmath numpy scipy && python tools/minimax.py [names]
 
-Each has the least possible maximum of its weighted error, for coefficients that are float32: the
-lowest is rounded first, and the others are fitted again after each rounding. The fit is a linear
-program over a grid of Chebyshev nodes, so that a last digit can depend on the solver's version.
+Each has the least possible maximum of its weighted error, for coefficients that are float32 (or
+double, where log_softmax computes in it): the lowest is rounded first, and the others are fitted
+again after each rounding. The fit is a linear program over a grid of Chebyshev nodes, so that a
+last digit can depend on the solver's version.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.optimize import linprog
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Function = Callable[[Any], Any]
+Kind = type[np.float32] | type[np.float64]
 
 mp.mp.dps = 40
 NODES = 1200
@@ -56,8 +58,10 @@ def solve(basis: Array, values: Array, weight: Array) -> Array:
     return np.linalg.solve(r, solution)
 
 
-def fit(x: Array, values: Array, weight: Array, degree: int, fixed: tuple[float, ...]) -> list[str]:
-    """Return the float32 coefficients from the lowest, as C++ literals, and the error."""
+def fit(
+    x: Array, values: Array, weight: Array, degree: int, fixed: tuple[float, ...], *, kind: Kind
+) -> list[str]:
+    """Return the coefficients from the lowest, as C++ literals, and the error."""
     coefficients: list[float] = []
     rest = values.copy()
     for power in range(degree + 1):
@@ -65,16 +69,18 @@ def fit(x: Array, values: Array, weight: Array, degree: int, fixed: tuple[float,
             coefficient = fixed[power]
         else:
             basis = np.stack([x**p for p in range(power, degree + 1)], axis=1)
-            coefficient = float(np.float32(solve(basis, rest, weight)[0]))
+            coefficient = float(kind(solve(basis, rest, weight)[0]))
         coefficients.append(coefficient)
         rest = rest - coefficient * x**power
-    return [*map(literal, coefficients), f"error {np.abs(weight * rest).max():.2g}"]
+    literals = [literal(value, kind) for value in coefficients]
+    return [*literals, f"error {np.abs(weight * rest).max():.2g}"]
 
 
-def literal(value: float) -> str:
-    """Write a float32 as C++ does: 0x1.8p1f."""
+def literal(value: float, kind: Kind = np.float32) -> str:
+    """Write a float32 or a double as C++ does: 0x1.8p1f, 0x1.8p1."""
     mantissa, exponent = float(value).hex().split("p")
-    return f"{mantissa.rstrip('0').rstrip('.')}p{int(exponent)}f"
+    suffix = "f" if kind is np.float32 else ""
+    return f"{mantissa.rstrip('0').rstrip('.')}p{int(exponent)}{suffix}"
 
 
 @dataclass
@@ -88,6 +94,7 @@ class Polynomial:
     degree: int
     fixed: tuple[float, ...] = ()
     variable: Function = lambda x: x  # of the polynomial, from that of function and weight
+    kind: Kind = np.float32  # of the coefficients
 
     def fit(self) -> list[str]:
         """Fit it."""
@@ -97,7 +104,8 @@ class Polynomial:
             grid = np.concatenate([nodes(self.low, middle), nodes(middle, self.high)])
         exact = [mp.mpf(float(x)) for x in grid]
         sample = [np.array([float(f(x)) for x in exact]) for f in (self.function, self.weight)]
-        return fit(self.variable(grid), sample[0], np.abs(sample[1]), self.degree, self.fixed)
+        x, weight = self.variable(grid), np.abs(sample[1])
+        return fit(x, sample[0], weight, self.degree, self.fixed, kind=self.kind)
 
 
 def odd(function: Function, factor: float = 1) -> Function:
@@ -177,6 +185,16 @@ POLYNOMIALS = {
         0.4225,
         4,
     ),
+    # log1p and exp_of_remainder in double; the first is artanh(z) / z in z^2.
+    "log1p, double": Polynomial(
+        odd(mp.atanh, 0),
+        lambda s: mp.sqrt(s) / mp.atanh(mp.sqrt(s)),
+        0,
+        0.04,
+        4,
+        kind=np.float64,
+    ),
+    "exp, double": Polynomial(mp.exp, lambda r: mp.exp(-r), -LN2 / 2, LN2 / 2, 7, kind=np.float64),
 }
 
 
