@@ -46,16 +46,22 @@ DMLOPS_INLINE void store_element(char* target, U value) {
 #endif
 #endif
 
-// a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
+// In each 16 bytes a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
 template <int kHigh, class V, std::size_t... kIndex>
 DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
-  constexpr std::size_t n = sizeof...(kIndex);
+  constexpr std::size_t all = sizeof...(kIndex), n = 16 / sizeof(Lane<V>);
 #if defined(DMLOPS_HAS_SHUFFLEVECTOR)
-  return __builtin_shufflevector(a, b, (kIndex / 2 + (kIndex % 2) * n + kHigh * n / 2)...);
+  return __builtin_shufflevector(
+      a, b, (kIndex / n * n + kIndex % n / 2 + kIndex % 2 * all + kHigh * n / 2)...);
 #else
-  return __builtin_shuffle(
-      a, b, V{static_cast<Lane<V>>(kIndex / 2 + (kIndex % 2) * n + kHigh * n / 2)...});
+  return __builtin_shuffle(a, b,
+                           V{static_cast<Lane<V>>(kIndex / n * n + kIndex % n / 2 +
+                                                  kIndex % 2 * all + kHigh * n / 2)...});
 #endif
+}
+template <int kHigh, class V>
+DMLOPS_INLINE V interleave(V a, V b) {
+  return interleave<kHigh>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
 }
 
 // kBytes of a 16-byte vector, and 0 above them.
@@ -70,36 +76,61 @@ DMLOPS_INLINE V load_low(const char* source) {
   }
 }
 
-// Transposes rows of kWidth elements, as many as fill 16 bytes, into kWidth rows of 16 bytes; row i
-// is at source(i). Each round interleaves row i with row i + n/2; after log2(n) rounds, rows are
-// columns. Rows of less than 16 bytes are but the low halves of what the first rounds interleave.
-template <class U, int kWidth = 16 / static_cast<int>(sizeof(U)), class Source>
-DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
-  using V = typename VectorOf<U, 16>::type;
-  constexpr int n = kLanes<V>;
-  static_assert(kWidth >= n / 4, "two rounds at most take two half-empty rows");
-  constexpr auto indices = std::make_index_sequence<static_cast<std::size_t>(n)>();
-  V rows[n];
-  for (int i = 0; i < n; ++i) rows[i] = load_low<V, kWidth * sizeof(U)>(source(i));
-  if constexpr (kWidth < n) {
-    for (int i = 0; i < n / 2; ++i) rows[i] = interleave<0>(rows[i], rows[i + n / 2], indices);
+// A vector of the 16 bytes quad(0), quad(1), ...
+template <class V, class Quad>
+DMLOPS_INLINE V join(const Quad& quad) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) {
+    __m512i joined = _mm512_castsi128_si512(bit_cast<__m128i>(quad(0)));
+    joined = _mm512_inserti32x4(joined, bit_cast<__m128i>(quad(1)), 1);
+    joined = _mm512_inserti32x4(joined, bit_cast<__m128i>(quad(2)), 2);
+    return bit_cast<V>(_mm512_inserti32x4(joined, bit_cast<__m128i>(quad(3)), 3));
   }
-  if constexpr (kWidth < n / 2) {
-    for (int i = 0; i < n / 4; ++i) rows[i] = interleave<0>(rows[i], rows[i + n / 4], indices);
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32) {
+    return bit_cast<V>(_mm256_inserti128_si256(_mm256_castsi128_si256(bit_cast<__m128i>(quad(0))),
+                                               bit_cast<__m128i>(quad(1)), 1));
+  }
+#endif
+  if constexpr (sizeof(V) == 16) return quad(0);
+}
+
+// kWidth elements at source(i), source(i + kStep), source(i + 2 kStep), ... of as many rows as fill
+// 16 bytes, interleaved so that rows of less than 16 bytes leave no gaps.
+template <class V, int kWidth, int kStep = kWidth, class Source>
+DMLOPS_INLINE V load_quad(const Source& source, int i) {
+  if constexpr (kStep == kLanes<V>) {
+    return load_low<V, kWidth * sizeof(Lane<V>)>(source(i));
+  } else {
+    return interleave<0>(load_quad<V, kWidth, 2 * kStep>(source, i),
+                         load_quad<V, kWidth, 2 * kStep>(source, i + kStep));
+  }
+}
+
+// Transposes rows of kWidth elements, as many as fill kQuads times 16 bytes, into kWidth rows of so
+// many bytes; row i is at source(i). In each 16 bytes of the vectors, each round interleaves row i
+// with row i + n/2; after log2(n) rounds, rows are columns.
+template <class U, int kWidth, int kQuads, class Source>
+DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
+  using Quad = typename VectorOf<U, 16>::type;
+  using V = typename VectorOf<U, 16 * kQuads>::type;
+  V rows[kWidth];
+  for (int i = 0; i < kWidth; ++i) {
+    rows[i] = join<V>([&source, i](int k) DMLOPS_LAMBDA_INLINE {
+      return load_quad<Quad, kWidth>(source, k * kLanes<Quad> + i);
+    });
   }
   for (int round = kWidth; round > 1; round /= 2) {
     V next[kWidth];
     for (int i = 0; i < kWidth / 2; ++i) {
-      next[2 * i] = interleave<0>(rows[i], rows[i + kWidth / 2], indices);
-      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kWidth / 2], indices);
+      next[2 * i] = interleave<0>(rows[i], rows[i + kWidth / 2]);
+      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kWidth / 2]);
     }
     for (int i = 0; i < kWidth; ++i) rows[i] = next[i];
   }
   for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
 }
-
-constexpr std::int64_t kPrefetchColumns =
-    16;  // how far ahead of a transposition lines are asked for
 
 // Asks for the cache lines of a run that the processor does not foresee. Any address will do.
 DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
@@ -149,30 +180,71 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   store_element(target + bytes - step, load_element<V>(source + bytes - step));
 }
 
+// Fills `count` dense rows of `length` elements of type U, `target_pitch` bytes apart, from columns
+// that are contiguous, the one of index c at column(c): blocks of kWidth rows, the last of which
+// overlap their neighbours. Down the rows first, so that a cache line is used up before the next,
+// which may want its place; that is also why columns do not fill more than 16 bytes at a time if
+// they may lie a power of two apart (kQuads = 1). False where there are too few of either.
+template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
+DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
+                                std::int64_t count, const Column& column) {
+  constexpr std::int64_t size = sizeof(U), block = kQuads * 16 / size;
+  if (count < kWidth) {
+    if constexpr (kWidth * size <= 4 || kWidth == 1)
+      return false;
+    else
+      return pack_columns<U, kQuads, kWidth / 2>(target, target_pitch, length, count, column);
+  }
+  if (length < block) {
+    if constexpr (kQuads == 1)
+      return false;
+    else
+      return pack_columns<U, kQuads / 2, kWidth>(target, target_pitch, length, count, column);
+  }
+  for (std::int64_t begin = 0; begin < length; begin += block) {
+    const std::int64_t c = least(begin, length - block);
+    column.prefetch(begin, block);
+    for (std::int64_t row = 0; row < count; row += kWidth) {
+      const std::int64_t r = least(row, count - kWidth);
+      transpose_block<U, kWidth, kQuads>(
+          target + r * target_pitch + c * size, target_pitch,
+          [&column, c, r](int i) DMLOPS_LAMBDA_INLINE { return column(c + i) + r * size; });
+    }
+  }
+  return true;
+}
+
+// Columns that lie `step` bytes apart, which the processor does not foresee.
+struct SteppedColumns {
+  const char* source;
+  std::int64_t step, bytes;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
+  DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
+    for (std::int64_t c = begin + 16; c < begin + 16 + count; ++c) {
+      prefetch_lines(source + c * step, bytes);
+    }
+  }
+};
+
+// Columns at `offsets`.
+struct GatheredColumns {
+  const char* source;
+  const std::int64_t* offsets;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + offsets[c]; }
+  DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
+};
+
 // Fills `count` dense rows of `length` elements of type U, `target_pitch` bytes apart, from
 // elements that lie `step` bytes apart in rows `pitch` bytes apart.
 template <class U>
 void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
           const char* source, std::int64_t step, std::int64_t pitch) {
   constexpr std::int64_t size = sizeof(U);
-  constexpr std::int64_t square = 16 / size;
-  if (pitch == size && step != size && length >= square && count >= square) {
-    // Contiguous across the rows: squares, the last of which overlap their neighbours. Down the
-    // rows first, so that a cache line is used up before the next, which may want its place.
-    for (std::int64_t column = 0; column < length; column += square) {
-      const std::int64_t c = least(column, length - square);
-      for (std::int64_t ahead = 0; ahead < square; ++ahead) {
-        prefetch_lines(source + (column + kPrefetchColumns + ahead) * step, count * size);
-      }
-      for (std::int64_t row = 0; row < count; row += square) {
-        const std::int64_t r = least(row, count - square);
-        const char* const corner = source + r * pitch + c * step;
-        transpose_block<U>(target + r * target_pitch + c * size, target_pitch,
-                           [corner, step](int i)
-                               DMLOPS_LAMBDA_INLINE { return corner + i * step; });
-      }
-    }
-    return;
+  if (pitch == size && step != size) {
+    const SteppedColumns columns{source, step, count * size};
+    if (pack_columns<U>(target, target_pitch, length, count, columns)) return;
   }
   for (std::int64_t row = 0; row < count; ++row, source += pitch, target += target_pitch) {
     if (step == size) {
@@ -184,28 +256,17 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
 }
 
 // The same, from elements at `offsets` from the begins of their rows.
-template <class U, int kWidth = 16 / static_cast<int>(sizeof(U))>
+template <class U>
 void pack_gathered(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
                    const char* source, const std::int64_t* offsets, std::int64_t pitch) {
-  constexpr std::int64_t size = sizeof(U), block = 16 / size;
-  if (pitch == size && count >= kWidth && length >= block) {
-    for (std::int64_t column = 0; column < length; column += block) {
-      const std::int64_t c = least(column, length - block);
-      for (std::int64_t row = 0; row < count; row += kWidth) {
-        const std::int64_t r = least(row, count - kWidth);
-        const char* const corner = source + r * size;
-        transpose_block<U, kWidth>(target + r * target_pitch + c * size, target_pitch,
-                                   [=](int i)
-                                       DMLOPS_LAMBDA_INLINE { return corner + offsets[c + i]; });
-      }
-    }
-  } else if constexpr (kWidth * sizeof(U) > 4 && kWidth > 1) {
-    pack_gathered<U, kWidth / 2>(target, target_pitch, length, count, source, offsets, pitch);
-  } else {
-    for (std::int64_t row = 0; row < count; ++row, source += pitch, target += target_pitch) {
-      for (std::int64_t i = 0; i < length; ++i) {
-        store_element(target + i * size, load_element<U>(source + offsets[i]));
-      }
+  constexpr std::int64_t size = sizeof(U);
+  const GatheredColumns columns{source, offsets};
+  // Small elements take as many steps as large ones, for fewer bytes.
+  constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
+  if (pitch == size && pack_columns<U, quads>(target, target_pitch, length, count, columns)) return;
+  for (std::int64_t row = 0; row < count; ++row, source += pitch, target += target_pitch) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      store_element(target + i * size, load_element<U>(source + offsets[i]));
     }
   }
 }
