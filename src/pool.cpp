@@ -1,9 +1,12 @@
-// A lazily started pool of sleeping threads behind parallel_for.
+// A lazily started pool of threads behind parallel_for.
 #include "pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
@@ -12,6 +15,9 @@
 #include <thread>
 #include <vector>
 
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
 #if defined(__linux__)
 #include <sched.h>
 #endif
@@ -75,23 +81,70 @@ class SignalsBlocked {
 #endif
 };
 
+// Tells the processor that this thread waits.
+void relax() {
+#if defined(__x86_64__) || defined(_M_X64)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Threads that wait for something to become true. They look again and again for about as long as it
+// would take to wake them, since the next call often follows at once; then they sleep.
+class Waiters {
+ public:
+  // `ready` is called until it returns true, and not again.
+  template <class Ready>
+  void wait(const Ready& ready) {
+    if (spin(ready)) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++sleeping_;
+    condition_.wait(lock, ready);
+    --sleeping_;
+  }
+
+  // After what they wait for has become true for `count` of them. Both sides write before they
+  // read: either this thread sees the sleeper, or that one sees what it waits for.
+  void notify(int count) {
+    if (sleeping_ == 0) return;
+    const std::lock_guard<std::mutex> lock(mutex_);  // nobody is between looking and sleeping
+    for (int i = std::min<int>(count, sleeping_); i > 0; --i) condition_.notify_one();
+  }
+
+ private:
+  static constexpr auto kPatience = std::chrono::microseconds(100);
+
+  template <class Ready>
+  static bool spin(const Ready& ready) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    do {
+      for (int i = 0; i < 16; ++i) {
+        if (ready()) return true;
+        relax();
+      }
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  std::atomic<int> sleeping_{0};
+};
+
 class Pool {
  public:
   void run(int count, void (*task)(const void*, int), const void* context) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      start_workers(count - 1);
-      task_ = task;
-      context_ = context;
-      count_ = count;
-      next_.store(0, std::memory_order_relaxed);
-      wanted_ = count - 1;
-    }
-    wake_.notify_all();
-    work(task, context, count);
-    std::unique_lock<std::mutex> lock(mutex_);
-    wanted_ = 0;  // whoever has not come by now is not needed
-    done_.wait(lock, [this] { return running_ == 0; });
+    start_workers(count - 1);
+    task_ = task;
+    context_ = context;
+    count_ = count;
+    next_.store(0, std::memory_order_relaxed);
+    state_ = (count - 1) * kWanted;
+    free_.notify(count - 1);
+    work();
+    state_ &= kWanted - 1;  // whoever has not come by now is not needed
+    caller_.wait([this] { return state_ == 0; });
   }
 
  private:
@@ -106,34 +159,37 @@ class Pool {
   }
 
   void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return wanted_ > 0; });
-      --wanted_;
-      ++running_;
-      const auto task = task_;
-      const void* const context = context_;
-      const int count = count_;
-      lock.unlock();
-      work(task, context, count);
-      lock.lock();
-      if (--running_ == 0) done_.notify_one();
+      free_.wait([this] { return join(); });
+      work();
+      if (--state_ == 0) caller_.notify(1);
     }
   }
 
-  void work(void (*task)(const void*, int), const void* context, int count) {
-    for (int i = next_.fetch_add(1); i < count; i = next_.fetch_add(1)) task(context, i);
+  // Takes one of the places in the current call, if one is left.
+  bool join() {
+    std::int64_t state = state_;
+    while (state >= kWanted) {
+      if (state_.compare_exchange_weak(state, state - kWanted + 1)) return true;
+    }
+    return false;
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  int workers_ = 0;
-  int wanted_ = 0;   // workers that the current call still wants
-  int running_ = 0;  // workers at work
-  std::atomic<int> next_{0};
+  void work() {
+    for (int i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) task_(context_, i);
+  }
+
+  // Workers at work, and kWanted times those that the current call still wants. While it is not 0,
+  // the call goes on and what describes it stays as it is.
+  static constexpr std::int64_t kWanted = std::int64_t{1} << 32;
+  std::atomic<std::int64_t> state_{0};
   void (*task_)(const void*, int) = nullptr;
   const void* context_ = nullptr;
   int count_ = 0;
+  std::atomic<int> next_{0};
+
+  Waiters free_, caller_;
+  int workers_ = 0;
 };
 
 // The pool is never destroyed: its threads may outlive every static object. A fork leaves the child
