@@ -196,6 +196,24 @@ def test_every_float16() -> None:
             assert_same_values(*both(x, low, high, scale), f"{scale} in [{low}, {high}]")
 
 
+def test_bits_of_every_float16_between_all_kinds_of_bounds() -> None:
+    # Bounds of both signs, zeros among them: equal zeros stay what they are, NaN becomes quiet.
+    bits = np.arange(65536, dtype=np.uint16)
+    x = bits.view(np.float16).astype(np.float32)
+    positive = (0x0000, 0x0001, 0x03FF, 0x0400, 0x3555, 0x3C00, 0x7BFF, 0x7C00)
+    bounds = [*positive, *(pattern | 0x8000 for pattern in positive)]
+    for low, high in itertools.product(bounds, repeat=2):
+        minimum, maximum = (float(np.uint16(b).view(np.float16)) for b in (low, high))
+        expected = np.where(x > maximum, np.uint16(high), bits)
+        below = expected.view(np.float16).astype(np.float32) < minimum
+        expected = np.where(np.isnan(x), bits | 0x0200, np.where(below, low, expected))
+        result = dmlops.clip(bits.view(np.float16), minimum, maximum).view(np.uint16)
+        wrong = np.flatnonzero(result != expected)
+        assert not wrong.size, (
+            f"{wrong[0]:#06x} in [{low:#06x}, {high:#06x}] gives {result[wrong[0]]:#06x}"
+        )
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [None, (0.75, 1.5)], ids=["plain", "scaled"])
 def test_sizes(dtype: str, scale: tuple[float, float] | None) -> None:

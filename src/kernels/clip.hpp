@@ -1,6 +1,7 @@
 // clip: max(Min, min(x, Max)), and the same after x * scale + bias.
 #pragma once
 
+#include "kernels/clip_float16.hpp"
 #include "kernels/integer.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -8,18 +9,14 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, float16>;
 
-// The type that the formula computes in: float32 lanes for both float types.
-template <class T>
-using ComputeVec = Vec<std::conditional_t<kIsFloat<T>, float, T>>;
-
 template <class T>
 DMLOPS_INLINE T bound_from_bits(std::uint64_t bits) {
   return bit_cast<T>(static_cast<Bits<T>>(bits));
 }
 
-// A bound as a lane of ComputeVec<T>.
+// A bound in float32 lanes.
 template <class T>
-DMLOPS_INLINE ComputeVec<T> splat_bound(std::uint64_t bits) {
+DMLOPS_INLINE f32x splat_bound(std::uint64_t bits) {
   const T bound = bound_from_bits<T>(bits);
   if constexpr (std::is_same_v<T, float16>) {
     // Hidden, or Clang compares in float16 and converts each mask there and back.
@@ -27,17 +24,22 @@ DMLOPS_INLINE ComputeVec<T> splat_bound(std::uint64_t bits) {
     __asm__("" : "+m"(wide));
     return wide;
   } else {
-    return splat<ComputeVec<T>>(bound);
+    return splat<f32x>(bound);
   }
 }
 
 template <class T>
 void clip(const Rows& rows, const void* parameters) {
-  using V = ComputeVec<T>;
   const auto& p = *static_cast<const ClipParameters*>(parameters);
-  const V min = splat_bound<T>(p.min_bits), max = splat_bound<T>(p.max_bits);
-  map_rows<T, V, 4>(
-      rows, [min, max](V x) DMLOPS_LAMBDA_INLINE { return at_least(at_most(x, max), min); });
+  if constexpr (std::is_same_v<T, float16>) {
+    clip_float16(rows, static_cast<std::uint16_t>(p.min_bits),
+                 static_cast<std::uint16_t>(p.max_bits));
+  } else {
+    const auto min = splat<Vec<T>>(bound_from_bits<T>(p.min_bits));
+    const auto max = splat<Vec<T>>(bound_from_bits<T>(p.max_bits));
+    map_rows<T, Vec<T>, 4>(
+        rows, [min, max](Vec<T> x) DMLOPS_LAMBDA_INLINE { return at_least(at_most(x, max), min); });
+  }
 }
 
 template <class T>

@@ -87,6 +87,18 @@ DMLOPS_INLINE V splat(Lane<V> value) {
   return v;
 }
 
+// Compilers cannot know what comes out of it.
+template <class V>
+DMLOPS_INLINE void keep_in_register(V& v) {
+#if defined(__AVX512F__)
+  __asm__("" : "+v"(v));
+#elif defined(__SSE2__)
+  __asm__("" : "+x"(v));
+#elif defined(__aarch64__)
+  __asm__("" : "+w"(v));
+#endif
+}
+
 // The first operand where it is unordered: a NaN in `x` passes through, and so does -0 against a
 // bound of +0. On x86 that is one instruction, which compilers do not find.
 template <class V>

@@ -1,0 +1,74 @@
+// clip of float16 on its bits, as 16-bit integers: nothing is converted.
+//
+// Going up from 0x0000 the bits are +0, the positive numbers in ascending order, infinity and NaN;
+// then, from 0x8000, -0, the negative numbers in descending order, and the same. A minimum or
+// maximum of integers that are counted from the right place replaces all numbers beyond a bound.
+#pragma once
+
+#include "kernels/tile.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+using i16x = Vec<std::int16_t>;
+using u16x = Vec<std::uint16_t>;
+
+constexpr std::uint16_t kHalfSign = 0x8000, kHalfInfinity = 0x7c00, kHalfQuiet = 0x0200;
+
+// Replaces what lies from `origin` up to the bound by the bound.
+struct From {
+  u16x origin, bound;
+  From(std::uint16_t origin_, std::uint16_t bound_)
+      : origin(splat<u16x>(origin_)), bound(splat<u16x>(bound_) - origin) {}
+  DMLOPS_INLINE u16x operator()(u16x x) const { return at_least(x - origin, bound) + origin; }
+};
+
+// The bound where it is less than x, else x: equal zeros stay what they are. Positive bounds first.
+template <bool kNegative>
+struct HalfAtMost {
+  i16x bound;
+  explicit HalfAtMost(std::uint16_t bits) : bound(splat<i16x>(static_cast<std::int16_t>(bits))) {}
+  DMLOPS_INLINE u16x operator()(u16x x) const {
+    return bit_cast<u16x>(at_most(bit_cast<i16x>(x), bound));
+  }
+};
+template <>
+struct HalfAtMost<true> : From {  // for a bound of -0, +0 comes last
+  explicit HalfAtMost(std::uint16_t bits) : From(bits == kHalfSign ? 1 : 0, bits) {}
+};
+
+// The bound where it is greater than x, else x. Negative bounds first.
+template <bool kPositive>
+struct HalfAtLeast {
+  u16x bound;
+  explicit HalfAtLeast(std::uint16_t bits) : bound(splat<u16x>(bits)) {}
+  DMLOPS_INLINE u16x operator()(u16x x) const { return at_most(x, bound); }
+};
+template <>
+struct HalfAtLeast<true> : From {  // for a bound of +0, -0 comes last
+  explicit HalfAtLeast(std::uint16_t bits) : From(bits == 0 ? kHalfSign + 1 : kHalfSign, bits) {}
+};
+
+template <bool kNegativeMax, bool kPositiveMin>
+void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
+  const HalfAtMost<kNegativeMax> at_most_max(max);
+  const HalfAtLeast<kPositiveMin> at_least_min(min);
+  map_rows<float16, u16x, 4>(rows, [=](u16x x) DMLOPS_LAMBDA_INLINE {
+    keep_in_register(x);  // GCC reads it from memory for each use
+    const i16x magnitudes = bit_cast<i16x>(x & static_cast<std::uint16_t>(~kHalfSign));
+    const i16x is_nan = magnitudes > static_cast<std::int16_t>(kHalfInfinity);
+    return is_nan ? x | kHalfQuiet : at_least_min(at_most_max(x));
+  });
+}
+
+// The bounds are no NaN.
+inline void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
+  const bool negative_max = max >= kHalfSign, positive_min = min < kHalfSign;
+  if (negative_max) {
+    return positive_min ? clip_float16<true, true>(rows, min, max)
+                        : clip_float16<true, false>(rows, min, max);
+  }
+  return positive_min ? clip_float16<false, true>(rows, min, max)
+                      : clip_float16<false, false>(rows, min, max);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
