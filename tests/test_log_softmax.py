@@ -206,10 +206,10 @@ def test_one_dominates_many_equals(dtype: str, group: int) -> None:
     """A small sum of one term and smaller, equal ones: all additions are rounded the same way."""
     first = np.arange(8, 12 if dtype == "float16" else 30, 0.5)
     second = np.arange(1, 8, 0.5)
-    x = np.full((first.size, second.size, group), 0.75, dtype)  # at 0 terms are powers of two
-    x[..., 1] += second
-    x[..., 0] += first[:, None] + second
-    x = x.reshape(-1, group)
+    groups = np.full((first.size, second.size, group), 0.75, dtype)  # at 0: powers of two
+    groups[..., 1] += second
+    groups[..., 0] += first[:, None] + second
+    x = groups.reshape(-1, group)
     last = check(x, 1, f"group of {group}")
     assert_same_bits(check(packed(x.T), 0, f"group of {group}").T, last, "side by side")
 
