@@ -15,7 +15,8 @@ source "$(dirname "$0")/common.sh"
 kind=${1:?address or thread}
 shift
 if (($# == 0)); then
-  set -- tests/test_{descriptors,device}_*.py tests/test_{errors,free_threading,guard_pages,hostile,inputs,out,threads}.py
+  set -- tests/test_{descriptors,device}_*.py tests/test_{batch_normalization,errors,free_threading,guard_pages}.py \
+    tests/test_{hostile,inputs,log_softmax,out,threads}.py
 fi
 name=sanitize-$kind
 
@@ -38,7 +39,8 @@ cmake --install "$BUILD/$name" --prefix "$site" >/dev/null
 cp -R python/dmlops "$site"
 
 # The interpreter knows nothing of the sanitizer, so its library must be loaded first. CPython keeps
-# memory until its end, which would be taken for leaks. pytest would swallow the report.
+# memory until its end, which would be taken for leaks. pytest would swallow the report. What memory is
+# left, and how much is used, are not the package's alone here.
 asan=$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).so")
 libstdcxx=$(clang++ -print-file-name=libstdc++.so)
 report=$BUILD/$name/report
@@ -46,7 +48,7 @@ rm -f "$report".*
 status=0
 PYTHONPATH=$site LD_PRELOAD="$asan $libstdcxx" \
   ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:log_path=$report" UBSAN_OPTIONS="$UBSAN_OPTIONS:log_path=$report" \
-  "${LAUNCHER[@]}" "$PYTHON" -m pytest -q "$@" || status=$?
+  "${LAUNCHER[@]}" "$PYTHON" -m pytest -q --ignore=tests/test_resources.py "$@" || status=$?
 if grep -sE 'ERROR:|runtime error:' "$report".* >/dev/null; then
   cat "$report".*
   status=1
