@@ -118,6 +118,23 @@ def test_integer_scaling_is_one_fused_operation() -> None:
             assert_same_values(*both(values, None, None, scale), f"{values.dtype} * {scale}")
 
 
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_scale_of_many_integers(dtype: str) -> None:
+    # Enough for vectors and for tables of all bytes. Products that are just below a whole number,
+    # as 10 * float32(0.7) is, must not be rounded up to it.
+    if dtype in ("int8", "uint8"):
+        x = np.arange(256, dtype=np.uint8).view(dtype)
+    else:
+        x = np.concatenate([np.arange(60).astype(dtype), samples.any_bits((100,), dtype)])
+    tenths = [(k / 10, b / 10) for k in (-7, 1, 3, 7, 29) for b in (0, -33, 5)]
+    for scale in (*INTEGER_SCALES, *tenths):
+        single = (float(np.float32(scale[0])), float(np.float32(scale[1])))
+        for low, high in ((None, None), (3, 100)):
+            expected = np.tile(reference.clip(x, low, high, single), 5)
+            result = dmlops.clip(np.tile(x, 5), low, high, scale_bias=ScaleBias(*single))
+            assert_same_values(result, expected, f"{dtype} * {scale} in [{low}, {high}]")
+
+
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_limits_of_64_bits(dtype: str) -> None:
     high = int(np.iinfo(dtype).max)

@@ -2,17 +2,12 @@
 #pragma once
 
 #include "kernels/clip_float16.hpp"
-#include "kernels/integer.hpp"
+#include "kernels/clip_scaled_integer.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
 constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, float16>;
-
-template <class T>
-DMLOPS_INLINE T bound_from_bits(std::uint64_t bits) {
-  return bit_cast<T>(static_cast<Bits<T>>(bits));
-}
 
 // A bound in float32 lanes.
 template <class T>
@@ -49,30 +44,6 @@ void clip_scaled_float(const Rows& rows, const ClipParameters& p) {
   map_rows<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
     return canonical_nan(at_least(at_most(fma(x, scale, bias), max), min));
   });
-}
-
-// Integers are scaled in double, one at a time.
-template <class T>
-struct ScaledInteger {
-  T min, max;
-  double scale, bias;
-
-  explicit ScaledInteger(const ClipParameters& p)
-      : min(bound_from_bits<T>(p.min_bits)),
-        max(bound_from_bits<T>(p.max_bits)),
-        scale(static_cast<double>(p.scale)),
-        bias(static_cast<double>(p.bias)) {}
-
-  DMLOPS_INLINE T operator()(T x) const {
-    const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
-    const T limited = scaled < max ? scaled : max;
-    return limited > min ? limited : min;
-  }
-};
-
-template <class T>
-void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
-  map_integers<T>(rows, ScaledInteger<T>(p));
 }
 
 template <class T>

@@ -41,25 +41,41 @@ DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
   });
 }
 
+constexpr std::int64_t kWorthATable = 1024;  // elements
+
+struct ByteTable {
+  std::uint8_t results[256];
+};
+
+template <class T, class Formula>
+ByteTable byte_table(const Formula& formula) {
+  ByteTable table;
+  for (int i = 0; i < 256; ++i) {
+    table.results[i] = bit_cast<std::uint8_t>(formula(bit_cast<T>(static_cast<std::uint8_t>(i))));
+  }
+  return table;
+}
+
+// The table is a copy of its own: nothing that is stored can be part of it.
+template <class T>
+void map_bytes(const Rows& rows, ByteTable table) {
+#if defined(DMLOPS_HAS_LOOKUP)
+  map_rows<T, Vec<T>, 1>(rows, [&table](Vec<T> x) DMLOPS_LAMBDA_INLINE {
+    return bit_cast<Vec<T>>(lookup(table.results, bit_cast<u8x>(x)));
+  });
+#else
+  map_elements<T>(rows, [&table](T x) DMLOPS_LAMBDA_INLINE {
+    return bit_cast<T>(table.results[bit_cast<std::uint8_t>(x)]);
+  });
+#endif
+}
+
 // output = formula(input), a function of the element alone.
 template <class T, class Formula>
 void map_integers(const Rows& rows, const Formula& formula) {
-  constexpr std::int64_t kWorthATable = 1024;
   if constexpr (sizeof(T) == 1) {
     if (rows.length * rows.count >= kWorthATable) {
-      std::uint8_t results[256];
-      for (int i = 0; i < 256; ++i) {
-        results[i] = bit_cast<std::uint8_t>(formula(bit_cast<T>(static_cast<std::uint8_t>(i))));
-      }
-#if defined(DMLOPS_HAS_LOOKUP)
-      return map_rows<T, Vec<T>, 1>(rows, [&results](Vec<T> x) DMLOPS_LAMBDA_INLINE {
-        return bit_cast<Vec<T>>(lookup(results, bit_cast<u8x>(x)));
-      });
-#else
-      return map_elements<T>(rows, [&results](T x) DMLOPS_LAMBDA_INLINE {
-        return bit_cast<T>(results[bit_cast<std::uint8_t>(x)]);
-      });
-#endif
+      return map_bytes<T>(rows, byte_table<T>(formula));
     }
   }
   map_elements<T>(rows, formula);

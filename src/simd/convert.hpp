@@ -141,7 +141,7 @@ DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) 
   const std::uint64_t mask = first_bytes(count * sizeof(T));
   if constexpr (sizeof lanes == 64) {
     return bit_cast<V>(_mm512_mask_loadu_epi8(_mm512_load_si512(lanes), mask, source));
-  } else if constexpr (sizeof lanes == 32) {
+  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
     const auto rest = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes));
     return widen(
         bit_cast<u16half>(_mm256_mask_loadu_epi8(rest, static_cast<__mmask32>(mask), source)));
@@ -158,7 +158,7 @@ DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count) {
   const std::uint64_t mask = first_bytes(count * sizeof(T));
   if constexpr (sizeof lanes == 64) {
     return _mm512_mask_storeu_epi8(target, mask, bit_cast<__m512i>(value));
-  } else if constexpr (sizeof lanes == 32) {
+  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
     return _mm256_mask_storeu_epi8(target, static_cast<__mmask32>(mask),
                                    bit_cast<__m256i>(narrow(value)));
   }

@@ -105,8 +105,10 @@ template <class V>
 DMLOPS_INLINE V at_most(V x, V bound) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, f32x>) return _mm512_min_ps(bound, x);
+  if constexpr (std::is_same_v<V, f64x>) return _mm512_min_pd(bound, x);
 #elif defined(__AVX2__)
   if constexpr (std::is_same_v<V, f32x>) return _mm256_min_ps(bound, x);
+  if constexpr (std::is_same_v<V, f64x>) return _mm256_min_pd(bound, x);
 #elif defined(__SSE2__)
   if constexpr (std::is_same_v<V, f32x>) return _mm_min_ps(bound, x);
 #endif
@@ -116,8 +118,10 @@ template <class V>
 DMLOPS_INLINE V at_least(V x, V bound) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, f32x>) return _mm512_max_ps(bound, x);
+  if constexpr (std::is_same_v<V, f64x>) return _mm512_max_pd(bound, x);
 #elif defined(__AVX2__)
   if constexpr (std::is_same_v<V, f32x>) return _mm256_max_ps(bound, x);
+  if constexpr (std::is_same_v<V, f64x>) return _mm256_max_pd(bound, x);
 #elif defined(__SSE2__)
   if constexpr (std::is_same_v<V, f32x>) return _mm_max_ps(bound, x);
 #endif
@@ -288,6 +292,19 @@ DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
   return emulated_fma(a, b, c);
 #endif
 }
+
+#if defined(__FMA__) || defined(__aarch64__) || defined(_M_ARM64)
+#define DMLOPS_HAS_DOUBLE_FMA 1
+DMLOPS_INLINE f64x fma(f64x a, f64x b, f64x c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_pd(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  return vfmaq_f64(c, a, b);
+#endif
+}
+#endif
 
 // What rounding took from sum = a + b: exact, unless the sum is infinite or NaN.
 DMLOPS_INLINE f32x sum_error(f32x a, f32x b, f32x sum) {
