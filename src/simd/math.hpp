@@ -115,9 +115,17 @@ DMLOPS_INLINE f32x sigmoid(f32x x) {
 
 // ---- Logarithms: ln(2^k (1 + m)) = k ln(2) + ln(1 + m). --------------------------------------
 
-// -k * 2^23 for x in [3/4, 3/2) * 2^k: added to the bits of x, it brings x into [3/4, 3/2).
+// What has no logarithm comes along, and its exponents may wrap.
+DMLOPS_INLINE i32x wrapping_sum(i32x a, i32x b) {
+  return bit_cast<i32x>(bit_cast<u32x>(a) + bit_cast<u32x>(b));
+}
+DMLOPS_INLINE f32x scaled(f32x x, i32x exponent) {
+  return bit_cast<f32x>(wrapping_sum(bit_cast<i32x>(x), exponent));
+}
+
+// -k * 2^23 for x in [3/4, 3/2) * 2^k: scaled by it, x lies in [3/4, 3/2).
 DMLOPS_INLINE i32x negated_exponent(f32x x) {
-  return (bit_cast<i32x>(splat<f32x>(1.5f)) - 1 - bit_cast<i32x>(x)) & ~0x7fffff;
+  return wrapping_sum(bit_cast<i32x>(splat<f32x>(1.5f)), ~bit_cast<i32x>(x)) & ~0x7fffff;
 }
 
 // ln(1 + m) for -1/4 <= m <= 1/2. The error is 5e-9 of it.
@@ -147,18 +155,16 @@ DMLOPS_INLINE f32x log(f32x x) {
   const i32x subnormal = x < 0x1p-126f;
   const f32x normal = subnormal ? x * 0x1p23f : x;
   const i32x exponent = negated_exponent(normal);
-  const f32x m = bit_cast<f32x>(bit_cast<i32x>(normal) + exponent) - 1.0f;
-  return with_limits(log_of_scaled(m, exponent + (subnormal & (23 << 23))), x, 0.0f);
+  const f32x m = scaled(normal, exponent) - 1.0f;
+  return with_limits(log_of_scaled(m, wrapping_sum(exponent, subnormal & (23 << 23))), x, 0.0f);
 }
 
 // ln(1 + x). The reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact where its rounding would
 // count.
 DMLOPS_INLINE f32x log1p(f32x x) {
   const i32x exponent = negated_exponent(1.0f + x);
-  const f32x scaled = bit_cast<f32x>(bit_cast<i32x>(x) + exponent);
-  // 4 * 2^-k, as k may be 128.
-  const f32x four = bit_cast<f32x>(bit_cast<i32x>(splat<f32x>(4.0f)) + exponent);
-  const f32x m = scaled - fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));
+  const f32x four = scaled(splat<f32x>(4.0f), exponent);  // 4 * 2^-k, as k may be 128
+  const f32x m = scaled(x, exponent) - fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));
   return with_limits(log_of_scaled(m, exponent), x, -1.0f);
 }
 
