@@ -18,9 +18,9 @@ constexpr std::int64_t kOneLane = 128;  // elements in the smallest group with m
 static_assert(kSumBlock == kSumLanes * kSumSteps);
 
 template <class T>
-constexpr T kNegativeInfinity = -__builtin_inff();
+inline constexpr T kNegativeInfinity = -__builtin_inff();
 template <>
-constexpr float16 kNegativeInfinity<float16>{0xfc00u};
+inline constexpr float16 kNegativeInfinity<float16>{0xfc00u};
 
 // The larger, or smaller; a NaN in x is passed over (it comes back through the sum).
 DMLOPS_INLINE f32x running_max(f32x max, f32x x) { return at_least(max, x); }
@@ -247,11 +247,10 @@ class Batch {
       const float high = subtrahends_.high[k];
       all_near = all_near && high > 0 && high < 0x1p20f && high >= -least;
     }
-    if (all_near) {
-      way.template finish<std::is_same_v<T, float>>();
-    } else {
-      way.template finish<false>();
+    if constexpr (std::is_same_v<T, float>) {
+      if (all_near) return way.template finish<true>();
     }
+    way.template finish<false>();
   }
 
   Subtrahends<T, kCapacity> subtrahends_ = {};

@@ -51,7 +51,7 @@ class Bindings {
   int first_, count_;
   std::size_t given_ = 0;
   // Of both, `count_` are there: to fill them all takes as long as a small operator.
-  union {
+  union {  // NOLINTNEXTLINE(readability-identifier-naming): a member of this class like the others
     ConstBinding bindings_[kMaxCount];
   };
   PyObject* kept_[kMaxCount];  // references to the arrays

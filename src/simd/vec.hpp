@@ -72,7 +72,7 @@ DMLOPS_INLINE V splat(Lane<V> value) {
   if constexpr (sizeof(V) == 64) {
     if constexpr (std::is_same_v<Lane<V>, float>) return _mm512_set1_ps(value);
     if constexpr (std::is_same_v<Lane<V>, double>) return _mm512_set1_pd(value);
-    if constexpr (std::is_integral_v<Lane<V>>) {
+    if constexpr (std::is_integral_v<Lane<V>> && sizeof value > 1) {
       const auto bits = static_cast<std::int64_t>(value);
       if constexpr (sizeof value == 2)
         return bit_cast<V>(_mm512_set1_epi16(static_cast<short>(bits)));

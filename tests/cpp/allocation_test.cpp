@@ -100,6 +100,7 @@ TEST(Allocation, OfCompiledOperators) {
   const ConstBinding bound = {mean.data(), 0, 24};
   const int failures = fail_each([&] {
     const CompiledOperator compiled = Device().compile(desc, {{}, bound, {}, {}, {}});
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the copy is under test
     const CompiledOperator copy = compiled;
     std::vector<float> y(6);
     const ConstBinding input = {x.data(), 0, 24};
