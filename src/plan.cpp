@@ -224,12 +224,17 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
   for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
   if (bytes < kLeastToSplit) return run_serially(plan, data, kernel, parameters);
 
-  // The slowest dimension with enough for everyone, or else the largest.
+  // The slowest dimension of which nobody gets over a quarter more than the average, or else the
+  // largest. Pieces of a faster one may share the cache lines of the input.
+  const std::int64_t threads = get_num_threads();
+  const auto shares_evenly = [&plan, threads](int d) {
+    const std::int64_t most = (plan.sizes[d] + threads - 1) / threads;
+    return 4 * most * threads <= 5 * plan.sizes[d];
+  };
   int split = plan.rank - 1;
-  const std::int64_t enough = 4 * static_cast<std::int64_t>(get_num_threads());
   const int first = plan.offsets == nullptr ? 0 : 1;  // rows with offsets stay whole
-  while (split > first && plan.sizes[split] < enough) --split;
-  if (plan.sizes[split] < enough) {
+  while (split > first && !shares_evenly(split)) --split;
+  if (!shares_evenly(split)) {
     split =
         static_cast<int>(std::max_element(plan.sizes + first, plan.sizes + plan.rank) - plan.sizes);
   }
