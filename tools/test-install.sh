@@ -115,8 +115,8 @@ host() {
       -DCMAKE_PREFIX_PATH="$prefix" -DVERSION=0.1 -DCOMPONENT=$component
   done
   mv "$prefix" "$work/prefix"
-  refused 'not compatible with the version requested' -DVERSION=0.2
-  refused 'not compatible with the version requested' -DVERSION=0.0
+  refused 'considered but not accepted' -DVERSION=0.2
+  refused 'considered but not accepted' -DVERSION=0.0
   refused 'this dmlops has no component python' -DVERSION=0.1 -DCOMPONENT=python
 
   say "pkg-config"
