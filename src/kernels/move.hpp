@@ -76,17 +76,9 @@ DMLOPS_INLINE V load_low(const char* source) {
   }
 }
 
-// A vector of the 16 bytes quad(0), quad(1), ...
+// A vector of the 16 bytes quad(0), or of those and quad(1).
 template <class V, class Quad>
 DMLOPS_INLINE V join(const Quad& quad) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64) {
-    __m512i joined = _mm512_castsi128_si512(bit_cast<__m128i>(quad(0)));
-    joined = _mm512_inserti32x4(joined, bit_cast<__m128i>(quad(1)), 1);
-    joined = _mm512_inserti32x4(joined, bit_cast<__m128i>(quad(2)), 2);
-    return bit_cast<V>(_mm512_inserti32x4(joined, bit_cast<__m128i>(quad(3)), 3));
-  }
-#endif
 #if defined(__AVX2__)
   if constexpr (sizeof(V) == 32) {
     return bit_cast<V>(_mm256_inserti128_si256(_mm256_castsi128_si256(bit_cast<__m128i>(quad(0))),

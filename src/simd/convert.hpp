@@ -98,9 +98,7 @@ DMLOPS_INLINE f64x lower_to_double(f32x v) {
 #elif defined(__AVX2__)
   return _mm256_cvtps_pd(_mm256_castps256_ps128(v));
 #else
-  f32half half;
-  std::memcpy(&half, &v, sizeof half);
-  return __builtin_convertvector(half, f64x);
+  return to_double(reinterpret_cast<const float*>(&v));
 #endif
 }
 DMLOPS_INLINE f64x upper_to_double(f32x v) {
@@ -109,9 +107,7 @@ DMLOPS_INLINE f64x upper_to_double(f32x v) {
 #elif defined(__AVX2__)
   return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
 #else
-  f32half half;
-  std::memcpy(&half, reinterpret_cast<const char*>(&v) + sizeof half, sizeof half);
-  return __builtin_convertvector(half, f64x);
+  return to_double(reinterpret_cast<const float*>(&v) + kLanes<f64x>);
 #endif
 }
 DMLOPS_INLINE f32half to_float(f64x v) {
