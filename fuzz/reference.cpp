@@ -150,8 +150,8 @@ __int128 activation(const OperatorDesc& desc, DataType type, __int128 x) {
   return truncated(activation_formula(Activation::shrink, a, b, static_cast<double>(x)), type);
 }
 
-// Three roundings to float32 (the difference, the factor, the multiply-add) move the product by at
-// most 2^-23 of itself and the sum by half an ulp: below 2 ulp of the largest intermediate.
+// Three roundings to float32: of the difference, of the bias with the product's low part, and of
+// the sum. Below 2 ulp of the largest intermediate, also where the sum reaches a power of two.
 Range normalized(double x, double mean, double variance, double scale, double bias,
                  double epsilon) {
   const double difference = x - mean, sum = variance + epsilon;

@@ -130,8 +130,10 @@ def batch_normalization(
 ) -> tuple[Float64, Float64]:
     """Return scale * (x - mean) / sqrt(variance + epsilon) + bias, and the error allowed.
 
-    Three roundings to float32 (the difference, the factor, the last multiply-add) move the product
-    by at most 2 ** -23 of itself, the sum by half an ulp: below 2 ulp of the largest intermediate.
+    Three roundings to float32: the difference moves the product by at most one of its ulp; the
+    product's low part and the bias are rounded together by half an ulp; the sum by half an ulp, or
+    by one where it reaches a power of two, and then the others are smaller. Together that is below
+    2 ulp of the largest intermediate.
     """
     with np.errstate(all="ignore"):
         x, mean, variance, scale, bias = (

@@ -13,8 +13,22 @@ enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNorm
 struct Channels {
   static constexpr std::int64_t kCapacity = 1024;
   alignas(kVectorBytes) float mean[kCapacity];
-  alignas(kVectorBytes) float factor[kCapacity];
+  alignas(kVectorBytes) float factor_high[kCapacity];
+  alignas(kVectorBytes) float factor_low[kCapacity];
   alignas(kVectorBytes) float bias[kCapacity];
+
+  // Those of a vector's elements, from the i-th on.
+  struct Vector {
+    f32x mean, bias;
+    NormalizationFactor factor;
+
+    DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
+  };
+  DMLOPS_INLINE Vector operator[](std::int64_t i) const {
+    return {load<f32x>(mean + i),
+            load<f32x>(bias + i),
+            {load<f32x>(factor_high + i), load<f32x>(factor_low + i)}};
+  }
 };
 
 template <class T>
@@ -40,12 +54,25 @@ void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int6
   };
   load_operand(channels.mean, kMean);
   load_operand(variance, kVariance);
-  load_operand(channels.factor, kScale);
+  load_operand(channels.factor_high, kScale);
   load_operand(channels.bias, kBias);
   for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-    store(channels.factor + i,
-          normalization_factor(load<f32x>(channels.factor + i), load<f32x>(variance + i),
-                               splat<f32x>(epsilon)));
+    const NormalizationFactor factor = normalization_factor(
+        load<f32x>(channels.factor_high + i), load<f32x>(variance + i), splat<f32x>(epsilon));
+    store(channels.factor_high + i, factor.high);
+    store(channels.factor_low + i, factor.low);
+  }
+}
+
+// Repeats the first `length` parameters until there are `total`.
+inline void repeat(Channels& channels, std::int64_t length, std::int64_t total) {
+  float* const parameters[] = {channels.mean, channels.factor_high, channels.factor_low,
+                               channels.bias};
+  for (float* values : parameters) {
+    for (std::int64_t done = length; done < total; done *= 2) {
+      const auto count = static_cast<std::size_t>(least(done, total - done));
+      std::memcpy(values + done, values, count * sizeof(float));
+    }
   }
 }
 
@@ -55,20 +82,80 @@ DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t le
                                       const Channels& channels, std::int64_t index,
                                       const Act& act) {
   const f32x mean = splat<f32x>(channels.mean[index]), bias = splat<f32x>(channels.bias[index]);
-  const f32x factor = splat<f32x>(channels.factor[index]);
+  const NormalizationFactor factor = {splat<f32x>(channels.factor_high[index]),
+                                      splat<f32x>(channels.factor_low[index])};
   stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE {
-    return canonical_nan(act(fma(x - mean, factor, bias)));
+    return canonical_nan(act(factor.times_plus(x - mean, bias)));
   });
 }
 
-// One row with parameters of its own for each element.
+// One row with parameters of its own for each element, those from `first` on.
 template <class T, class Act>
 DMLOPS_INLINE void normalize_varying(T* output, const T* input, std::int64_t length,
-                                     const Channels& channels, const Act& act) {
+                                     const Channels& channels, std::int64_t first, const Act& act) {
+  if (length == 0) return;
   stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    const f32x mean = load<f32x>(channels.mean + i), bias = load<f32x>(channels.bias + i);
-    return canonical_nan(act(fma(x - mean, load<f32x>(channels.factor + i), bias)));
+    return canonical_nan(act(channels[first + i].normalize(x)));
   });
+}
+
+// Rows that share parameters, those of each column from `first` on: a few rows at a time, as the
+// parameters take more reading than the input. (What float16's conversions take hides that.)
+template <class T, class Act>
+DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channels,
+                                     std::int64_t first, const Act& act) {
+  constexpr std::int64_t kTogether = 4, lanes = kLanes<f32x>;
+  constexpr bool is_float = std::is_same_v<T, float>;
+  std::int64_t r = 0;
+  for (; is_float && r + kTogether <= rows.count; r += kTogether) {
+    const std::int64_t unaligned = distance_to_alignment<f32x>(rows.output_row(r)) % lanes;
+    const std::int64_t begin = least(unaligned, rows.length);
+    const std::int64_t end = begin + (rows.length - begin) / lanes * lanes;
+    for (std::int64_t i = begin; i < end; i += lanes) {
+      const Channels::Vector parameters = channels[first + i];
+      for (std::int64_t k = r; k < r + kTogether; ++k) {
+        const f32x x = load<f32x>(rows.input_row(k) + i);
+        store(rows.output_row(k) + i, canonical_nan(act(parameters.normalize(x))));
+      }
+    }
+    if (begin == 0 && end == rows.length) continue;
+    for (std::int64_t k = r; k < r + kTogether; ++k) {
+      normalize_varying(rows.output_row(k), rows.input_row(k), begin, channels, first, act);
+      normalize_varying(rows.output_row(k) + end, rows.input_row(k) + end, rows.length - end,
+                        channels, first + end, act);
+    }
+  }
+  for (; r < rows.count; ++r)
+    normalize_varying(rows.output_row(r), rows.input_row(r), rows.length, channels, first, act);
+}
+
+// Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
+// several of them, whole vectors long where that can be and aligned in the output.
+template <class T, class Act>
+DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels& channels, const Act& act) {
+  constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
+  constexpr std::int64_t kPixels = std::is_same_v<T, float> ? 128 : 512;  // at least
+  const std::int64_t total = pixels.length * pixels.count;
+  std::int64_t length = pixels.length;
+  while ((length % lanes != 0 || length < kPixels) &&
+         length + pixels.length + lanes <= Channels::kCapacity) {
+    length += pixels.length;
+  }
+  length = least(length, total);
+  const std::int64_t head = least(distance_to_alignment<f32x>(pixels.output_row(0)), total);
+  repeat(channels, pixels.length, least(length + lanes, total));
+  T* const output = pixels.output_row(0);
+  const T* const input = pixels.input_row(0);
+  normalize_varying(output, input, head, channels, 0, act);
+  Tile<T> rows = pixels;
+  rows.length = length;
+  rows.count = (total - head) / length;
+  rows.output = reinterpret_cast<char*>(output + head);
+  rows.input = reinterpret_cast<const char*>(input + head);
+  rows.output_pitch = rows.input_pitch = length * size;
+  normalize_columns(rows, channels, head, act);
+  const std::int64_t done = head + rows.count * length;
+  normalize_varying(output + done, input + done, total - done, channels, head, act);
 }
 
 // One row, of a vector's length at least, with parameters of its own that lie dense and that no
@@ -84,18 +171,10 @@ DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t lengt
   const T *const scale = operand(kScale), *const bias = operand(kBias);
   const f32x epsilons = splat<f32x>(epsilon);
   stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    const f32x factor =
+    const NormalizationFactor factor =
         normalization_factor(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
-    return canonical_nan(act(fma(x - load<f32x>(mean + i), factor, load<f32x>(bias + i))));
+    return canonical_nan(act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
   });
-}
-
-// Repeats the first `length` parameters until there are `total`.
-inline void repeat(Channels& channels, std::int64_t length, std::int64_t total) {
-  float* const parameters[] = {channels.mean, channels.factor, channels.bias};
-  for (float* values : parameters) {
-    for (std::int64_t i = length; i < total; ++i) values[i] = values[i - length];
-  }
 }
 
 template <class T, class Act>
@@ -132,26 +211,21 @@ void batch_normalization(const Rows& rows, const void* parameters) {
       }
       return;
     }
-    // Short rows that follow one another, as pixels of a few channels, are one long row with
-    // repeated parameters.
-    const bool repeated =
-        !across && tile.count > 1 && tile.contiguous() && tile.length <= Channels::kCapacity / 2;
-    const std::int64_t length = repeated ? tile.length * tile.count : tile.length;
-    const std::int64_t count = repeated ? 1 : tile.count;
-    const std::int64_t group =
-        repeated ? tile.length * (Channels::kCapacity / tile.length) : Channels::kCapacity;
-    if (repeated) {
+    if (!across && tile.count > 1 && tile.contiguous() && tile.length <= Channels::kCapacity / 2) {
       prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, p.epsilon);
-      repeat(channels, tile.length, least(group, length));
+      normalize_pixels(tile, channels, act);
+      return;
     }
-    for (std::int64_t column = 0; column < length; column += group) {
-      const std::int64_t part = least(group, length - column);
-      for (std::int64_t r = 0; r < count; ++r) {
-        if (!repeated && (across || r == 0)) {
-          prepare<T>(channels, part, rows, tile.row + r, tile.column + column, false, p.epsilon);
-        }
-        normalize_varying(tile.output_row(r) + column, tile.input_row(r) + column, part, channels,
-                          act);
+    Tile<T> part = tile;
+    for (std::int64_t column = 0; column < tile.length; column += Channels::kCapacity) {
+      part.length = least(Channels::kCapacity, tile.length - column);
+      part.count = across ? 1 : tile.count;
+      for (std::int64_t r = 0; r < tile.count; r += part.count) {
+        part.output = reinterpret_cast<char*>(tile.output_row(r) + column);
+        part.input = reinterpret_cast<const char*>(tile.input_row(r) + column);
+        prepare<T>(channels, part.length, rows, tile.row + r, tile.column + column, false,
+                   p.epsilon);
+        normalize_columns(part, channels, 0, act);
       }
     }
   });

@@ -9,37 +9,73 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Any numbers: the rounding errors of the sum, the root and the quotient are exact in float32, and
-// their effect is added at the end. Where that is not finite, as at infinities and 0, the quotient
-// stands alone. Within 0.51 ulp; where a number is below 2^-100, so that an error may be subnormal,
-// 2.
-DMLOPS_INLINE f32x any_normalization_factor(f32x scale, f32x variance, f32x epsilon) {
-  const f32x sum = variance + epsilon;
-  const f32x root = sqrt(sum);
-  const f32x root_error =
-      fma(-root, root, sum) + sum_error(variance, epsilon, sum);  // of its square
-  const f32x inverse = 1.0f / root;
-  const f32x quotient = scale * inverse;
-  const f32x quotient_error = fma(-quotient, root, scale);  // times root
-  const f32x half_root_error = 0.5f * (root_error * inverse);
-  const f32x correction = fma(-quotient, half_root_error, quotient_error) * inverse;
-  return abs(correction) < kInfinity ? quotient + correction : quotient;
-}
-
 // 1 / sqrt(x), times a constant and roughly: half of a float's bits are half of its logarithm.
 DMLOPS_INLINE f32x inverse_root_estimate(f32x x) {
   return bit_cast<f32x>(0x5f0b43c0u - (bit_cast<u32x>(x) >> 1));
 }
 
-// Within 0.51 ulp.
-DMLOPS_INLINE f32x usual_factor(f32x scale, f32x larger, f32x smaller, f32x sum) {
+// The factor is high + low: one float32 would add its rounding to those of a difference and a sum,
+// and three together can pass 2 ulp next to a power of two. `low` is small, has the same sign, and
+// is 0 only with `high`, so that their products with an infinity are the same infinity. (The least
+// subnormal number alone has no such parts: times an infinity it is NaN.)
+struct NormalizationFactor {
+  f32x high, low;
+
+  DMLOPS_INLINE f32x times_plus(f32x x, f32x addend) const {
+    return fma(x, high, fma(x, low, addend));
+  }
+};
+
+// Within 0.01 ulp of `high`.
+DMLOPS_INLINE NormalizationFactor usual_factor(f32x scale, f32x variance, f32x epsilon, f32x sum) {
+  const f32x larger = at_least(variance, epsilon), smaller = at_most(variance, epsilon);
   const f32x error = smaller - (sum - larger);
-  // One step of Newton's, with its constants adjusted together. Of 12 bits, y has an exact square.
+  // One step of Newton's, with constants that leave it below the root. Of 12 bits, y has an exact
+  // square.
   const f32x z = inverse_root_estimate(sum);
-  const f32x near = z * fma(-(sum * z), z, splat<f32x>(0x1.e425ap0f));
+  const f32x near = z * fma(-(sum * z), z, splat<f32x>(0x1.e3cap0f));
   const f32x y = bit_cast<f32x>(bit_cast<u32x>(near) & ~0xfffu), square = y * y;
-  const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));  // below 0.0022
-  return fma(scale, y, scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f))));
+  // Between 0.0001 and 0.0044.
+  const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));
+  const f32x high = scale * y;
+  const f32x rest = scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f)));
+  return {high, fma(scale, y, -high) + rest};
+}
+
+// Powers of two that bring a positive number to between 2^-53 and 2^64, and back; even ones.
+struct UsualSize {
+  f32x there, back, root_back;
+
+  DMLOPS_INLINE explicit UsualSize(f32x size) {
+    const auto choose = [size](float small, float large) DMLOPS_LAMBDA_INLINE {
+      const f32x rest = size < 0x1p32f ? splat<f32x>(1.0f) : splat<f32x>(large);
+      return size < 0x1p-32f ? splat<f32x>(small) : rest;
+    };
+    there = choose(0x1p96f, 0x1p-64f);
+    back = choose(0x1p-96f, 0x1p64f);
+    root_back = choose(0x1p48f, 0x1p-32f);
+  }
+};
+
+// The next float32 towards zero; `x` is not 0.
+DMLOPS_INLINE f32x towards_zero(f32x x) { return bit_cast<f32x>(bit_cast<u32x>(x) - 1u); }
+
+// Any numbers. Beyond float32's normal numbers, and where the quotient is 0, infinite or NaN by its
+// operands, that is the factor.
+DMLOPS_INLINE NormalizationFactor any_factor(f32x scale, f32x variance, f32x epsilon, f32x sum) {
+  const f32x size = abs(scale);
+  const UsualSize of_sum(sum), of_scale(size);
+  const NormalizationFactor usual = usual_factor(scale * of_scale.there, variance * of_sum.there,
+                                                 epsilon * of_sum.there, sum * of_sum.there);
+  const f32x back = of_scale.back * of_sum.root_back;
+  const f32x nearest = (usual.high + usual.low) * back, below = towards_zero(nearest);
+  const i32x coarse = abs(nearest) < 0x1p-120f;  // `low` would lose bits
+  const i32x empty = nearest == 0.0f;
+  const f32x high = coarse ? (empty ? nearest : below) : usual.high * back;
+  const f32x low = coarse ? (empty ? nearest : nearest - below) : usual.low * back;
+  const i32x finite = (sum > 0.0f) & (sum < kInfinity) & (size > 0.0f) & (size < kInfinity);
+  const f32x quotient = scale * (1.0f / sqrt(sum));
+  return {finite ? high : quotient, finite ? low : quotient};
 }
 
 // Bits 30 and 31 are 0 for a positive number from 2^-63 to below 2^65, half of all exponents; bit
@@ -47,13 +83,14 @@ DMLOPS_INLINE f32x usual_factor(f32x scale, f32x larger, f32x smaller, f32x sum)
 DMLOPS_INLINE u32x from_usual(f32x x) { return bit_cast<u32x>(x) - 0x20000000u; }
 
 // What a lane gets depends on that lane alone.
-DMLOPS_INLINE f32x normalization_factor(f32x scale, f32x variance, f32x epsilon) {
+DMLOPS_INLINE NormalizationFactor normalization_factor(f32x scale, f32x variance, f32x epsilon) {
   const f32x sum = variance + epsilon;
   const u32x distance = from_usual(sum) | (from_usual(scale) & 0x7fffffffu);
-  const f32x larger = at_least(variance, epsilon), smaller = at_most(variance, epsilon);
-  const f32x factor = usual_factor(scale, larger, smaller, sum);
+  const NormalizationFactor factor = usual_factor(scale, variance, epsilon, sum);
   if (__builtin_expect(any_bit(distance, 0xc0000000u), 0)) {
-    return distance < 0x40000000u ? factor : any_normalization_factor(scale, variance, epsilon);
+    const NormalizationFactor any = any_factor(scale, variance, epsilon, sum);
+    const auto usual = distance < 0x40000000u;
+    return {usual ? factor.high : any.high, usual ? factor.low : any.low};
   }
   return factor;
 }

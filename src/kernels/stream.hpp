@@ -7,6 +7,14 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr std::int64_t kUnalignedVectors = 16;  // shorter runs are not worth a head
 
+// How many elements of a vector lie before the next aligned one; all where it begins aligned.
+template <class V, class T>
+DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
+  constexpr std::int64_t size = sizeof(T), bytes = kLanes<V> * size;
+  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % bytes);
+  return (bytes - address) / size;
+}
+
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also learns the index of its
 // first element, and must be safe to evaluate on zeros. `source` is `target` or does not overlap
 // it. Unrolling pays for formulas of a few operations only, since a processor overlaps the rounds
@@ -29,9 +37,7 @@ DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const 
   const bool short_run = count < kUnalignedVectors * lanes;
   if (!short_run) {
     head = formula(load<V>(source), 0);
-    constexpr std::int64_t bytes = lanes * static_cast<std::int64_t>(sizeof(T));
-    i = (bytes - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % bytes)) /
-        static_cast<std::int64_t>(sizeof(T));
+    i = distance_to_alignment<V>(target);
   }
   if constexpr (kUnroll > 1) {
     for (; i + kUnroll * lanes <= count; i += kUnroll * lanes) {
