@@ -215,6 +215,25 @@ def test_one_dominates_many_equals(dtype: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("group", [3, 40, 130, 1100])
+def test_neighbours_change_nothing(dtype: str, group: int) -> None:
+    """Maxima from one end of the type to the other, where one dominates and where none does."""
+    offsets = [-60000, -300, -65, -64, -63, -1, 0, 1, 39, 40, 41, 43, 44, 87, 89, 300, 60000]
+    leads = [0, 5, 13, 14, 15, 17, 80]
+    lowest = [0, -90, -140, -4000, -math.inf]
+    choices = list(itertools.product(offsets, leads, lowest))
+    x = samples.uniform((len(choices), group), dtype, -1, 0, seed=group)
+    for i, (offset, lead, low) in enumerate(choices):
+        x[i] += dtype_of(dtype, offset)
+        x[i, group // 2] = min(offset + lead, np.finfo(dtype).max)
+        x[i, -1] += dtype_of(dtype, low)
+    together = check(x, 1, f"group of {group}")
+    assert_same_bits(check(packed(x.T), 0, f"group of {group}").T, together, "side by side")
+    alone = np.concatenate([dmlops.log_softmax(row[np.newaxis]) for row in x])
+    assert_same_bits(alone, together, f"group of {group}: each by itself")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_leads_of_every_size(dtype: str) -> None:
     step = 2.0**-7 if dtype == "float16" else 2.0**-12
     lead = np.arange(0, 120 if dtype == "float32" else 20, step).astype(dtype)

@@ -1,11 +1,11 @@
 """log_softmax over chunked axes of a dask array, with the bits of the computation in one piece.
 
 The maximum is a tree reduction. The sum has one fixed shape, that of `log_softmax_group.hpp`:
-64 lanes take up a group's elements in turn and add them for a block of 4096 elements; the blocks
+16 lanes take up a group's elements in turn and add them for a block of 1024 elements; the blocks
 are added in float64, in their order. So the group is laid out along one axis whose chunks end where
-blocks do. Each chunk becomes the lanes of its blocks, a 64th of its elements, on its own; these are
-added in order, chunk after chunk, and the sum goes back to the chunks as they were. A group no
-longer than a block is brought into one chunk instead.
+blocks do. Each chunk becomes the lanes of its blocks, two numbers for 64 elements, on its own;
+these are added in order, chunk after chunk, and the sum goes back to the chunks as they were. A
+group no longer than a block is brought into one chunk instead.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _bytes(x: Any, chunks: Sequence[tuple[int, ...]]) -> int:
 
 
 def _sums(groups: Any, top: Any) -> Any:
-    """Return sum(exp(x - max)) without the maxima, and their number, along a new last axis."""
+    """Return the sums without the maxima and with them, and their number, along a new last axis."""
     token = tokenize(groups, top)
     part, lanes, sums = (f"log_softmax-{name}-{token}" for name in ("part", "lanes", "sum"))
     graph: dict[Any, Any] = {}
@@ -117,7 +117,7 @@ def _sums(groups: Any, top: Any) -> Any:
         graph[(sums, *index, 0)] = (_sum, before, maxima)
     layers = HighLevelGraph.from_collections(sums, graph, dependencies=[groups, top])
     meta = np.empty((0,) * groups.ndim, np.float64)
-    return da.Array(layers, sums, (*groups.chunks[:-1], (2,)), meta=meta)
+    return da.Array(layers, sums, (*groups.chunks[:-1], (3,)), meta=meta)
 
 
 # What runs in the workers
@@ -150,18 +150,18 @@ def _add(part: _Lanes, before: _Lanes | None) -> _Lanes:
 
 
 def _sum(lanes: _Lanes, top: Array) -> Array:
-    """Add lane j + 32 to lane j, then j + 16, ..."""
+    """Add lane j + 8 to lane j, then j + 4, ..."""
     sums, maxima = lanes
     while sums.shape[1] > 1:
         half = sums.shape[1] // 2
         sums = sums[:, :half] + sums[:, half:]
-    return np.stack([sums[:, 0], maxima], axis=-1).reshape((*top.shape, 2))
+    return np.column_stack([sums[:, 0], maxima]).reshape((*top.shape, 3))
 
 
 def _finish(x: Array, top: Array, sums: Array, *, reduced: tuple[int, ...]) -> Array:
     """Return x - max - ln(1 + sum) for a chunk of any form."""
     order = [axis for axis in range(x.ndim) if axis not in reduced] + list(reduced)
     moved = x.transpose(order)
-    total, maxima = sums.reshape(-1, 2).T
-    result: Array = _core.log_softmax_finish(*_rows(moved, top), total, maxima)
+    table = sums.reshape(-1, 3)
+    result: Array = _core.log_softmax_finish(*_rows(moved, top), table[:, :2], table[:, 2])
     return np.transpose(result.reshape(moved.shape), np.argsort(order))

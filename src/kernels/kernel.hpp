@@ -57,8 +57,8 @@ struct Groups {
 
 using GroupKernel = void (*)(const Groups& groups);
 
-constexpr int kSumLanes = 64;             // of the sum over a group
-constexpr std::int64_t kSumBlock = 4096;  // elements after which the lanes' sums are added up
+constexpr int kSumLanes = 16;             // of the sum over a group
+constexpr std::int64_t kSumBlock = 1024;  // elements after which the lanes' sums are added up
 
 // A run of the elements of each group, dense: `length` of them, then those of the next group. It
 // begins at a whole number of the sum's blocks, and `max` is that of the whole group.
@@ -69,9 +69,10 @@ struct GroupParts {
   const float* max = nullptr;
 };
 
-// The lanes of each block, [count][blocks][kSumLanes], and how many elements equal the maximum.
+// The lanes of each block, [count][blocks][kSumLanes][2], of the sum without the maxima and of the
+// plain one, and how many elements equal the maximum.
 using GroupSumsKernel = void (*)(const GroupParts& parts, double* lanes, double* maxima);
-// The results, from the sums over the whole groups.
+// The results, from the sums over the whole groups, [count][2].
 using GroupFinishKernel = void (*)(const GroupParts& parts, const double* sums,
                                    const double* maxima, void* output);
 

@@ -7,9 +7,9 @@
 namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kColumns = 64;
+constexpr std::int64_t kBlockRows = 64;
 
-// 64 elements of each of up to 64 groups, as dense rows: one row of the sums' lanes. A missing
-// column is 0 throughout.
+// 64 elements of each of up to 64 groups, as dense rows. A missing column is 0 throughout.
 template <class T>
 class ColumnBlock {
  public:
@@ -29,15 +29,15 @@ class ColumnBlock {
 
   std::int64_t count() const { return count_; }  // elements in a group
   std::int64_t columns() const { return columns_; }
-  std::int64_t blocks() const { return (count_ + kSumLanes - 1) / kSumLanes; }
+  std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
   std::int64_t rows(std::int64_t block) const {
-    return least(kSumLanes, count_ - block * kSumLanes);
+    return least(kBlockRows, count_ - block * kBlockRows);
   }
 
   // Elements [64 block, 64 block + rows) of the groups.
   const char* load(std::int64_t block) {
     if (block != loaded_) {
-      const std::int64_t begin = block * kSumLanes;
+      const std::int64_t begin = block * kBlockRows;
       if (columns_ < kColumns) {
         std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
       }
@@ -56,7 +56,7 @@ class ColumnBlock {
   // rows as wide as the block's: the output's own, or those of the block, to be moved there.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
-    const std::int64_t begin = block * kSumLanes;
+    const std::int64_t begin = block * kBlockRows;
     const bool direct = groups_.output_step == kSize && columns_ % kLanes<f32x> == 0;
     if (!direct) {
       write(buffer_, kPitch, buffer_, rows(block));
@@ -110,7 +110,7 @@ class ColumnBlock {
   std::int64_t count_, columns_ = 0, loaded_ = -1;
   const char* input_ = nullptr;
   char* output_ = nullptr;
-  alignas(kVectorBytes) char buffer_[kSumLanes * kPitch];
+  alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };
 
 template <class T>
@@ -124,98 +124,96 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
   for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
 }
 
-// The sums of up to 64 groups, and how many of their elements equal the maximum.
+// The sums of up to 64 groups. terms(c) makes the terms of the vector of columns at c, and seen[]
+// is what they see there.
 template <class T>
 class ColumnSums {
  public:
-  using Results = Subtrahends<T, kColumns>;
-
-  template <bool kNear>
-  void add_up(ColumnBlock<T>& block, Results& results) {
+  template <bool kNear, class MakeTerms, class Seen>
+  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, double* sums) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
-    const bool one_lane = block.count() < kOneLane;
-    for (std::int32_t& counted : others_) counted = 0;
+    const bool single = blocks == 1;
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const std::int64_t step = b % kSumSteps, rows = block.rows(b);
-      if (one_lane) {
-        add_to_lane<kNear>(block.load(b), rows, columns, results);
-        move_to_lanes(b == 0, 1, columns);
-      } else {
-        add_to_lanes<kNear>(block.load(b), rows, columns, results, step == 0);
-        if (step == kSumSteps - 1 || b == blocks - 1) {
-          move_to_lanes(b < kSumSteps, step == 0 ? rows : kSumLanes, columns);
+      const char* const x = block.load(b);
+      const std::int64_t rows = block.rows(b), step = b % kSteps;
+      if (step == 0 && b != 0) add_blocks(b == kSteps, kSumLanes, columns);
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const auto terms_here = terms(c);
+        Seen seen_here = seen[c / kLanes<f32x>];
+        const auto add_lane = [&](Sums& sum, std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+          for (std::int64_t r = lane; r < rows; r += kSumLanes) {
+            sum += terms_here.template term<kNear>(load_columns<T>(x, r, c), seen_here);
+          }
+        };
+        if (single) {
+          store_as_double(sums + c, combined<0, 1>([&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+                            Sums sum;
+                            add_lane(sum, lane);
+                            return sum;
+                          }));
+        } else {
+          for (std::int64_t lane = 0; lane < least(rows, kSumLanes); ++lane) {
+            Sums sum;
+            if (step != 0) sum = Sums::from(sums_[lane] + c);
+            add_lane(sum, lane);
+            sum.store_to(sums_[lane] + c);
+          }
         }
-      }
+        seen[c / kLanes<f32x>] = seen_here;
+      });
     }
-    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
-      store(results.sum + c, one_lane ? load<f64x>(lanes_[0] + c) : combined(c));
+    if (single) return;
+    if (blocks > kSteps) {
+      add_blocks(false, least(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes),
+                 columns);
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        combined<0, 1>([&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+          return LaneSums<float>::from(blocks_[lane] + c);
+        }).store_to(sums + c);
+      });
+    } else {
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        store_as_double(sums + c, combined<0, 1>([&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+                          return Sums::from(sums_[lane] + c);
+                        }));
+      });
     }
-    const i32x count = splat<i32x>(static_cast<std::int32_t>(block.count()));
-    for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      const i32x maxima = count - load<i32x>(others_ + c);
-      store(results.maxima + c, __builtin_convertvector(maxima, f32x));
-    });
   }
 
  private:
-  template <bool kNear>
-  void add_to_lane(const char* x, std::int64_t rows, std::int64_t columns, const Results& results) {
-    for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      const Terms<T> terms(load<f32x>(results.max + c));
-      LaneSums<T> sums;
-      i32x others = load<i32x>(others_ + c);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        sums += terms.template term<kNear>(load_columns<T>(x, r, c), others);
-      }
-      sums.store_to(sums_[0] + c);
-      store(others_ + c, others);
-    });
+  using Sums = LaneSums<T>;
+  static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
+
+  // The sum of lanes kLane, kLane + kStride, ...: lane j takes in lane j + 8, then j + 4, ...
+  template <int kLane, int kStride, class GetLane>
+  DMLOPS_INLINE static auto combined(const GetLane& lane) {
+    if constexpr (kStride == kSumLanes) {
+      return lane(kLane);
+    } else {
+      auto sum = combined<kLane, 2 * kStride>(lane);
+      sum += combined<kLane + kStride, 2 * kStride>(lane);
+      return sum;
+    }
   }
 
-  // Row r belongs to lane r.
-  template <bool kNear>
-  void add_to_lanes(const char* x, std::int64_t rows, std::int64_t columns, const Results& results,
-                    bool first) {
-    for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      const Terms<T> terms(load<f32x>(results.max + c));
-      i32x others = load<i32x>(others_ + c);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        LaneSums<T> sums;
-        if (!first) sums = LaneSums<T>::from(sums_[r] + c);
-        sums += terms.template term<kNear>(load_columns<T>(x, r, c), others);
-        sums.store_to(sums_[r] + c);
-      }
-      store(others_ + c, others);
-    });
+  DMLOPS_INLINE static void store_as_double(double* target, const Sums& sums) {
+    alignas(kVectorBytes) typename Sums::Lane lanes[kLanes<f32x>];
+    sums.store_to(lanes);
+    for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) store(target + k, to_double(lanes + k));
   }
 
-  // The first `used` lanes count: a last block can be short.
-  void move_to_lanes(bool first, std::int64_t used, std::int64_t columns) {
+  // Moves the first `used` lanes on: a last block can be short.
+  void add_blocks(bool first, std::int64_t used, std::int64_t columns) {
     for (std::int64_t lane = 0; lane < used; ++lane) {
       for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
         const f64x sums = to_double(sums_[lane] + c);
-        store(lanes_[lane] + c, first ? sums : load<f64x>(lanes_[lane] + c) + sums);
+        store(blocks_[lane] + c, first ? sums : load<f64x>(blocks_[lane] + c) + sums);
       }
     }
   }
 
-  // Lane j takes in lane j + 32, then j + 16, ...
-  f64x combined(std::int64_t c) const {
-    constexpr std::int64_t half_of_lanes = kSumLanes / 2;
-    f64x partial[half_of_lanes];
-    for (std::int64_t j = 0; j < half_of_lanes; ++j) {
-      partial[j] = load<f64x>(lanes_[j] + c) + load<f64x>(lanes_[j + half_of_lanes] + c);
-    }
-    for (std::int64_t half = half_of_lanes / 2; half > 0; half /= 2) {
-      for (std::int64_t j = 0; j < half; ++j) partial[j] += partial[j + half];
-    }
-    return partial[0];
-  }
-
-  alignas(kVectorBytes) std::int32_t others_[kColumns];
-  alignas(kVectorBytes)
-      typename LaneSums<T>::Lane sums_[kSumLanes][kColumns];  // of the current steps
-  alignas(kVectorBytes) double lanes_[kSumLanes][kColumns];   // of the steps before
+  alignas(kVectorBytes) typename Sums::Lane sums_[kSumLanes][kColumns];  // of the current block
+  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];             // of those before
 };
 
 template <class T>
@@ -237,29 +235,45 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
  private:
   using Base::subtrahends_;
 
+  static constexpr int kVectors = kColumns / kLanes<f32x>;
+
   void find_maxima(Range& all) {
-    for (float& max : subtrahends_.max) max = kNegativeInfinity<float>;
+    for (float& max : subtrahends_.max) max = -kInfinity;
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
       const char* const x = block_.load(b);
       const std::int64_t rows = block_.rows(b);
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        Range even, odd;  // two, as each waits for its last operation
-        std::int64_t r = 0;
-        for (; r + 1 < rows; r += 2) {
-          even += load_columns<T>(x, r, c);
-          odd += load_columns<T>(x, r + 1, c);
-        }
-        if (r < rows) even += load_columns<T>(x, r, c);
-        even += odd;
-        store(subtrahends_.max + c, running_max(load<f32x>(subtrahends_.max + c), even.max));
-        all += even;
+        Range range;
+        for (std::int64_t r = 0; r < rows; ++r) range += load_columns<T>(x, r, c);
+        store(subtrahends_.max + c, running_max(load<f32x>(subtrahends_.max + c), range.max));
+        all += range;
       });
     }
   }
 
   template <bool kNear>
-  void add_up() {
-    sums_.template add_up<kNear>(block_, subtrahends_);
+  void add_plain(Range& all) {
+    Range seen[kVectors];
+    sums_.template add_up<kNear>(
+        block_, [](std::int64_t) { return PlainTerms(); }, seen, subtrahends_.plain);
+    for_each_vector(block_.columns(), [&](std::int64_t c) {
+      const Range& range = seen[c / kLanes<f32x>];
+      store(subtrahends_.max + c, range.max);
+      all += range;
+    });
+  }
+
+  template <bool kNear>
+  void add_rest() {
+    Others seen[kVectors];
+    sums_.template add_up<kNear>(
+        block_, [&](std::int64_t c) { return OtherTerms<T>(load<f32x>(subtrahends_.max + c)); },
+        seen, subtrahends_.rest);
+    const i32x count = splat<i32x>(static_cast<std::int32_t>(block_.count()));
+    for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const i32x maxima = count - seen[c / kLanes<f32x>].count;
+      store(subtrahends_.maxima + c, __builtin_convertvector(maxima, f32x));
+    });
   }
 
   template <bool kNear>

@@ -1,63 +1,16 @@
 // What both ways through a group of log_softmax share: its elements, the shape of its sum, and the
 // steps.
 //
-// In a group of 128 elements or more, element i goes to lane i % 64. A lane adds up 64 elements,
-// and then the sums of those; at the end lane j takes in lane j + 32, then j + 16, and so on. A
-// shorter group has a single lane. Both ways keep to this shape, which makes the result independent
-// of instruction set and layout.
+// Element i of a group goes to lane i % 16. A lane adds up the 64 elements of a block, and then the
+// sums of those, in float64; at the end lane j takes in lane j + 8, then j + 4, and so on. Both
+// ways keep to this shape, which makes the result independent of instruction set and layout.
 #pragma once
 
-#include "kernels/log_softmax_terms.hpp"
-#include "kernels/tile.hpp"
+#include "kernels/log_softmax_subtrahends.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr int kSumSteps = 64;
-constexpr std::int64_t kOneLane = 128;  // elements in the smallest group with more than one lane
-static_assert(kSumBlock == kSumLanes * kSumSteps);
-
-template <class T>
-inline constexpr T kNegativeInfinity = -__builtin_inff();
-template <>
-inline constexpr float16 kNegativeInfinity<float16>{0xfc00u};
-
-// The larger, or smaller; a NaN in x is passed over (it comes back through the sum).
-DMLOPS_INLINE f32x running_max(f32x max, f32x x) { return at_least(max, x); }
-DMLOPS_INLINE f32x running_min(f32x min, f32x x) { return at_most(min, x); }
-
-// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
-template <class V, class Operation>
-DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
-  using Quad = typename VectorOf<Lane<V>, 16>::type;
-  alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
-  store(lanes, v);
-  Quad quad = load<Quad>(lanes);
-  for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
-    quad = operation(quad, load<Quad>(lanes + i));
-  }
-  const Lane<V> a = quad[0], b = quad[1], c = quad[2], d = quad[3];
-  return operation(operation(a, b), operation(c, d));
-}
-
-// The least and the largest of elements.
-struct Range {
-  f32x min = splat<f32x>(kInfinity), max = splat<f32x>(-kInfinity);
-
-  DMLOPS_INLINE void operator+=(f32x x) {
-    min = running_min(min, x);
-    max = running_max(max, x);
-  }
-  DMLOPS_INLINE void operator+=(const Range& other) {
-    min = running_min(min, other.min);
-    max = running_max(max, other.max);
-  }
-  DMLOPS_INLINE float least() const {
-    return fold(min, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
-  }
-  DMLOPS_INLINE float largest() const {
-    return fold(max, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
-  }
-};
+constexpr int kSumSteps = kSumBlock / kSumLanes;
 
 // Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
 //
@@ -69,12 +22,22 @@ class Batch {
   void run(std::int64_t count) {
     Way& way = static_cast<Way&>(*this);
     Range range;
-    way.find_maxima(range);
-    const float least = range.least(), largest = range.largest();
-    if (least > -0x1p20f && largest < 0x1p20f && largest - least < 130) {
-      way.template add_up<true>();
+    bool enough = false;
+    if constexpr (std::is_same_v<T, float>) {
+      way.template add_plain<true>(range);
+      if (range.least() < kExpEnd) way.template add_plain<false>(range);
+      enough = subtrahends_.take_plain(count);
     } else {
-      way.template add_up<false>();
+      way.find_maxima(range);
+    }
+    const float least = range.least(), largest = range.largest();
+    if (!enough) {
+      if (least > -0x1p20f && largest < 0x1p20f && largest - least < 130) {
+        way.template add_rest<true>();
+      } else {
+        way.template add_rest<false>();
+      }
+      subtrahends_.take_rest(count);
     }
     subtrahends_.compute(count);
     i32x near = splat<i32x>(std::is_same_v<T, float> ? -1 : 0);

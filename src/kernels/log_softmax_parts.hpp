@@ -10,13 +10,24 @@ template <class T>
 void log_softmax_sums(const GroupParts& parts, double* lanes, double* maxima) {
   const T* x = static_cast<const T*>(parts.input);
   for (std::int64_t g = 0; g < parts.count; ++g, x += parts.length) {
-    const Terms<T> terms(splat<f32x>(parts.max[g]));
+    const OtherTerms<T> others(splat<f32x>(parts.max[g]));
     maxima[g] = 0;
-    for (std::int64_t begin = 0; begin < parts.length; begin += kSumBlock, lanes += kSumLanes) {
-      RowSum<T> block;
-      block.template add<false>(x + begin, least(parts.length - begin, kSumBlock), terms);
-      std::memcpy(lanes, block.lanes(), kSumLanes * sizeof(double));
-      maxima[g] += static_cast<double>(block.maxima());
+    for (std::int64_t begin = 0; begin < parts.length; begin += kSumBlock) {
+      const std::int64_t length = least(parts.length - begin, kSumBlock);
+      RowSum<OtherTerms<T>> rest(others);
+      rest.template add<false>(x + begin, length);
+      alignas(kVectorBytes) double both[2][kSumLanes] = {};
+      rest.store_to(both[0]);
+      if constexpr (std::is_same_v<T, float>) {
+        RowSum<PlainTerms> plain({});
+        plain.template add<false>(x + begin, length);
+        plain.store_to(both[1]);
+      }
+      for (int j = 0; j < kSumLanes; ++j, lanes += 2) {
+        lanes[0] = both[0][j];
+        lanes[1] = both[1][j];
+      }
+      maxima[g] += static_cast<double>(length - rest.others());
     }
   }
 }
@@ -32,9 +43,12 @@ void log_softmax_finish(const GroupParts& parts, const double* sums, const doubl
     const std::int64_t used = least(kBatch, parts.count - first);
     for (std::int64_t k = 0; k < used; ++k) {
       subtrahends.max[k] = parts.max[first + k];
-      subtrahends.sum[k] = sums[first + k];
+      subtrahends.rest[k] = sums[2 * (first + k)];
+      subtrahends.plain[k] = sums[2 * (first + k) + 1];
       subtrahends.maxima[k] = static_cast<float>(maxima[first + k]);
     }
+    if constexpr (std::is_same_v<T, float>) subtrahends.take_plain(used);
+    subtrahends.take_rest(used);
     subtrahends.compute(used);
     for (std::int64_t k = 0; k < used; ++k, x += parts.length, y += parts.length) {
       const Difference<T> difference(splat<f32x>(subtrahends.high[k]),

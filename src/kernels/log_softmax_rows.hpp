@@ -1,10 +1,96 @@
-// log_softmax along rows: a group's elements are neighbours in memory, and 64 of them fill the
+// log_softmax along rows: a group's elements are neighbours in memory, and 16 of them fill the
 // lanes of the sum.
 #pragma once
 
 #include "kernels/log_softmax_group.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
+
+template <class Terms>
+class RowSum {
+ public:
+  using T = typename Terms::Element;
+  using Seen = typename Terms::Seen;
+
+  explicit RowSum(const Terms& terms) : terms_(terms) {}
+
+  // Adds elements of the group: a whole number of steps, or the last ones.
+  template <bool kNear>
+  DMLOPS_INLINE void add(const T* x, std::int64_t count) {
+    for (std::int64_t begin = 0; begin < count;) {
+      if (steps_ == kSumSteps) end_block();
+      const std::int64_t part = least(count - begin, (kSumSteps - steps_) * kSumLanes);
+      add_steps<kNear>(x + begin, part);
+      steps_ += (part + kSumLanes - 1) / kSumLanes;
+      begin += part;
+    }
+  }
+
+  // The lanes of all that was added.
+  DMLOPS_INLINE void store_to(double* lanes) {
+    end_block();
+    for (int j = 0; j < kSumLanes; ++j) lanes[j] = blocks_[j];
+  }
+  // Their sum; that of a single block in its own type.
+  DMLOPS_INLINE double sum() {
+    if (block_ == 0) {
+      others_ += seen_.others();
+      for (int half = kVectors / 2; half > 0; half /= 2) {
+        for (int k = 0; k < half; ++k) sums_[k] += sums_[k + half];
+      }
+      return static_cast<double>(sums_[0].sum());
+    }
+    end_block();
+    for (int half = kSumLanes / 2; half > 0; half /= 2) {
+      for (int j = 0; j < half; ++j) blocks_[j] += blocks_[j + half];
+    }
+    return blocks_[0];
+  }
+  const Seen& seen() const { return seen_; }
+  std::int64_t others() const { return others_; }  // once they have been added up
+
+ private:
+  static constexpr int kVectors = kSumLanes / kLanes<f32x>;
+
+  template <bool kNear>
+  DMLOPS_INLINE void add_steps(const T* x, std::int64_t count) {
+    const std::int64_t whole = count / kSumLanes * kSumLanes;
+    Seen seen = seen_;
+    for (int k = 0; k < kVectors; ++k) {  // one by one, as the register file holds no more
+      const std::int64_t lane = k * kLanes<f32x>, last = whole + lane;
+      LaneSums<T> sums = sums_[k];
+      for (std::int64_t i = lane; i < whole; i += kSumLanes) {
+        sums += terms_.template term<kNear>(load<f32x>(x + i), seen);
+      }
+      if (last < count) {
+        sums += terms_.last_terms(x + last, least(count - last, kLanes<f32x>), seen);
+      }
+      sums_[k] = sums;
+    }
+    seen_ = seen;
+  }
+
+  DMLOPS_INLINE void end_block() {
+    alignas(kVectorBytes) typename LaneSums<T>::Lane lanes[kSumLanes];
+    for (int k = 0; k < kVectors; ++k) {
+      sums_[k].store_to(lanes + k * kLanes<f32x>);
+      sums_[k] = {};
+    }
+    for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
+      const f64x ended = to_double(lanes + j);
+      store(blocks_ + j, block_ == 0 ? ended : load<f64x>(blocks_ + j) + ended);
+    }
+    others_ += seen_.others();
+    steps_ = 0;
+    ++block_;
+  }
+
+  const Terms terms_;
+  LaneSums<T> sums_[kVectors];                      // of the current block
+  alignas(kVectorBytes) double blocks_[kSumLanes];  // of those before
+  Seen seen_;
+  std::int64_t steps_ = 0, block_ = 0, others_ = 0;
+};
 
 template <class T>
 DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
@@ -18,101 +104,10 @@ DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
   for (; i + lanes <= count; i += lanes) range += load<f32x>(x + i);
   if (i < count) {
     const T any = load_element<T>(reinterpret_cast<const char*>(x + i));  // x need not be aligned
-    others[0] += load_partial<f32x>(x + i, static_cast<std::size_t>(count - i), any);
+    range += load_first(x + i, count - i, any);
   }
   for (const Range& other : others) range += other;
 }
-
-template <class T>
-class RowSum {
- public:
-  // Adds elements of the group: a whole number of steps, or the last ones.
-  template <bool kNear>
-  void add(const T* x, std::int64_t count, const Terms<T>& terms) {
-    for (std::int64_t begin = 0; begin < count;) {
-      const std::int64_t part = least(count - begin, (kSumSteps - steps_) * kSumLanes);
-      add_steps<kNear>(x + begin, part, terms);
-      steps_ += (part + kSumLanes - 1) / kSumLanes;
-      if (steps_ == kSumSteps) move_to_lanes();
-      begin += part;
-    }
-    count_ += count;
-  }
-
-  // Of all that was added: the lanes, their sum, and how many elements equal the maximum.
-  const double* lanes() {
-    if (steps_ != 0) move_to_lanes();
-    return lanes_;
-  }
-  double sum() {
-    lanes();
-    int half = kSumLanes / 2;
-    for (; half >= kLanes<f64x>; half /= 2) {
-      for (int j = 0; j < half; j += kLanes<f64x>) {
-        store(lanes_ + j, load<f64x>(lanes_ + j) + load<f64x>(lanes_ + j + half));
-      }
-    }
-    for (; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) lanes_[j] += lanes_[j + half];
-    }
-    return lanes_[0];
-  }
-  float maxima() const { return static_cast<float>(count_ - others_); }
-
- private:
-  // Independent sums: enough to hide the latency of a term, few enough for the register file.
-  static constexpr int kRegisters = kVectorBytes == 64 ? 4 : 2;
-  static constexpr std::int64_t kWidth = kRegisters * kLanes<f32x>;
-
-  template <bool kNear>
-  DMLOPS_INLINE void add_steps(const T* x, std::int64_t count, const Terms<T>& terms) {
-    const std::int64_t whole = count / kSumLanes * kSumLanes;
-    i32x others = {};
-    for (std::int64_t lane = 0; lane < kSumLanes; lane += kWidth) {
-      LaneSums<T> sums[kRegisters];
-      if (steps_ != 0) {
-        for (int k = 0; k < kRegisters; ++k) {
-          sums[k] = LaneSums<T>::from(sums_ + lane + k * kLanes<f32x>);
-        }
-      }
-      for (std::int64_t i = lane; i < whole; i += kSumLanes) {
-        for (int k = 0; k < kRegisters; ++k) {
-          sums[k] += terms.template term<kNear>(load<f32x>(x + i + k * kLanes<f32x>), others);
-        }
-      }
-      for (int k = 0; k < kRegisters; ++k) {
-        const std::int64_t at = lane + k * kLanes<f32x>;
-        const std::int64_t i = whole + at;
-        if (i < count) sums[k] += last_terms(x + i, count - i, terms, others);
-        sums[k].store_to(sums_ + at);
-      }
-    }
-    others_ += fold(others, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
-  }
-
-  // What is missing is -infinity, which adds 0.
-  DMLOPS_INLINE f32x last_terms(const T* x, std::int64_t count, const Terms<T>& terms,
-                                i32x& others) {
-    const std::int64_t used = least(count, kLanes<f32x>);
-    count_ += kLanes<f32x> - used;
-    return terms.template term<false>(
-        load_partial<f32x>(x, static_cast<std::size_t>(used), kNegativeInfinity<T>), others);
-  }
-
-  void move_to_lanes() {
-    for (int k = 0; k < kSumLanes; k += kLanes<f64x>) {
-      const f64x sums = to_double(sums_ + k);
-      store(lanes_ + k, blocks_ == 0 ? sums : load<f64x>(lanes_ + k) + sums);
-    }
-    steps_ = 0;
-    ++blocks_;
-  }
-
-  alignas(kVectorBytes) double lanes_[kSumLanes];                     // of the blocks before
-  alignas(kVectorBytes) typename LaneSums<T>::Lane sums_[kSumLanes];  // of the current steps
-  std::int64_t steps_ = 0, blocks_ = 0;
-  std::int64_t count_ = 0, others_ = 0;  // elements, and those that are not the maximum
-};
 
 // One group, part by part: in place where it is dense, through a buffer where it is not.
 template <class T>
@@ -126,6 +121,8 @@ class RowParts {
         dense_input_(dense(in)),
         dense_output_(dense(out)) {}
 
+  std::int64_t count() const { return count_; }  // elements in a group
+
   void select(std::int64_t group) {
     input_ = groups_.input + group * groups_.input_step;
     output_ = groups_.output + group * groups_.output_step;
@@ -136,11 +133,10 @@ class RowParts {
                  DMLOPS_LAMBDA_INLINE { add_to_range(range, x, length); });
   }
 
-  template <bool kNear>
-  void add_to(RowSum<T>& sum, float max) {
-    const Terms<T> terms(splat<f32x>(max));
+  template <bool kNear, class Terms>
+  DMLOPS_INLINE void add_to(RowSum<Terms>& sum) {
     for_each([&](const T* x, std::int64_t, std::int64_t length)
-                 DMLOPS_LAMBDA_INLINE { sum.template add<kNear>(x, length, terms); });
+                 DMLOPS_LAMBDA_INLINE { sum.template add<kNear>(x, length); });
   }
 
   template <bool kNear>
@@ -167,7 +163,7 @@ class RowParts {
 
  private:
   static constexpr std::int64_t kSize = sizeof(T);
-  static constexpr std::int64_t kPart = kSumBlock;
+  static constexpr std::int64_t kPart = 4 * kSumBlock;
 
   // visit(dense elements, index of the first, their number): runs where the input is dense, which
   // are a whole number of steps unless there is but one.
@@ -239,13 +235,26 @@ class RowBatch : Batch<RowBatch<T>, T, kRowBatch> {
   }
 
   template <bool kNear>
-  void add_up() {
+  void add_plain(Range& all) {
     for (std::int64_t k = 0; k < count_; ++k) {
+      RowSum<PlainTerms> sum({});
       parts_.select(first_ + k);
-      RowSum<T> sum;
-      parts_.template add_to<kNear>(sum, subtrahends_.max[k]);
-      subtrahends_.sum[k] = sum.sum();
-      subtrahends_.maxima[k] = sum.maxima();
+      parts_.template add_to<kNear>(sum);
+      subtrahends_.max[k] = sum.seen().largest();
+      subtrahends_.plain[k] = sum.sum();
+      all += sum.seen();
+    }
+  }
+
+  template <bool kNear>
+  void add_rest() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      if (std::is_same_v<T, float> && subtrahends_.others[k] >= 0) continue;
+      RowSum<OtherTerms<T>> sum(OtherTerms<T>(splat<f32x>(subtrahends_.max[k])));
+      parts_.select(first_ + k);
+      parts_.template add_to<kNear>(sum);
+      subtrahends_.rest[k] = sum.sum();
+      subtrahends_.maxima[k] = static_cast<float>(parts_.count() - sum.others());
     }
   }
 

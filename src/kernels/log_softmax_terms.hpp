@@ -1,29 +1,124 @@
-// The arithmetic of log_softmax: the terms of a sum, their sums in lanes, what the sum makes of a
-// group, and its results.
+// The terms of log_softmax's sums, and their sums in lanes.
 //
-// The elements that equal the maximum stay out of the sum, since their exp(0) = 1 would swallow the
-// others where one dominates: log(1 + rest) is log1p(rest).
+// In float32 a group's sum is that of e^x as it is, taken in the sweep that finds the maximum. This
+// plain sum will not do where the maximum is far from 0, or dominates so that its own term swallows
+// the others. There, and in float16, whose terms are added in float32, another sweep leaves the
+// elements that equal the maximum out of the sum.
 #pragma once
 
+#include "kernels/tile.hpp"
 #include "simd/math.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The terms of groups whose maxima are `max`, times kScale so that nothing is lost to subnormals,
-// and 0 where x is the maximum. Below 2^-190 they are 0.
+constexpr double kTermScale = 0x1p64;  // of all terms, so that nothing is lost to subnormals
+
+// The larger, or smaller; a NaN in x is passed over (it comes back through the sum).
+DMLOPS_INLINE f32x running_max(f32x max, f32x x) { return at_least(max, x); }
+DMLOPS_INLINE f32x running_min(f32x min, f32x x) { return at_most(min, x); }
+
+// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
+template <class V, class Operation>
+DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
+  using Quad = typename VectorOf<Lane<V>, 16>::type;
+  alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
+  store(lanes, v);
+  Quad quad = load<Quad>(lanes);
+  for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
+    quad = operation(quad, load<Quad>(lanes + i));
+  }
+  const Lane<V> a = quad[0], b = quad[1], c = quad[2], d = quad[3];
+  return operation(operation(a, b), operation(c, d));
+}
+
+// The least and the largest of elements.
+struct Range {
+  f32x min = splat<f32x>(kInfinity), max = splat<f32x>(-kInfinity);
+
+  DMLOPS_INLINE void operator+=(f32x x) {
+    min = running_min(min, x);
+    max = running_max(max, x);
+  }
+  DMLOPS_INLINE void operator+=(const Range& other) {
+    min = running_min(min, other.min);
+    max = running_max(max, other.max);
+  }
+  DMLOPS_INLINE static std::int64_t others() { return 0; }
+  DMLOPS_INLINE float least() const {
+    return fold(min, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
+  }
+  DMLOPS_INLINE float largest() const {
+    return fold(max, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
+  }
+};
+
+// The first elements of a vector at the end of a group; the others get `filler`.
 template <class T>
-class Terms;
+DMLOPS_INLINE f32x load_first(const T* x, std::int64_t used, T filler) {
+  return load_partial<f32x>(x, static_cast<std::size_t>(used), filler);
+}
 
-// exp(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. The maximum is not
-// subtracted first, as the rounding of the difference would show in a small sum; only the exponents
-// are. Beyond 2^20, where n kLn2 would lose digits, the difference is exact for every x that
-// counts.
+// kTermScale e^x, and the range of x, in float32. kNear: no element lies below kExpEnd.
+struct PlainTerms {
+  using Element = float;
+  using Seen = Range;
+
+  // kTermScale 2^n e^r for r = x - n kLn2, to 1.2 * 2^-24 of it; what kLn2Low makes of it is left
+  // to Subtrahends. Beyond x = 43 the bits have no meaning.
+  template <bool kNear>
+  DMLOPS_INLINE static f32x exp(f32x x) {
+    const Reduced reduced = reduce<64>(kNear ? x : at_least(x, splat<f32x>(kExpEnd)));
+    return fma(expm1_of_remainder(reduced.r), reduced.power, reduced.power);
+  }
+
+  template <bool kNear>
+  DMLOPS_INLINE f32x term(f32x x, Range& range) const {
+    range += x;
+    return exp<kNear>(x);
+  }
+
+  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Range& range) const {
+    alignas(kVectorBytes) static constexpr std::int32_t kIndices[] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                                      8, 9, 10, 11, 12, 13, 14, 15};
+    const float any =
+        load_element<float>(reinterpret_cast<const char*>(x));  // x need not be aligned
+    const f32x terms = term<false>(load_first(x, used, any), range);
+    return load<i32x>(kIndices) < static_cast<std::int32_t>(used) ? terms : f32x{};
+  }
+};
+
+template <class T>
+inline constexpr T kNegativeInfinity = -__builtin_inff();
 template <>
-class Terms<float> {
- public:
-  static constexpr double kScale = 0x1p64;
+inline constexpr float16 kNegativeInfinity<float16>{0xfc00u};
 
-  explicit Terms(f32x max)
+// How many elements are not the maximum.
+struct Others {
+  i32x count = {};
+
+  // How many since the last call.
+  DMLOPS_INLINE std::int64_t others() {
+    const i32x counted = count;
+    count = i32x{};
+    return fold(counted, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
+  }
+};
+
+// kTermScale e^(x - max), for given maxima, and 0 where x is the maximum. Below 2^-190 they are 0.
+template <class T>
+class OtherTerms;
+
+// kTermScale e^(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. The maximum is
+// not subtracted first, as the rounding of the difference would show in a small sum; only the
+// exponents are. Beyond 2^20, where n kLn2 would lose digits, the difference is exact for every x
+// that counts.
+template <>
+class OtherTerms<float> {
+ public:
+  using Element = float;
+  using Seen = Others;
+
+  explicit OtherTerms(f32x max)
       : max_(max),
         far_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)),
         n_(nearest_power(max - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n),
@@ -31,12 +126,11 @@ class Terms<float> {
         end_((n_ - 191.0f) * kLn2),
         low_(n_ * kLn2Low) {}
 
-  // kScale exp(x - N kLn2), to 0.75 ulp. `others` counts the elements that are not the maximum.
-  // kNear: elements lie less than 130 below a maximum of less than 2^20.
+  // To 0.75 ulp. kNear: elements lie less than 130 below a maximum of less than 2^20.
   template <bool kNear>
-  DMLOPS_INLINE f32x term(f32x x, i32x& others) const {
+  DMLOPS_INLINE f32x term(f32x x, Others& others) const {
     const i32x is_other = x != max_;
-    others = is_other ? others + 1 : others;
+    others.count -= is_other;
     const f32x d = kNear ? x : at_least(x - far_, end_);
     const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
     const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
@@ -44,6 +138,11 @@ class Terms<float> {
     const f32x m = r + fma(exp_tail(r, 1.0f), r * r, low);       // e^(r + low) - 1, nearly
     const f32x factor = is_other ? power.value : splat<f32x>(0.0f);
     return fma(m, factor, factor);
+  }
+
+  // What is missing is the maximum, which is not there.
+  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Others& others) const {
+    return term<false>(load_first(x, used, max_[0]), others);
   }
 
   // N, and max without what all elements are lessened by.
@@ -54,34 +153,50 @@ class Terms<float> {
   f32x max_, far_, n_, shift_, end_, low_;
 };
 
-// exp(x - max), to 2e-7: the difference of two float16 is near enough in float32.
+// To 2e-7: the difference of two float16 is near enough in float32.
 template <>
-class Terms<float16> {
+class OtherTerms<float16> {
  public:
-  static constexpr double kScale = 0x1p64;
+  using Element = float16;
+  using Seen = Others;
 
-  explicit Terms(f32x max) : max_(max) {}
+  explicit OtherTerms(f32x max) : max_(max) {}
 
   template <bool kNear>
-  DMLOPS_INLINE f32x term(f32x x, i32x& others) const {
+  DMLOPS_INLINE f32x term(f32x x, Others& others) const {
     const i32x is_other = x != max_;
-    others = is_other ? others + 1 : others;
+    others.count -= is_other;
     const f32x difference = x - max_;
-    const f32x d = kNear ? difference : at_least(difference, splat<f32x>(kExpEnd));
-    const Power power = nearest_power(d, splat<f32x>(kLog2E), splat<f32x>(kPowerShift + 64));
-    const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
-    const f32x factor = is_other ? power.value : splat<f32x>(0.0f);
-    return polynomial(r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f,
+    const Reduced reduced =
+        reduce<64>(kNear ? difference : at_least(difference, splat<f32x>(kExpEnd)));
+    const f32x factor = is_other ? reduced.power : splat<f32x>(0.0f);
+    return polynomial(reduced.r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f,
                       0x1.10627ap-7f) *
            factor;
+  }
+
+  DMLOPS_INLINE f32x last_terms(const float16* x, std::int64_t used, Others& others) const {
+    const u16half max = narrow(max_);
+    return term<false>(load_first(x, used, float16{max[0]}), others);
   }
 
  private:
   f32x max_;
 };
 
-// As many lanes of the sum as a vector of float32 has, over up to 64 steps, or 127 of a single
-// lane.
+// Of all lanes: each of the lower half takes in one of the upper half, and so on.
+template <class V>
+DMLOPS_INLINE Lane<V> sum_of_halves(V v) {
+  if constexpr (kLanes<V> == 2) {
+    return v[0] + v[1];
+  } else {
+    typename VectorOf<Lane<V>, sizeof v / 2>::type halves[2];
+    std::memcpy(halves, &v, sizeof v);
+    return sum_of_halves(halves[0] + halves[1]);
+  }
+}
+
+// As many lanes of a sum as a vector of float32 has, over the steps of a block.
 template <class T>
 struct LaneSums;
 
@@ -98,6 +213,11 @@ struct LaneSums<float> {
     lower += lower_to_double(terms);
     upper += upper_to_double(terms);
   }
+  DMLOPS_INLINE void operator+=(const LaneSums& other) {
+    lower += other.lower;
+    upper += other.upper;
+  }
+  DMLOPS_INLINE double sum() const { return sum_of_halves(lower + upper); }
   DMLOPS_INLINE void store_to(Lane* lanes) const {
     store(lanes, lower);
     store(lanes + kLanes<f64x>, upper);
@@ -112,87 +232,9 @@ struct LaneSums<float16> {
 
   static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
   DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
+  DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
+  DMLOPS_INLINE float sum() const { return sum_of_halves(sums); }
   DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
-};
-
-// What each group's elements are lessened by, max + ln(1 + rest), as a sum of two float32: a
-// rounded sum and what its rounding took. In float16, whose differences of two elements float32
-// holds well enough, they are the two terms.
-template <class T, int kCapacity>
-struct Subtrahends {
-  alignas(kVectorBytes) float max[kCapacity];
-  alignas(kVectorBytes) double sum[kCapacity];    // of the terms
-  alignas(kVectorBytes) float maxima[kCapacity];  // how many elements equal the maximum
-  alignas(kVectorBytes) float high[kCapacity];
-  alignas(kVectorBytes) float low[kCapacity];
-
-  void compute(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      // An infinite maximum makes NaN of it.
-      const f32x top = load<f32x>(max + i), others = load<f32x>(maxima + i) - 1.0f + (top - top);
-      if constexpr (std::is_same_v<T, float>) {
-        const Terms<T> terms(top);
-        alignas(kVectorBytes) float n[kLanes<f32x>], near[kLanes<f32x>], one_less[kLanes<f32x>];
-        store(n, terms.n());
-        store(near, terms.near());
-        store(one_less, others);
-        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-          const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
-          const f64x rest = scaled_sum(i + k) * exp_of_remainder(-remainder);
-          set(i + k, log1p(rest + to_double(one_less + k)));
-        }
-      } else {
-        alignas(kVectorBytes) float rest[kLanes<f32x>];
-        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-          const f32half rounded = to_float(scaled_sum(i + k));
-          std::memcpy(rest + k, &rounded, sizeof rounded);
-        }
-        store(high + i, top);
-        store(low + i, log1p(load<f32x>(rest) + others));
-      }
-    }
-  }
-
- private:
-  DMLOPS_INLINE f64x scaled_sum(std::int64_t i) const {
-    return load<f64x>(sum + i) * (1.0 / Terms<T>::kScale);
-  }
-
-  DMLOPS_INLINE void set(std::int64_t i, f64x log) {
-    const f64x top = to_double(max + i);
-    const f32half rounded = to_float(top + log);
-    std::memcpy(high + i, &rounded, sizeof rounded);
-    const f32half left = to_float(log - (to_double(high + i) - top));
-    std::memcpy(low + i, &left, sizeof left);
-  }
-};
-
-// x - (high + low), in float32 with one rounding: that of the difference is taken along.
-template <class T>
-class Difference {
- public:
-  Difference(f32x high, f32x low)
-      : high_(high),
-        low_(low),
-        unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {}
-
-  // kNear: as for the terms, and no element lies below -high < 0.
-  template <bool kNear>
-  DMLOPS_INLINE f32x of(f32x x) const {
-    const f32x difference = x - high_;
-    if constexpr (!std::is_same_v<T, float>) {
-      return canonical_nan(difference - low_);
-    } else if constexpr (kNear) {
-      return difference + ((x - (difference + high_)) - low_);
-    } else {
-      // Unordered are all elements of some groups, and in others what belongs to -infinity.
-      const f32x result = difference + (sum_error(x, -high_, difference) - low_);
-      return result == result ? result : unordered_;
-    }
-  }
-
- private:
-  f32x high_, low_, unordered_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -26,11 +26,11 @@ GroupParts parts_of(const py::array& x, const Dense<float>& max) {
   return {x.shape(0), x.shape(1), x.data(), max.data()};
 }
 
-// (lanes[groups][blocks][kSumLanes], maxima[groups])
+// (lanes[groups][blocks][kSumLanes][2], maxima[groups])
 py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
   const GroupParts parts = parts_of(x, max);
   const std::int64_t blocks = (parts.length + kSumBlock - 1) / kSumBlock;
-  Dense<double> lanes({parts.count, blocks, std::int64_t{kSumLanes}});
+  Dense<double> lanes({parts.count, blocks, std::int64_t{kSumLanes}, std::int64_t{2}});
   Dense<double> maxima(parts.count);
   const auto kernel = kernels().log_softmax_sums[type_index(x)];
   double* const lanes_data = lanes.mutable_data();
@@ -43,14 +43,13 @@ py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
   return py::make_tuple(lanes, maxima);
 }
 
-// The results, from the sums without the maxima and how many these are.
+// The results, from the sums[groups][2] without the maxima and with them, and how many these are.
 py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const Dense<double>& sums,
                              const Dense<double>& maxima) {
   const GroupParts parts = parts_of(x, max);
-  for (const auto* values : {&sums, &maxima}) {
-    if (values->ndim() != 1 || values->shape(0) != parts.count)
-      throw py::value_error("a part has one sum, and one number of maxima, per row");
-  }
+  const bool is_pair = sums.ndim() == 2 && sums.shape(0) == parts.count && sums.shape(1) == 2;
+  if (!is_pair || maxima.ndim() != 1 || maxima.shape(0) != parts.count)
+    throw py::value_error("a part has two sums, and one number of maxima, per row");
   py::array result(x.dtype(), std::vector<py::ssize_t>{parts.count, parts.length});
   if (parts.length == 0) return result;
   const auto kernel = kernels().log_softmax_finish[type_index(x)];

@@ -1,0 +1,145 @@
+// What log_softmax makes of a group's sum, and its results.
+#pragma once
+
+#include "kernels/log_softmax_terms.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// What each group's elements are lessened by, max + ln(1 + others), as a sum of two float32: a
+// rounded sum and what its rounding took. In float16, whose differences of two elements float32
+// holds well enough, they are the two terms.
+template <class T, int kCapacity>
+struct Subtrahends {
+  alignas(kVectorBytes) float max[kCapacity];
+  alignas(kVectorBytes) double plain[kCapacity];  // the plain sum
+  alignas(kVectorBytes) double rest[kCapacity];   // the sum without the maxima
+  alignas(kVectorBytes) float maxima[kCapacity];  // how many elements equal the maximum
+  // e^(x - max) of all elements but one maximum; -1 where it takes `rest` and `maxima` to know.
+  alignas(kVectorBytes) double others[kCapacity];
+  alignas(kVectorBytes) float high[kCapacity];
+  alignas(kVectorBytes) float low[kCapacity];
+
+  // From `plain`. Is that enough, for all?
+  //
+  // The range of the maxima leaves all terms that count, and the sum of any number, in float32's
+  // range. The sum is rounded to 2^-53 of itself at most once for each step of a block, and of
+  // blocks: below 2^-20, that could show.
+  bool take_plain(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const f32x top = load<f32x>(max + i);
+      const Reduced reduced = reduce<64>(top);
+      alignas(kVectorBytes) float n[kLanes<f32x>], power[kLanes<f32x>], term[kLanes<f32x>];
+      store(n, reduced.n);
+      store(power, reduced.power);
+      store(term, PlainTerms::exp<true>(top));
+      for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+        const f64x x = to_double(max + i + k);
+        // The terms lack their factors e^(-n kLn2Low). This takes n to be the maximum's less 1; for
+        // each 1 that it is not, the error is 2^-29, which counts in small sums of large terms
+        // alone.
+        const f64x remainder =
+            x - to_double(n + k) * static_cast<double>(kLn2) - static_cast<double>(kLn2Low);
+        const f64x sum = (load<f64x>(plain + i + k) - to_double(term + k)) / to_double(power + k) *
+                         exp_of_remainder(-remainder);
+        store(others + i + k, ((x >= -64.0) & (x <= 40.0) & (sum >= 0x1p-20)) ? sum : f64x{} - 1.0);
+      }
+    }
+    bool all = true;
+    for (std::int64_t i = 0; i < count; ++i) all &= others[i] >= 0;
+    return all;
+  }
+
+  // From `rest` and `maxima`, where `plain` was not enough.
+  void take_rest(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const f32x top = load<f32x>(max + i);
+      // An infinite maximum makes NaN of it.
+      alignas(kVectorBytes) float more[kLanes<f32x>], n[kLanes<f32x>] = {}, near[kLanes<f32x>] = {};
+      store(more, load<f32x>(maxima + i) - 1.0f + (top - top));
+      if constexpr (std::is_same_v<T, float>) {
+        const OtherTerms<T> terms(top);
+        store(n, terms.n());
+        store(near, terms.near());
+      }
+      for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+        const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
+        f64x sum = load<f64x>(rest + i + k) * (1.0 / kTermScale);
+        if constexpr (std::is_same_v<T, float>) sum *= exp_of_remainder(-remainder);
+        sum += to_double(more + k);
+        if constexpr (std::is_same_v<T, float>) {
+          const f64x before = load<f64x>(others + i + k);
+          sum = before >= 0.0 ? before : sum;
+        }
+        store(others + i + k, sum);
+      }
+    }
+  }
+
+  void compute(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      if constexpr (std::is_same_v<T, float>) {
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+          set(i + k, log1p(load<f64x>(others + i + k)));
+        }
+      } else {
+        alignas(kVectorBytes) float sum[kLanes<f32x>];
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+          const f32half rounded = to_float(load<f64x>(others + i + k));
+          std::memcpy(sum + k, &rounded, sizeof rounded);
+        }
+        store(high + i, load<f32x>(max + i));
+        store(low + i, log1p(load<f32x>(sum)));
+      }
+    }
+  }
+
+ private:
+  DMLOPS_INLINE void set(std::int64_t i, f64x log) {
+    const f64x top = to_double(max + i);
+    const f32half rounded = to_float(top + log);
+    std::memcpy(high + i, &rounded, sizeof rounded);
+    const f32half left = to_float(log - (to_double(high + i) - top));
+    std::memcpy(low + i, &left, sizeof left);
+  }
+};
+
+// x - (high + low), in float32 with one rounding: that of the difference is taken along.
+template <class T>
+class Difference {
+ public:
+  Difference(f32x high, f32x low)
+      : high_(high),
+        low_(low),
+        unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {
+    keep_in_register(one_);
+  }
+
+  // kNear: as for the terms, and no element lies below -high < 0.
+  template <bool kNear>
+  DMLOPS_INLINE f32x of(f32x x) const {
+    const f32x difference = x - high_;
+    if constexpr (!std::is_same_v<T, float>) {
+      return canonical_nan(difference - low_);
+    } else if constexpr (kNear) {
+      return difference + (difference_to(x, plus_high(difference)) - low_);
+    } else {
+      // Unordered are all elements of some groups, and in others what belongs to -infinity.
+      const f32x result = difference + (sum_error(x, -high_, difference) - low_);
+      return result == result ? result : unordered_;
+    }
+  }
+
+ private:
+#if defined(__FMA__)
+  // Processors with units for additions alone have others, for multiplications, to spare.
+  DMLOPS_INLINE f32x plus_high(f32x x) const { return fma(x, one_, high_); }
+  DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return fma(x, one_, -y); }
+#else
+  DMLOPS_INLINE f32x plus_high(f32x x) const { return x + high_; }
+  DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return x - y; }
+#endif
+
+  f32x high_, low_, unordered_, one_ = splat<f32x>(1.0f);
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
