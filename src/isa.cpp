@@ -4,16 +4,11 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <initializer_list>
 #include <stdexcept>
 #include <string>
 
+#include "cpuid.hpp"
 #include "dmlops/runtime.hpp"
-
-#if defined(__x86_64__) || defined(_M_X64)
-#define DMLOPS_X86 1
-#include <cpuid.h>
-#endif
 
 // Each is defined in kernels/table.cpp, compiled for that instruction set.
 namespace dmlops::baseline {
@@ -37,19 +32,6 @@ struct Candidate {
 };
 
 #if defined(DMLOPS_X86)
-// What CPUID says, read here: the compilers' own test (__builtin_cpu_supports) needs a run-time
-// library that not every linker brings.
-struct CpuId {
-  unsigned int a = 0, b = 0, c = 0, d = 0;
-  explicit CpuId(unsigned int leaf) { __get_cpuid_count(leaf, 0, &a, &b, &c, &d); }
-};
-constexpr unsigned int bits(std::initializer_list<int> places) {
-  unsigned int mask = 0;
-  for (const int place : places) mask |= 1u << place;
-  return mask;
-}
-bool has(unsigned int value, unsigned int mask) { return (value & mask) == mask; }
-
 // The system must save the registers too.
 bool saves(unsigned int registers) {
   unsigned int low = 0, high = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dmlops/runtime.hpp"
 #include "float_environment.hpp"
 #include "insertion_sort.hpp"
 #include "pool.hpp"
@@ -98,6 +99,7 @@ void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const v
   rows.length = plan.sizes[0];
   rows.count = plan.rank > 1 ? plan.sizes[1] : 1;
   rows.offsets = plan.offsets;
+  rows.non_temporal = plan.non_temporal;
   for (int k = 0; k < plan.operands; ++k) {
     rows.data[k] = data[k];
     rows.step[k] = plan.strides[k][0];
@@ -219,6 +221,13 @@ std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
 
 namespace {
 
+// Output and input are so large that a cache would not hold them.
+bool is_large(const Plan& plan) {
+  std::int64_t bytes = 2 * plan.element_size;
+  for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
+  return bytes >= non_temporal_threshold();
+}
+
 void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   std::int64_t bytes = plan.bytes_per_element;
   for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
@@ -255,6 +264,10 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
 void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   if (Gathered::worth(plan)) {
     run_rows(Gathered(plan).plan(), data, kernel, parameters);
+  } else if (is_large(plan) && data[0] != data[1]) {
+    Plan large = plan;
+    large.non_temporal = true;
+    run_rows(large, data, kernel, parameters);
   } else {
     run_rows(plan, data, kernel, parameters);
   }

@@ -21,6 +21,7 @@ struct Plan {
   std::int64_t strides[kMaxOperands][kMaxRank] = {};  // in bytes
   char* data[kMaxOperands] = {};
   const std::int64_t* offsets = nullptr;  // of Rows, for dimension 0
+  bool non_temporal = false;              // of Rows
 };
 
 // Inputs are broadcast to the output: a dimension of size 1 gets stride 0. No size may be 0.

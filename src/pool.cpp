@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "environment.hpp"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
@@ -47,16 +47,8 @@ int usable_processors() {
 }
 
 int initial_thread_count() {
-  const char* text = std::getenv("DMLOPS_NUM_THREADS");
-  if (text == nullptr || *text == '\0') return usable_processors();
-  char* end = nullptr;
-  errno = 0;
-  const long long count = std::strtoll(text, &end, 10);
-  if (*end != '\0' || errno != 0) {
-    throw std::invalid_argument("DMLOPS_NUM_THREADS=" + std::string(text) +
-                                " is not a whole number");
-  }
-  return checked_thread_count(count, "DMLOPS_NUM_THREADS");
+  const std::optional<long long> count = whole_number_from("DMLOPS_NUM_THREADS");
+  return count ? checked_thread_count(*count, "DMLOPS_NUM_THREADS") : usable_processors();
 }
 
 std::atomic<int> thread_count{0};  // 0: not asked for yet

@@ -280,7 +280,9 @@ def test_standard_input(
 
 
 @pytest.mark.parametrize("command", ["info", "validate", "run"])
-@pytest.mark.parametrize("name", ["DMLOPS_ISA", "DMLOPS_NUM_THREADS"])
+@pytest.mark.parametrize(
+    "name", ["DMLOPS_ISA", "DMLOPS_NUM_THREADS", "DMLOPS_NON_TEMPORAL_THRESHOLD"]
+)
 def test_a_wrong_environment_is_one_line(command: str, name: str) -> None:
     words = [] if command == "info" else [str(EXAMPLES / "clip.json")]
     run = python("-m", "dmlops", command, *words, **{name: "sse9"})  # type: ignore[arg-type]

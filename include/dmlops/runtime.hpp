@@ -1,6 +1,7 @@
 // What the library runs on: version, instruction set, threads.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,12 @@ DMLOPS_API int get_num_threads();
 /// Sets the number of threads.
 /// \throws std::invalid_argument for a number that is not from 1 to 1024
 DMLOPS_API void set_num_threads(long long count);
+
+/// Bytes of output and input together from which on outputs are written with non-temporal stores,
+/// past the caches; the largest number where this processor is not faster with them. The
+/// environment variable DMLOPS_NON_TEMPORAL_THRESHOLD overrides it. Results do not depend on it.
+/// \throws std::invalid_argument for a variable that is no whole number
+DMLOPS_API std::int64_t non_temporal_threshold();
 
 DMLOPS_API std::string compiler();     ///< "GCC 12.2.0"
 DMLOPS_API std::string build_flags();  ///< the compiler's options for the portable part

@@ -38,6 +38,7 @@ from dmlops._activations import (
     tanh,
     thresholded_relu,
 )
+from dmlops import _core
 from dmlops._core import BindingError, CompiledOperator, ValidationError
 from dmlops._core import version as _version
 from dmlops._device import BufferBinding, Device, required_feature_level
@@ -127,8 +128,9 @@ __all__ = [
 for _error in (BindingError, ValidationError):
     _error.__module__ = __name__
 
-# A wrong DMLOPS_ISA or DMLOPS_NUM_THREADS is better said at once than in the middle of the work.
+# A wrong variable in the environment is better said at once than in the middle of the work.
 # The command says it itself, without a traceback.
 if not _runs_as_command():
     isa()
     get_num_threads()
+    _core.non_temporal_threshold()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import dmlops
+from dmlops import _core
 
 COMMANDS = {
     "info": "show version, instruction sets, threads and platform, as a bug report needs them",
@@ -87,10 +88,11 @@ def complete() -> None:
 
 
 def check_environment() -> None:
-    """Refuse a wrong DMLOPS_ISA or DMLOPS_NUM_THREADS."""
+    """Refuse a wrong variable in the environment."""
     try:
         dmlops.isa()
         dmlops.get_num_threads()
+        _core.non_temporal_threshold()
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import dmlops
+from dmlops import _core
 
-ENVIRONMENT = ("DMLOPS_ISA", "DMLOPS_NUM_THREADS")
+ENVIRONMENT = ("DMLOPS_ISA", "DMLOPS_NUM_THREADS", "DMLOPS_NON_TEMPORAL_THRESHOLD")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,10 +35,17 @@ def collect() -> dict[str, Any]:
         **dmlops.build_info(),
         "available_isas": list(dmlops.available_isas()),
         "threads": dmlops.get_num_threads(),
+        "non_temporal_threshold": non_temporal_threshold(),
         "cpu": cpu_model(),
         "logical_cpus": os.cpu_count(),
         "environment": [f"{name}={os.environ[name]}" for name in ENVIRONMENT if name in os.environ],
     }
+
+
+def non_temporal_threshold() -> str:
+    """Return from which memory traffic on outputs bypass the caches here."""
+    threshold = _core.non_temporal_threshold()
+    return "never" if threshold == 2**63 - 1 else f"{threshold} bytes"
 
 
 def as_text(facts: dict[str, Any]) -> str:

@@ -79,35 +79,46 @@ inline void repeat(Channels& channels, std::int64_t length, std::int64_t total) 
 // One row with the same parameters throughout (those at `index`).
 template <class T, class Act>
 DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t length,
-                                      const Channels& channels, std::int64_t index,
-                                      const Act& act) {
+                                      const Channels& channels, std::int64_t index, const Act& act,
+                                      bool non_temporal) {
   const f32x mean = splat<f32x>(channels.mean[index]), bias = splat<f32x>(channels.bias[index]);
   const NormalizationFactor factor = {splat<f32x>(channels.factor_high[index]),
                                       splat<f32x>(channels.factor_low[index])};
-  stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE {
-    return canonical_nan(act(factor.times_plus(x - mean, bias)));
-  });
+  stream<f32x, 1>(
+      output, input, length,
+      [&](f32x x, std::int64_t)
+          DMLOPS_LAMBDA_INLINE { return canonical_nan(act(factor.times_plus(x - mean, bias))); },
+      non_temporal);
 }
 
 // One row with parameters of its own for each element, those from `first` on.
 template <class T, class Act>
 DMLOPS_INLINE void normalize_varying(T* output, const T* input, std::int64_t length,
-                                     const Channels& channels, std::int64_t first, const Act& act) {
+                                     const Channels& channels, std::int64_t first, const Act& act,
+                                     bool non_temporal = false) {
   if (length == 0) return;
-  stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    return canonical_nan(act(channels[first + i].normalize(x)));
-  });
+  stream<f32x, 1>(
+      output, input, length,
+      [&](f32x x, std::int64_t i)
+          DMLOPS_LAMBDA_INLINE { return canonical_nan(act(channels[first + i].normalize(x))); },
+      non_temporal);
 }
 
-// Rows that share parameters, those of each column from `first` on: a few rows at a time, as the
-// parameters take more reading than the input. (What float16's conversions take hides that.)
+// Parameters can take more time to read than the input. What float16's conversions take hides that,
+// as does main memory.
+template <class T>
+bool reads_parameters_once(const Tile<T>& tile) {
+  return std::is_same_v<T, float> && !tile.non_temporal;
+}
+
+// Rows that share parameters, those of each column from `first` on.
 template <class T, class Act>
 DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channels,
                                      std::int64_t first, const Act& act) {
   constexpr std::int64_t kTogether = 4, lanes = kLanes<f32x>;
-  constexpr bool is_float = std::is_same_v<T, float>;
+  const bool together = reads_parameters_once(rows);
   std::int64_t r = 0;
-  for (; is_float && r + kTogether <= rows.count; r += kTogether) {
+  for (; together && r + kTogether <= rows.count; r += kTogether) {
     const std::int64_t unaligned = distance_to_alignment<f32x>(rows.output_row(r)) % lanes;
     const std::int64_t begin = least(unaligned, rows.length);
     const std::int64_t end = begin + (rows.length - begin) / lanes * lanes;
@@ -126,7 +137,8 @@ DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channe
     }
   }
   for (; r < rows.count; ++r)
-    normalize_varying(rows.output_row(r), rows.input_row(r), rows.length, channels, first, act);
+    normalize_varying(rows.output_row(r), rows.input_row(r), rows.length, channels, first, act,
+                      rows.non_temporal);
 }
 
 // Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
@@ -134,10 +146,10 @@ DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channe
 template <class T, class Act>
 DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels& channels, const Act& act) {
   constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
-  constexpr std::int64_t kPixels = std::is_same_v<T, float> ? 128 : 512;  // at least
+  const std::int64_t least_length = reads_parameters_once(pixels) ? 128 : 512;
   const std::int64_t total = pixels.length * pixels.count;
   std::int64_t length = pixels.length;
-  while ((length % lanes != 0 || length < kPixels) &&
+  while ((length % lanes != 0 || length < least_length) &&
          length + pixels.length + lanes <= Channels::kCapacity) {
     length += pixels.length;
   }
@@ -163,18 +175,22 @@ DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels& channels, c
 template <class T, class Act>
 DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t length, const Rows& rows,
                                    std::int64_t row, std::int64_t column, float epsilon,
-                                   const Act& act) {
+                                   const Act& act, bool non_temporal) {
   const auto operand = [&](int k) {
     return reinterpret_cast<const T*>(rows.data[k] + row * rows.pitch[k]) + column;
   };
   const T *const mean = operand(kMean), *const variance = operand(kVariance);
   const T *const scale = operand(kScale), *const bias = operand(kBias);
   const f32x epsilons = splat<f32x>(epsilon);
-  stream<f32x, 1>(output, input, length, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    const NormalizationFactor factor =
-        normalization_factor(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
-    return canonical_nan(act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
-  });
+  stream<f32x, 1>(
+      output, input, length,
+      [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        const NormalizationFactor factor =
+            normalization_factor(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
+        return canonical_nan(
+            act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
+      },
+      non_temporal);
 }
 
 template <class T, class Act>
@@ -199,7 +215,7 @@ void batch_normalization(const Rows& rows, const void* parameters) {
                    p.epsilon);
         for (std::int64_t r = first; r < end; ++r) {
           normalize_constant(tile.output_row(r), tile.input_row(r), tile.length, channels,
-                             across ? r - first : 0, act);
+                             across ? r - first : 0, act, tile.non_temporal);
         }
       }
       return;
@@ -207,7 +223,7 @@ void batch_normalization(const Rows& rows, const void* parameters) {
     if (dense && (across || tile.count == 1) && tile.length >= kLanes<f32x>) {
       for (std::int64_t r = 0; r < tile.count; ++r) {
         normalize_dense(tile.output_row(r), tile.input_row(r), tile.length, rows, tile.row + r,
-                        tile.column, p.epsilon, act);
+                        tile.column, p.epsilon, act, tile.non_temporal);
       }
       return;
     }

@@ -23,6 +23,7 @@ struct Rows {
   std::int64_t pitch[kMaxOperands];  // bytes from a row to the next
   // Where not null, operand 1 has no step: its elements are at these bytes from their row's begin.
   const std::int64_t* offsets = nullptr;
+  bool non_temporal = false;  // write the output past the caches
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);

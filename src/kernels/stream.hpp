@@ -7,12 +7,18 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr std::int64_t kUnalignedVectors = 16;  // shorter runs are not worth a head
 
+// Bytes from the last boundary of a vector of V's lanes, as elements of type T.
+template <class V, class T>
+DMLOPS_INLINE std::int64_t misalignment(const T* target) {
+  constexpr auto bytes = static_cast<std::uintptr_t>(kLanes<V>) * sizeof(T);
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % bytes);
+}
+
 // How many elements of a vector lie before the next aligned one; all where it begins aligned.
 template <class V, class T>
 DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
-  constexpr std::int64_t size = sizeof(T), bytes = kLanes<V> * size;
-  const auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % bytes);
-  return (bytes - address) / size;
+  return kLanes<V> -
+         (misalignment<V>(target) + std::int64_t{sizeof(T)} - 1) / std::int64_t{sizeof(T)};
 }
 
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also learns the index of its
@@ -20,7 +26,8 @@ DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
 // it. Unrolling pays for formulas of a few operations only, since a processor overlaps the rounds
 // of a loop by itself.
 template <class V, int kUnroll, class T, class Formula>
-DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const Formula& formula) {
+DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const Formula& formula,
+                          bool non_temporal = false) {
   constexpr std::int64_t lanes = kLanes<V>;
   // The first and the last vector overlap their neighbours, so that whole vectors cover every
   // length and those between them are aligned in the target. Both are computed first and stored
@@ -34,10 +41,17 @@ DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const 
   if (!whole) return store_partial(target, tail, rest);
   std::int64_t i = 0;
   V head = tail;
-  const bool short_run = count < kUnalignedVectors * lanes;
+  const bool short_run = count < kUnalignedVectors * lanes && !non_temporal;
   if (!short_run) {
     head = formula(load<V>(source), 0);
     i = distance_to_alignment<V>(target);
+  }
+  if (non_temporal && misalignment<V>(target + i) == 0) {
+    constexpr std::int64_t kAhead = 1024;  // bytes; processors read ahead less while they write so
+    for (; i < last; i += lanes) {
+      __builtin_prefetch(reinterpret_cast<const char*>(source + i) + kAhead);
+      store_non_temporal(target + i, formula(load<V>(source + i), i));
+    }
   }
   if constexpr (kUnroll > 1) {
     for (; i + kUnroll * lanes <= count; i += kUnroll * lanes) {
@@ -50,6 +64,18 @@ DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const 
   for (; i < last; i += lanes) store(target + i, formula(load<V>(source + i), i));
   if (!short_run) store(target, head);
   store(target + last, tail);
+}
+
+// Copies to memory past the caches, whole vectors of it.
+inline void copy_non_temporal(std::uint8_t* target, const std::uint8_t* source,
+                              std::int64_t bytes) {
+  constexpr std::int64_t step = sizeof(u8x);
+  const std::int64_t head = least(distance_to_alignment<u8x>(target) % step, bytes);
+  const std::int64_t end = head + (bytes - head) / step * step;
+  std::memcpy(target, source, static_cast<std::size_t>(head));
+  for (std::int64_t i = head; i < end; i += step)
+    store_non_temporal(target + i, load<u8x>(source + i));
+  std::memcpy(target + end, source + end, static_cast<std::size_t>(bytes - end));
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -16,6 +16,7 @@ struct Tile {
   char* output;
   const char* input;
   std::int64_t output_pitch, input_pitch;  // bytes
+  bool non_temporal;                       // write the output past the caches
 
   T* output_row(std::int64_t r) const { return reinterpret_cast<T*>(output + r * output_pitch); }
   const T* input_row(std::int64_t r) const {
@@ -33,28 +34,37 @@ constexpr std::int64_t kTileBytes = 16 * 1024;  // half of the usual first-level
 // Calls visit(tile) until all rows are covered. Operand 0 is the output, operand 1 the input.
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
-  constexpr std::int64_t size = sizeof(T), capacity = kTileBytes / size;
+  constexpr std::int64_t size = sizeof(T), capacity = kTileBytes / size, kLine = 64 / size;
   alignas(kVectorBytes) char buffer[kTileBytes];
   const bool gathered = rows.offsets != nullptr;
   const bool pack_input = gathered || (rows.step[1] != size && rows.length > 1);
   const bool unpack_output = rows.step[0] != size && rows.length > 1;
+  // Elements that are packed first are written past the caches from there.
+  const bool copy_output = rows.non_temporal && pack_input && !unpack_output;
+  const bool buffer_output = unpack_output || copy_output;
   bool across = false;
   std::int64_t tile_length = rows.length, tile_count = rows.count;
-  if (pack_input || unpack_output) {
+  if (pack_input || buffer_output) {
     // Where the input runs across the rows, a tile takes enough rows to use whole cache lines of
     // it.
     across = !gathered && rows.count > 1 && magnitude(rows.pitch[1]) < magnitude(rows.step[1]);
     tile_length = least(rows.length, across ? capacity / least(rows.count, 64) : capacity);
+    if (tile_length > kLine && across) tile_length -= tile_length % kLine;
     tile_count = least(rows.count, capacity / tile_length);
   }
+  // Tiles end where cache lines of the output do.
+  const auto begin = reinterpret_cast<std::uintptr_t>(rows.data[0]) % 64 / sizeof(T);
+  const std::int64_t begun =
+      copy_output && tile_length >= kLine ? static_cast<std::int64_t>(begin) : 0;
   for (std::int64_t row = 0; row < rows.count; row += tile_count) {
     const std::int64_t count = least(tile_count, rows.count - row);
-    for (std::int64_t column = 0; column < rows.length; column += tile_length) {
-      const std::int64_t length = least(tile_length, rows.length - column);
+    std::int64_t length = tile_length - begun;
+    for (std::int64_t column = 0; column < rows.length; column += length, length = tile_length) {
+      length = least(length, rows.length - column);
       char* const output = rows.data[0] + row * rows.pitch[0] + column * rows.step[0];
       const char* const input =
           rows.data[1] + row * rows.pitch[1] + (gathered ? 0 : column * rows.step[1]);
-      if (across && !unpack_output) {
+      if (across && !buffer_output) {
         for (std::int64_t r = 0; r < count; ++r) {
           const char* const target = output + r * rows.pitch[0];
           for (std::int64_t i = 0; i < length * size; i += 64) __builtin_prefetch(target + i, 1);
@@ -66,13 +76,21 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
       } else if (pack_input) {
         pack<Bits<T>>(buffer, length * size, length, count, input, rows.step[1], rows.pitch[1]);
       }
-      visit(Tile<T>{row, column, count, length, unpack_output ? buffer : output,
-                    pack_input ? buffer : input, unpack_output ? length * size : rows.pitch[0],
-                    pack_input ? length * size : rows.pitch[1]});
-      if (unpack_output)
+      visit(Tile<T>{row, column, count, length, buffer_output ? buffer : output,
+                    pack_input ? buffer : input, buffer_output ? length * size : rows.pitch[0],
+                    pack_input ? length * size : rows.pitch[1],
+                    rows.non_temporal && !buffer_output});
+      if (unpack_output) {
         unpack<Bits<T>>(output, rows.step[0], rows.pitch[0], buffer, length, count);
+      } else if (copy_output) {
+        for (std::int64_t r = 0; r < count; ++r)
+          copy_non_temporal(reinterpret_cast<std::uint8_t*>(output + r * rows.pitch[0]),
+                            reinterpret_cast<const std::uint8_t*>(buffer + r * length * size),
+                            length * size);
+      }
     }
   }
+  if (rows.non_temporal) finish_non_temporal();
 }
 
 // output = formula(input) for every element, on vectors of type V.
@@ -84,7 +102,7 @@ DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
     const std::int64_t length = one_run ? tile.length * tile.count : tile.length;
     const std::int64_t count = one_run ? 1 : tile.count;
     for (std::int64_t r = 0; r < count; ++r)
-      stream<V, kUnroll>(tile.output_row(r), tile.input_row(r), length, indexed);
+      stream<V, kUnroll>(tile.output_row(r), tile.input_row(r), length, indexed, tile.non_temporal);
   });
 }
 

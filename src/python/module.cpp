@@ -41,6 +41,7 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   module.def("available_isas", [] { return py::tuple(py::cast(dmlops::available_isas())); });
   module.def("get_num_threads", &dmlops::get_num_threads);
   module.def("set_num_threads", &dmlops::set_num_threads, py::arg("n"));
+  module.def("non_temporal_threshold", &dmlops::non_temporal_threshold);
   module.def("compiler", &dmlops::compiler);
   module.def("build_flags", &dmlops::build_flags);
 }

@@ -79,6 +79,33 @@ DMLOPS_INLINE void store(T* target, V value) {
   }
 }
 
+// Past the caches, where processors can; `target` is aligned to what is stored. Other threads see
+// it after finish_non_temporal().
+template <class T, class V>
+DMLOPS_INLINE void store_non_temporal(T* target, V value) {
+#if defined(__SSE2__)
+  if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
+    return store_non_temporal(reinterpret_cast<std::uint16_t*>(target), narrow(value));
+  } else if constexpr (sizeof(V) == 16) {
+    return _mm_stream_si128(reinterpret_cast<__m128i*>(target), bit_cast<__m128i>(value));
+  }
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32)
+    return _mm256_stream_si256(reinterpret_cast<__m256i*>(target), bit_cast<__m256i>(value));
+#endif
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64)
+    return _mm512_stream_si512(reinterpret_cast<__m512i*>(target), bit_cast<__m512i>(value));
+#endif
+#endif
+  store(target, value);
+}
+inline void finish_non_temporal() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
 // Compilers take half vectors apart for these conversions.
 DMLOPS_INLINE f64x to_double(const float* source) {
 #if defined(__AVX512F__)
