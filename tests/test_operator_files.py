@@ -303,3 +303,13 @@ def test_status_of_the_process() -> None:
     assert run.stderr.endswith("DML_FEATURE_LEVEL_3_0 accepts it\n")
     assert python("-m", "dmlops", "run", "no.json").returncode == 2
     assert dmlops.__version__ in python("-m", "dmlops", "--version", DMLOPS_ISA="x").stdout
+
+
+def test_somebodys_own_activation_is_left_alone() -> None:
+    code = (
+        "import dmlops; base = dmlops.ActivationReluOperatorDesc.__base__\n"
+        "class Own(base): pass\n"
+        "from dmlops._cli import main; raise SystemExit(main(['run', '../examples/clip.json']))"
+    )
+    run = python("-c", code)
+    assert run.returncode == 0, run.stderr

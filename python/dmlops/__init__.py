@@ -1,5 +1,6 @@
 """Tensor operators on the CPU with DirectML's semantics."""
 
+from dmlops import _core
 from dmlops._activation_descs import (
     ActivationCeluOperatorDesc,
     ActivationEluOperatorDesc,
@@ -38,7 +39,6 @@ from dmlops._activations import (
     tanh,
     thresholded_relu,
 )
-from dmlops import _core
 from dmlops._core import BindingError, CompiledOperator, ValidationError
 from dmlops._core import version as _version
 from dmlops._device import BufferBinding, Device, required_feature_level

@@ -19,7 +19,7 @@ from dmlops._tensor_desc import BufferTensorDesc
 DESCS: dict[OperatorType, type[Any]] = {
     desc.operator_type: desc
     for desc in (*get_args(OperatorDesc), *ActivationDesc.__subclasses__())
-    if desc is not ActivationDesc
+    if hasattr(desc, "operator_type")  # not the base class, nor somebody's own
 }
 
 _TENSOR = ("DataType", "Sizes")
