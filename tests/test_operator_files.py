@@ -19,6 +19,7 @@ from subprocesses import python
 
 import dmlops
 from dmlops._cli import main
+from dmlops._operator_file import initial
 from dmlops._operator_file.parse import read_model
 
 
@@ -313,3 +314,11 @@ def test_somebodys_own_activation_is_left_alone() -> None:
     )
     run = python("-c", code)
     assert run.returncode == 0, run.stderr
+
+
+def test_memory_that_runs_out_is_one_line(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 32.0 MiB")
+
+    monkeypatch.setattr(initial, "_convert", fail)
+    runner.refused(clip_file(), "not enough memory", "32.0 MiB", status=1)

@@ -119,6 +119,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except CommandError as error:
         print(f"dmlops: error: {error}", file=sys.stderr)
         return error.status
+    except MemoryError as error:
+        print(f"dmlops: error: not enough memory. {error}", file=sys.stderr)
+        return 1
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
