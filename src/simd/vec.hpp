@@ -209,7 +209,14 @@ DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
 // NaN results differ between processors (and operand orders) in sign and payload; one NaN stands
 // for all.
 DMLOPS_INLINE f32x canonical_nan(f32x x) {
+#if defined(__AVX512F__)
+  // One instruction for the comparison and the choice: what becomes of each class of numbers (from
+  // the right: quiet and signalling NaN, then all others) is in a table, 0 for the first operand.
+  const f32x nan = bit_cast<f32x>(splat<i32x>(0x7fc00000));
+  return _mm512_fixupimm_ps(nan, x, bit_cast<__m512i>(splat<i32x>(0x11111100)), 0);
+#else
   return x == x ? x : bit_cast<f32x>(splat<i32x>(0x7fc00000));
+#endif
 }
 
 #if !defined(__FMA__) && !defined(__aarch64__) && !defined(_M_ARM64)
