@@ -132,7 +132,6 @@ class ColumnSums {
   template <bool kNear, class MakeTerms, class Seen>
   void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, double* sums) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
-    const bool single = blocks == 1;
     for (std::int64_t b = 0; b < blocks; ++b) {
       const char* const x = block.load(b);
       const std::int64_t rows = block.rows(b), step = b % kSteps;
@@ -140,42 +139,32 @@ class ColumnSums {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const auto terms_here = terms(c);
         Seen seen_here = seen[c / kLanes<f32x>];
-        const auto add_lane = [&](Sums& sum, std::int64_t lane) DMLOPS_LAMBDA_INLINE {
-          for (std::int64_t r = lane; r < rows; r += kSumLanes) {
-            sum += terms_here.template term<kNear>(load_columns<T>(x, r, c), seen_here);
-          }
+        const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
+          return terms_here.template term<kNear>(load_columns<T>(x, r, c), seen_here);
         };
-        if (single) {
-          store_as_double(sums + c, combined<0, 1>([&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
-                            Sums sum;
-                            add_lane(sum, lane);
-                            return sum;
-                          }));
-        } else {
-          for (std::int64_t lane = 0; lane < least(rows, kSumLanes); ++lane) {
-            Sums sum;
-            if (step != 0) sum = Sums::from(sums_[lane] + c);
-            add_lane(sum, lane);
-            sum.store_to(sums_[lane] + c);
-          }
+        for (std::int64_t lane = 0; lane < least(rows, kSumLanes); ++lane) {
+          Sums sum = Sums::of(term(lane));
+          if (step != 0) sum += Sums::from(sums_[lane] + c);
+          for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
+          sum.store_to(sums_[lane] + c);
         }
         seen[c / kLanes<f32x>] = seen_here;
       });
     }
-    if (single) return;
     if (blocks > kSteps) {
       add_blocks(false, least(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes),
                  columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        combined<0, 1>([&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+        combined<0, 1>(kSumLanes, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
           return LaneSums<float>::from(blocks_[lane] + c);
         }).store_to(sums + c);
       });
     } else {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        store_as_double(sums + c, combined<0, 1>([&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
-                          return Sums::from(sums_[lane] + c);
-                        }));
+        store_as_double(sums + c, combined<0, 1>(least(block.count(), kSumLanes),
+                                                 [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+                                                   return Sums::from(sums_[lane] + c);
+                                                 }));
       });
     }
   }
@@ -184,14 +173,15 @@ class ColumnSums {
   using Sums = LaneSums<T>;
   static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
 
-  // The sum of lanes kLane, kLane + kStride, ...: lane j takes in lane j + 8, then j + 4, ...
+  // The sum of lanes kLane, kLane + kStride, ...: lane j takes in lane j + 8, then j + 4, ... Lanes
+  // from `used` on are empty; kLane is not.
   template <int kLane, int kStride, class GetLane>
-  DMLOPS_INLINE static auto combined(const GetLane& lane) {
+  DMLOPS_INLINE static auto combined(std::int64_t used, const GetLane& lane) {
     if constexpr (kStride == kSumLanes) {
       return lane(kLane);
     } else {
-      auto sum = combined<kLane, 2 * kStride>(lane);
-      sum += combined<kLane + kStride, 2 * kStride>(lane);
+      auto sum = combined<kLane, 2 * kStride>(used, lane);
+      if (kLane + kStride < used) sum += combined<kLane + kStride, 2 * kStride>(used, lane);
       return sum;
     }
   }

@@ -209,6 +209,9 @@ struct LaneSums<float> {
   static LaneSums from(const Lane* lanes) {
     return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
   }
+  DMLOPS_INLINE static LaneSums of(f32x terms) {
+    return {lower_to_double(terms), upper_to_double(terms)};
+  }
   DMLOPS_INLINE void operator+=(f32x terms) {
     lower += lower_to_double(terms);
     upper += upper_to_double(terms);
@@ -231,6 +234,7 @@ struct LaneSums<float16> {
   f32x sums = {};
 
   static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
+  DMLOPS_INLINE static LaneSums of(f32x terms) { return {terms}; }
   DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
   DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
   DMLOPS_INLINE float sum() const { return sum_of_halves(sums); }
