@@ -30,6 +30,7 @@ SHAPES = ((3, 5), (17, 4), (4, 33), (2, 3, 18), (2, 3, 2, 5), (65, 7), (2, 1, 2,
 LARGE = 300_007  # a prime; enough work for threads
 SMALL = 64 * 1024
 OPERANDS = 6
+EVERY_SECOND = {layout.name: layout for layout in LAYOUTS}["every-second"]
 THOROUGH = (
     "clip",
     "scaled",
@@ -101,14 +102,15 @@ def check(
 
 
 def functions(memory: list[GuardedMemory]) -> None:
-    """Apply every function to dense runs of each length, and to every layout of some shapes."""
+    """Apply every function to runs of each length, and to every layout of some shapes."""
     dense, *_ = LAYOUTS
     runs = [(lay, dense) for lay in LAYOUTS] + [(dense, lay) for lay in OUT_LAYOUTS]
     for name, operator, inputs, types in operators():
         for dtype in types:
             print(name, dtype, flush=True)
-            for length in range(LENGTHS[np.dtype(dtype).itemsize]):
-                check(operator, [(length,)] * inputs, dtype, memory, (dense, dense))
+            lengths = range(LENGTHS[np.dtype(dtype).itemsize])
+            for length, layout in itertools.product(lengths, (dense, EVERY_SECOND)):
+                check(operator, [(length,)] * inputs, dtype, memory, (layout, dense))
             # The activations share their traversal: some of them go through every shape.
             brief = name.split()[-1] not in THOROUGH
             for shape, pair in itertools.product(SHAPES[:2] if brief else SHAPES, runs):
@@ -120,12 +122,11 @@ def functions(memory: list[GuardedMemory]) -> None:
 
 def large(memory: list[GuardedMemory]) -> None:
     """Split enough work for threads, the ends of every part at a guard."""
-    every_second = {layout.name: layout for layout in LAYOUTS}["every-second"]
     dense, *_ = LAYOUTS
     for name, operator, inputs, types in operators():
         if name.startswith("batch_normalization") and not name.endswith(("identity", "tanh")):
             continue
-        for dtype, layout in itertools.product(types[:2], (dense, every_second)):
+        for dtype, layout in itertools.product(types[:2], (dense, EVERY_SECOND)):
             print("large", name, dtype, layout, flush=True)
             parameters = [(1,)] * (inputs - 1)
             check(operator, [(LARGE,), *parameters], dtype, memory, (layout, dense))

@@ -129,13 +129,28 @@ DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
   for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(begin + i);
 }
 
-template <class V, std::size_t... kIndex>
+template <int kFirst, class V, std::size_t... kIndex>
 DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
 #if defined(DMLOPS_HAS_SHUFFLEVECTOR)
-  return __builtin_shufflevector(a, b, (2 * kIndex)...);
+  return __builtin_shufflevector(a, b, (2 * kIndex + kFirst)...);
 #else
-  return __builtin_shuffle(a, b, V{static_cast<Lane<V>>(2 * kIndex)...});
+  return __builtin_shuffle(a, b, V{static_cast<Lane<V>>(2 * kIndex + kFirst)...});
 #endif
+}
+
+// Every second element of two vectors of memory, from the first or (kFirst = 1) the second on.
+template <class V, int kFirst = 0>
+DMLOPS_INLINE V load_every_second(const char* source) {
+  V a = load_element<V>(source), b = load_element<V>(source + sizeof(V));
+  constexpr std::size_t size = sizeof(Lane<V>);
+  constexpr bool shifted = kFirst == 1 && size <= 2;  // compilers take such shuffles apart
+  if constexpr (shifted) {
+    using Pairs = typename VectorOf<typename UnsignedOf<2 * size>::type, sizeof(V)>::type;
+    a = bit_cast<V>(bit_cast<Pairs>(a) >> 8 * size);
+    b = bit_cast<V>(bit_cast<Pairs>(b) >> 8 * size);
+  }
+  constexpr int first = shifted ? 0 : kFirst;
+  return every_second<first>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
 }
 
 // One dense row from elements `step` bytes apart.
@@ -149,10 +164,7 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     using V = Vec<U>;
     constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes < length; i += lanes) {
-      const char* from = source + i * step;
-      store_element(target + i * size,
-                    every_second(load_element<V>(from), load_element<V>(from + sizeof(V)),
-                                 std::make_index_sequence<static_cast<std::size_t>(lanes)>()));
+      store_element(target + i * size, load_every_second<V>(source + i * step));
     }
   }
   for (; i < length; ++i) store_element(target + i * size, load_element<U>(source + i * step));

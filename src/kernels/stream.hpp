@@ -1,6 +1,7 @@
-// Dense runs: applies a formula to one vector after another, with no scalar tail.
+// Dense runs, and every second element: a formula on one vector after another, with no scalar tail.
 #pragma once
 
+#include "kernels/move.hpp"
 #include "simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -21,12 +22,59 @@ DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
          (misalignment<V>(target) + std::int64_t{sizeof(T)} - 1) / std::int64_t{sizeof(T)};
 }
 
+// Memory of which every second element counts. Vectors of them are shuffled from two of memory.
+template <class T>
+struct EverySecond {
+  const char* begin;
+
+  explicit EverySecond(const char* begin_) : begin(begin_) {}
+  DMLOPS_INLINE EverySecond operator+(std::int64_t i) const {
+    return EverySecond(begin + i * std::int64_t{2 * sizeof(T)});
+  }
+};
+template <class V, int kFirst = 0, class T>
+DMLOPS_INLINE V load(EverySecond<T> source) {
+  const auto elements =
+      load_every_second<typename VectorOf<Bits<T>, kLanes<V> * sizeof(T)>::type, kFirst>(
+          source.begin);
+  return load<V>(reinterpret_cast<const T*>(&elements));
+}
+template <class V, class T>
+DMLOPS_INLINE V load_partial(EverySecond<T> source, std::size_t count) {
+  T lanes[static_cast<std::size_t>(kLanes<V>)] = {};
+  for (std::size_t i = 0; i < count; ++i)
+    lanes[i] = load_element<T>(source.begin + i * 2 * sizeof(T));
+  return load<V>(lanes);
+}
+
+// A vector that nothing follows but that is not the first.
+template <class V, class T>
+DMLOPS_INLINE V load_last(const T* source) {
+  return load<V>(source);
+}
+template <class V, class T>
+DMLOPS_INLINE V load_last(EverySecond<T> source) {
+  return load<V, 1>(EverySecond<T>(source.begin - sizeof(T)));
+}
+
+// Processors read ahead less while they write past the caches.
+constexpr std::int64_t kPrefetchAhead = 1024;  // bytes
+template <class V, class T>
+DMLOPS_INLINE void prefetch_ahead(const T* source) {
+  __builtin_prefetch(reinterpret_cast<const char*>(source) + kPrefetchAhead);
+}
+template <class V, class T>
+DMLOPS_INLINE void prefetch_ahead(EverySecond<T> source) {
+  __builtin_prefetch(source.begin + kPrefetchAhead);
+  __builtin_prefetch(source.begin + kPrefetchAhead + kLanes<V> * sizeof(T));
+}
+
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also learns the index of its
 // first element, and must be safe to evaluate on zeros. `source` is `target` or does not overlap
 // it. Unrolling pays for formulas of a few operations only, since a processor overlaps the rounds
 // of a loop by itself.
-template <class V, int kUnroll, class T, class Formula>
-DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const Formula& formula,
+template <class V, int kUnroll, class T, class Source, class Formula>
+DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Formula& formula,
                           bool non_temporal = false) {
   constexpr std::int64_t lanes = kLanes<V>;
   // The first and the last vector overlap their neighbours, so that whole vectors cover every
@@ -36,8 +84,8 @@ DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const 
   const std::int64_t last = count - lanes;
   const bool whole = last >= 0;
   const auto rest = static_cast<std::size_t>(count);
-  const V tail =
-      formula(whole ? load<V>(source + last) : load_partial<V>(source, rest), whole ? last : 0);
+  const V tail = formula(whole ? load_last<V>(source + last) : load_partial<V>(source, rest),
+                         whole ? last : 0);
   if (!whole) return store_partial(target, tail, rest);
   std::int64_t i = 0;
   V head = tail;
@@ -47,14 +95,13 @@ DMLOPS_INLINE void stream(T* target, const T* source, std::int64_t count, const 
     i = distance_to_alignment<V>(target);
   }
   if (non_temporal && misalignment<V>(target + i) == 0) {
-    constexpr std::int64_t kAhead = 1024;  // bytes; processors read ahead less while they write so
     for (; i < last; i += lanes) {
-      __builtin_prefetch(reinterpret_cast<const char*>(source + i) + kAhead);
+      prefetch_ahead<V>(source + i);
       store_non_temporal(target + i, formula(load<V>(source + i), i));
     }
   }
   if constexpr (kUnroll > 1) {
-    for (; i + kUnroll * lanes <= count; i += kUnroll * lanes) {
+    for (; i + kUnroll * lanes < count; i += kUnroll * lanes) {
       V results[kUnroll];
       for (int k = 0; k < kUnroll; ++k)
         results[k] = formula(load<V>(source + i + k * lanes), i + k * lanes);

@@ -93,10 +93,27 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
   if (rows.non_temporal) finish_non_temporal();
 }
 
+// Dense rows from every second element along them?
+template <class T>
+DMLOPS_INLINE bool every_second_of(const Rows& rows) {
+  constexpr std::int64_t size = sizeof(T);
+  return rows.offsets == nullptr && rows.step[0] == size && rows.step[1] == 2 * size &&
+         (rows.count == 1 || magnitude(rows.pitch[1]) >= 2 * size);
+}
+
 // output = formula(input) for every element, on vectors of type V.
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
   const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
+  if (every_second_of<T>(rows) && rows.length >= 2 * kLanes<V>) {
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      stream<V, kUnroll>(reinterpret_cast<T*>(rows.data[0] + r * rows.pitch[0]),
+                         EverySecond<T>(rows.data[1] + r * rows.pitch[1]), rows.length, indexed,
+                         rows.non_temporal);
+    }
+    if (rows.non_temporal) finish_non_temporal();
+    return;
+  }
   for_each_tile<T>(rows, [&indexed](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
     const bool one_run = tile.contiguous();
     const std::int64_t length = one_run ? tile.length * tile.count : tile.length;
