@@ -7,8 +7,10 @@ from subprocesses import python
 
 import dmlops
 
+FILES = ["test_batch_normalization.py", "test_clip.py", "test_log_softmax.py"]
 
-@pytest.mark.parametrize("file", ["test_batch_normalization.py", "test_clip.py"])
+
+@pytest.mark.parametrize("file", FILES)
 def test_layouts(file: str) -> None:
     words = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file)
     run = python(*words, DMLOPS_NON_TEMPORAL_THRESHOLD="0")

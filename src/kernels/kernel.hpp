@@ -54,6 +54,7 @@ struct Groups {
   std::int64_t sizes[kMaxRank] = {};
   std::int64_t input_strides[kMaxRank] = {};
   std::int64_t output_strides[kMaxRank] = {};
+  bool non_temporal = false;  // write the output past the caches
 };
 
 using GroupKernel = void (*)(const Groups& groups);

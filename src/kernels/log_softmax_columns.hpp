@@ -28,6 +28,13 @@ class ColumnBlock {
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
+  bool non_temporal() const { return groups_.non_temporal; }
+  // Groups whose results lie in the output's first cache line before the first: blocks that are
+  // written past the caches end where lines do.
+  std::int64_t begun() const {
+    const auto before = reinterpret_cast<std::uintptr_t>(groups_.output) % 64 / sizeof(T);
+    return non_temporal() && groups_.output_step == kSize ? static_cast<std::int64_t>(before) : 0;
+  }
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
   std::int64_t rows(std::int64_t block) const {
@@ -57,7 +64,8 @@ class ColumnBlock {
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
     const std::int64_t begin = block * kBlockRows;
-    const bool direct = groups_.output_step == kSize && columns_ % kLanes<f32x> == 0;
+    const bool direct =
+        groups_.output_step == kSize && columns_ % kLanes<f32x> == 0 && !groups_.non_temporal;
     if (!direct) {
       write(buffer_, kPitch, buffer_, rows(block));
       loaded_ = -1;
@@ -79,7 +87,13 @@ class ColumnBlock {
  private:
   // Along the groups or along their elements, whichever are neighbours.
   void move(char* target, const char* source, std::int64_t rows) const {
-    if (groups_.output_step == kSize) {
+    if (groups_.output_step == kSize && groups_.non_temporal) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        copy_non_temporal(reinterpret_cast<std::uint8_t*>(target + row * out_.step()),
+                          reinterpret_cast<const std::uint8_t*>(source + row * kPitch),
+                          columns_ * kSize);
+      }
+    } else if (groups_.output_step == kSize) {
       pack<Bits<T>>(target, out_.step(), columns_, rows, source, kSize, kPitch);
     } else if (out_.step() == kSize) {
       pack<Bits<T>>(target, groups_.output_step, rows, columns_, source, kPitch, kSize);
@@ -216,10 +230,13 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
       : block_(groups, in, out) {}
 
   void run(std::int64_t groups) {
-    for (std::int64_t first = 0; first < groups; first += kColumns) {
-      block_.select(first, least(kColumns, groups - first));
-      Base::run(block_.columns());
+    std::int64_t columns = kColumns - block_.begun();
+    for (std::int64_t first = 0; first < groups; first += columns, columns = kColumns) {
+      columns = least(columns, groups - first);
+      block_.select(first, columns);
+      Base::run(columns);
     }
+    if (block_.non_temporal()) finish_non_temporal();
   }
 
  private:
