@@ -149,7 +149,7 @@ DMLOPS_INLINE V load_every_second(const char* source) {
     a = bit_cast<V>(bit_cast<Pairs>(a) >> 8 * size);
     b = bit_cast<V>(bit_cast<Pairs>(b) >> 8 * size);
   }
-  constexpr int first = shifted ? 0 : kFirst;
+  constexpr int first = kFirst - int{shifted};
   return every_second<first>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
 }
 
