@@ -12,10 +12,12 @@ enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNorm
 // The parameters of up to kCapacity neighbours, along a row or down a column, as float32.
 struct Channels {
   static constexpr std::int64_t kCapacity = 1024;
-  alignas(kVectorBytes) float mean[kCapacity];
-  alignas(kVectorBytes) float factor_high[kCapacity];
-  alignas(kVectorBytes) float factor_low[kCapacity];
-  alignas(kVectorBytes) float bias[kCapacity];
+  // A vector may begin at the last one.
+  static constexpr std::int64_t kRoom = kCapacity + kLanes<f32x>;
+  alignas(kVectorBytes) float mean[kRoom];
+  alignas(kVectorBytes) float factor_high[kRoom];
+  alignas(kVectorBytes) float factor_low[kRoom];
+  alignas(kVectorBytes) float bias[kRoom];
 
   // Those of a vector's elements, from the i-th on.
   struct Vector {
