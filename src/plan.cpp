@@ -175,6 +175,12 @@ Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int inpu
   return plan;
 }
 
+std::int64_t element_count(const Plan& plan) {
+  std::int64_t count = 1;
+  for (int d = 0; d < plan.rank; ++d) count *= plan.sizes[d];
+  return count;
+}
+
 bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
                   const void* parameters) {
   const int rank = input.rank;
@@ -224,15 +230,13 @@ namespace {
 // Output and input are so large that a cache would not hold them. Where elements are packed first,
 // reading does not overlap with the reading that usual stores cause, and half as much is enough.
 bool is_large(const Plan& plan) {
-  std::int64_t bytes = 2 * plan.element_size;
-  for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
+  const std::int64_t bytes = 2 * plan.element_size * element_count(plan);
   const bool packed = plan.strides[1][0] != plan.element_size;
   return bytes >= non_temporal_threshold() / (packed ? 2 : 1);
 }
 
 void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
-  std::int64_t bytes = plan.bytes_per_element;
-  for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
+  const std::int64_t bytes = plan.bytes_per_element * element_count(plan);
   if (bytes < kLeastToSplit) return run_serially(plan, data, kernel, parameters);
 
   // The slowest dimension of which nobody gets over a quarter more than the average, or else the

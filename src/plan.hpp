@@ -24,6 +24,9 @@ struct Plan {
   bool non_temporal = false;              // of Rows
 };
 
+// How many elements the output has.
+std::int64_t element_count(const Plan& plan);
+
 // Inputs are broadcast to the output: a dimension of size 1 gets stride 0. No size may be 0.
 Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count);
 

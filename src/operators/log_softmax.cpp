@@ -91,8 +91,7 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
   Plan plan = make_plan(kept(output, reduced), &groups, 1);
   for (int d = 0; d < parameters.groups.rank; ++d)
     plan.bytes_per_element *= parameters.groups.sizes[d];
-  std::int64_t bytes = plan.bytes_per_element;
-  for (int d = 0; d < plan.rank; ++d) bytes *= plan.sizes[d];
+  const std::int64_t bytes = plan.bytes_per_element * element_count(plan);
   parameters.groups.non_temporal = bytes >= non_temporal_threshold() && input.data != output.data;
   plan.bytes_per_element *= kWeight;
   if (plan.strides[0][0] != plan.element_size) plan.split_unit = 1;
