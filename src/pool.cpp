@@ -5,13 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
+#include <deque>
 #include <exception>
+#include <iterator>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "environment.hpp"
 
@@ -82,106 +83,132 @@ void relax() {
 #endif
 }
 
-// Threads that wait for something to become true. They look again and again for about as long as it
-// would take to wake them, since the next call often follows at once; then they sleep.
-class Waiters {
+// Looks again and again whether something has become true, for about as long as it would take to
+// wake a thread, since the next call often follows at once.
+template <class Ready>
+bool spin(const Ready& ready) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (ready()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+struct Job {
+  void (*task)(const void*, int);
+  const void* context;
+  int count, step;
+
+  // Every piece that is `step` from the next, beginning at `first`.
+  void run(int first) const {
+    for (int i = first; i < count; i += step) task(context, i);
+  }
+};
+
+// A thread with a place at which the caller of the pool leaves a job. It has cache lines of its
+// own: whoever waits looks at the state only, and nobody else's changes.
+class alignas(128) Worker {
  public:
-  // `ready` is called until it returns true, and not again.
-  template <class Ready>
-  void wait(const Ready& ready) {
-    if (spin(ready)) return;
-    std::unique_lock<std::mutex> lock(mutex_);
-    ++sleeping_;
-    condition_.wait(lock, ready);
-    --sleeping_;
+  explicit Worker(int first_piece) : first_piece_(first_piece) {
+    std::thread([this] { serve(); }).detach();
   }
 
-  // After what they wait for has become true for `count` of them. Both sides write before they
-  // read: either this thread sees the sleeper, or that one sees what it waits for.
-  void notify(int count) {
-    if (sleeping_ == 0) return;
-    const std::lock_guard<std::mutex> lock(mutex_);  // nobody is between looking and sleeping
-    for (int i = std::min<int>(count, sleeping_); i > 0; --i) condition_.notify_one();
+  void offer(const Job& job) {
+    job_ = job;
+    if (state_.exchange(State::kOffered) == State::kAsleep) notify();
+  }
+
+  // By the caller: does the job itself if the thread has not come for it.
+  void withdraw() {
+    if (take()) finish();
+  }
+
+  void wait_until_done() {
+    if (spin([this] { return state_ != State::kTaken; })) return;
+    sleep(State::kTaken, State::kAwaited);
   }
 
  private:
-  static constexpr auto kPatience = std::chrono::microseconds(100);
+  enum class State {
+    kFree,     // without a job, and the thread looks for one
+    kAsleep,   // without a job, and the thread sleeps
+    kOffered,  // for the thread or, if it does not come, the caller
+    kTaken,    // somebody does the job, which stays as it is meanwhile
+    kAwaited,  // the thread does the job, and the caller sleeps until it is done
+  };
 
-  template <class Ready>
-  static bool spin(const Ready& ready) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    do {
-      for (int i = 0; i < 16; ++i) {
-        if (ready()) return true;
-        relax();
+  void serve() {
+    for (;;) {
+      if (spin([this] { return take(); })) {
+        finish();
+      } else {
+        sleep(State::kFree, State::kAsleep);
       }
-    } while (std::chrono::steady_clock::now() < end);
-    return false;
+    }
   }
 
+  bool take() {
+    State offered = State::kOffered;
+    return state_ == offered && state_.compare_exchange_strong(offered, State::kTaken);
+  }
+
+  void finish() {
+    job_.run(first_piece_);
+    if (state_.exchange(State::kFree) == State::kAwaited) notify();
+  }
+
+  // Sleeps until another thread changes the state, unless it has already.
+  void sleep(State awake, State asleep) {
+    if (!state_.compare_exchange_strong(awake, asleep)) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    condition_.wait(lock, [this, asleep] { return state_ != asleep; });
+  }
+
+  void notify() {
+    const std::lock_guard<std::mutex> lock(mutex_);  // nobody is between looking and sleeping
+    condition_.notify_one();
+  }
+
+  std::atomic<State> state_{State::kFree};
+  Job job_{};
+  const int first_piece_;
   std::mutex mutex_;
   std::condition_variable condition_;
-  std::atomic<int> sleeping_{0};
 };
 
 class Pool {
  public:
+  // Worker i always gets piece i + 1: in the next call on the same memory, its caches hold it.
   void run(int count, void (*task)(const void*, int), const void* context) {
     start_workers(count - 1);
-    task_ = task;
-    context_ = context;
-    count_ = count;
-    next_.store(0, std::memory_order_relaxed);
-    state_ = (count - 1) * kWanted;
-    free_.notify(count - 1);
-    work();
-    state_ &= kWanted - 1;  // whoever has not come by now is not needed
-    caller_.wait([this] { return state_ == 0; });
+    const int helpers = std::min(count - 1, static_cast<int>(workers_.size()));
+    const Job job{task, context, count, helpers + 1};
+    const auto end = workers_.begin() + helpers;
+    std::for_each(workers_.begin(), end, [&job](Worker& worker) { worker.offer(job); });
+    job.run(0);
+    // Those called last are the likeliest to be on their way still.
+    std::for_each(std::make_reverse_iterator(end), workers_.rend(),
+                  [](Worker& worker) { worker.withdraw(); });
+    std::for_each(workers_.begin(), end, [](Worker& worker) { worker.wait_until_done(); });
   }
 
  private:
   void start_workers(int count) {
-    if (workers_ >= count) return;
+    if (static_cast<int>(workers_.size()) >= count) return;
     const SignalsBlocked blocked;
     try {
-      for (; workers_ < count; ++workers_) std::thread([this] { serve(); }).detach();
+      while (static_cast<int>(workers_.size()) < count) {
+        workers_.emplace_back(static_cast<int>(workers_.size()) + 1);
+      }
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
       // The system has no more threads, or no memory for one: those that there are do the work.
     }
   }
 
-  void serve() {
-    for (;;) {
-      free_.wait([this] { return join(); });
-      work();
-      if (--state_ == 0) caller_.notify(1);
-    }
-  }
-
-  // Takes one of the places in the current call, if one is left.
-  bool join() {
-    std::int64_t state = state_;
-    while (state >= kWanted) {
-      if (state_.compare_exchange_weak(state, state - kWanted + 1)) return true;
-    }
-    return false;
-  }
-
-  void work() {
-    for (int i = next_.fetch_add(1); i < count_; i = next_.fetch_add(1)) task_(context_, i);
-  }
-
-  // Workers at work, and kWanted times those that the current call still wants. While it is not 0,
-  // the call goes on and what describes it stays as it is.
-  static constexpr std::int64_t kWanted = std::int64_t{1} << 32;
-  std::atomic<std::int64_t> state_{0};
-  void (*task_)(const void*, int) = nullptr;
-  const void* context_ = nullptr;
-  int count_ = 0;
-  std::atomic<int> next_{0};
-
-  Waiters free_, caller_;
-  int workers_ = 0;
+  std::deque<Worker> workers_;  // which stay where they are
 };
 
 // The pool is never destroyed: its threads may outlive every static object. A fork leaves the child

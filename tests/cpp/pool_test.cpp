@@ -3,6 +3,7 @@
 #include "pool.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <thread>
@@ -29,7 +30,38 @@ bool each_runs_once(int count) {
 TEST(Pool, RunsEveryPieceOnce) {
   set_num_threads(4);
   for (int count = 0; count < 40; ++count) EXPECT_TRUE(each_runs_once(count)) << count;
-  for (int repeat = 0; repeat < 2000; ++repeat) ASSERT_TRUE(each_runs_once(4));
+  for (int repeat = 0; repeat < 20000; ++repeat) ASSERT_TRUE(each_runs_once(repeat % 4 + 1));
+}
+
+// Waits end around the time after which threads stop looking and sleep, on either side.
+TEST(Pool, SleepersAreWoken) {
+  set_num_threads(3);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const auto pause = std::chrono::microseconds(repeat);
+    std::atomic<int> runs{0};
+    parallel_for(3, [&](int i) {
+      if (i > 0) std::this_thread::sleep_for(pause);  // the caller waits
+      ++runs;
+    });
+    ASSERT_EQ(runs, 3);
+    std::this_thread::sleep_for(pause);  // the workers wait
+  }
+}
+
+// The caller would do it alone, in the end: threads that sleep must be seen to come.
+TEST(Pool, SleepersTakePart) {
+  set_num_threads(2);
+  bool together = false;
+  for (int attempt = 0; attempt < 100 && !together; ++attempt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::thread::id threads[2];
+    parallel_for(2, [&](int i) {
+      threads[i] = std::this_thread::get_id();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    });
+    together = threads[0] != threads[1];
+  }
+  EXPECT_TRUE(together);
 }
 
 TEST(Pool, NestedCallsRun) {
