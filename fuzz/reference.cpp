@@ -2,6 +2,7 @@
 #include "reference.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -26,6 +27,12 @@ double ulp(double value, int digits, int min_exponent) {
 }
 double ulp32(double value) { return ulp(value, 23, -126); }
 double ulp16(double value) { return ulp(value, 10, -14); }
+
+// What computing in float32 may be off by, next to `value`: so many of its ulp, or the thousandth
+// of an ulp of float16 that is promised besides the rounding to it.
+double arithmetic_error(double value, double ulps, DataType type) {
+  return type == DataType::float16 ? 0.001 * ulp16(value) : ulps * ulp32(value);
+}
 
 Range around(double value, double error) { return {value - error, value + error}; }
 
@@ -152,8 +159,8 @@ __int128 activation(const OperatorDesc& desc, DataType type, __int128 x) {
 
 // Three roundings to float32: of the difference, of the bias with the product's low part, and of
 // the sum. Below 2 ulp of the largest intermediate, also where the sum reaches a power of two.
-Range normalized(double x, double mean, double variance, double scale, double bias,
-                 double epsilon) {
+Range normalized(double x, double mean, double variance, double scale, double bias, double epsilon,
+                 DataType type) {
   const double difference = x - mean, sum = variance + epsilon;
   const double factor = scale / std::sqrt(sum);
   const double product = factor * difference, result = product + bias;
@@ -161,7 +168,7 @@ Range normalized(double x, double mean, double variance, double scale, double bi
   const auto ordinary = [](double value) {
     return value == 0 || (std::abs(value) > 0x1p-120 && std::abs(value) < 0x1p120);
   };
-  Range range = around(result, 2 * ulp32(largest));
+  Range range = around(result, arithmetic_error(largest, 2, type));
   const bool cancels = std::abs(sum) <= 0x1p-10 * std::abs(epsilon);
   range.any = !ordinary(difference) || !ordinary(factor) || !ordinary(product) || !ordinary(bias) ||
               cancels;
@@ -182,8 +189,11 @@ std::size_t position(const BufferTensorDesc& tensor, const BufferTensorDesc& lik
   return result;
 }
 
-void require(bool condition) {
-  if (!condition) std::abort();
+void require(double actual, const Range& range, DataType type, std::size_t index) {
+  if (within(actual, range, type)) return;
+  std::fprintf(stderr, "element %zu is %a, not from %a to %a\n", index, actual, range.low,
+               range.high);
+  std::abort();
 }
 
 // The elements of each group.
@@ -223,9 +233,10 @@ void check_log_softmax(const OperatorDesc& desc, const std::vector<double>& x,
     for (const std::size_t i : members) {
       const double difference = x[i] - x[top], value = difference - logarithm;
       const double larger = std::max(std::abs(difference), logarithm);
-      const double error = value > -0.1 ? 8 * ulp32(value) : 2 * ulp32(larger);
+      const double error = value > -0.1 ? arithmetic_error(value, 8, tensor.data_type)
+                                        : arithmetic_error(larger, 2, tensor.data_type);
       const Range range = undefined ? Range{NAN, NAN} : around(value, error);
-      require(within(actual[i], range, tensor.data_type));
+      require(actual[i], range, tensor.data_type, i);
     }
   }
 }
@@ -264,7 +275,8 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
   const bool clips = family == Family::clip || family == Family::clip1;
   for (std::size_t i = 0; i < actual.integer.size(); ++i) {
     const __int128 x = inputs[0].integer[i];
-    require(actual.integer[i] == (clips ? clip(desc, type, x) : activation(desc, type, x)));
+    if (actual.integer[i] != (clips ? clip(desc, type, x) : activation(desc, type, x)))
+      std::abort();
   }
   if (family == Family::log_softmax || family == Family::log_softmax1) {
     return check_log_softmax(desc, inputs[0].floating, actual.floating);
@@ -279,12 +291,12 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
       for (std::size_t k = 0; k < 5; ++k) {
         v[k] = inputs[k].floating[position(*desc.tensors[k], tensor, i)];
       }
-      range = normalized(v[0], v[1], v[2], v[3], v[4], static_cast<double>(desc.numbers[0]));
+      range = normalized(v[0], v[1], v[2], v[3], v[4], static_cast<double>(desc.numbers[0]), type);
       if (desc.fused_activation != nullptr) range = activation(*desc.fused_activation, range);
     } else {
       range = activation(desc, range);
     }
-    require(within(actual.floating[i], range, type));
+    require(actual.floating[i], range, type, i);
   }
 }
 

@@ -290,6 +290,10 @@ def test_parameters_that_are_refused(row: Row) -> None:
         function(x, slope=1.0)
 
 
+def fused(row: Row, parameters: tuple[float, ...]) -> Any:
+    return ACTIVATIONS[row.name](**dict(zip(row.fields, parameters, strict=True)))
+
+
 def fused_cases(dtype: str) -> list[tuple[str, Array, list[Array]]]:
     """Return inputs with infinities and NaN among them, and their parameters, of several forms."""
 
@@ -311,18 +315,38 @@ def fused_cases(dtype: str) -> list[tuple[str, Array, list[Array]]]:
     ]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
 @every_row
-def test_fused(row: Row, dtype: str) -> None:
-    for form, x, values in fused_cases(dtype):
-        wide = [np.asarray(a, np.float32) for a in (x, *values)]
-        between = normalize(wide[0], wide[1:])
+def test_fused(row: Row) -> None:
+    for form, x, values in fused_cases("float32"):
+        between = normalize(x, values)
         for parameters in row.parameters:
-            desc = ACTIVATIONS[row.name](**dict(zip(row.fields, parameters, strict=True)))
+            result = dmlops.batch_normalization(x, *values, fused_activation=fused(row, parameters))
+            expected = apply(row, between, parameters)
+            assert_same_bits(result, expected, f"{row.name}{parameters}, {form}")
+
+
+# Float32 lies in between, off by a thousandth of an ulp of float16 at most: that decides how some
+# few results are rounded.
+@every_row
+def test_fused_in_float16(row: Row) -> None:
+    for form, x, values in fused_cases("float16"):
+        wide, mean, variance, scale, bias = (a.astype(np.float32) for a in (x, *values))
+        between = normalize(wide, [mean, variance, scale, bias])
+        with np.errstate(all="ignore"):
+            product = (wide - mean) * scale / np.sqrt(variance)
+            error = 0.001 * reference.ulp(np.maximum(np.abs(product), np.abs(bias)), "float16")
+        for parameters in row.parameters:
+            result = dmlops.batch_normalization(x, *values, fused_activation=fused(row, parameters))
             with np.errstate(all="ignore"):
-                expected = apply(row, between, parameters).astype(dtype)
-            result = dmlops.batch_normalization(x, *values, fused_activation=desc)
-            assert_same_bits(result, expected, f"{row.name}{parameters} {dtype}, {form}")
+                near = [
+                    apply(row, (between + shift).astype(np.float32), parameters).astype("float16")
+                    for shift in (-error, 0 * error, error)
+                ]
+            nan = np.isnan(near[1])
+            fits = (np.fmin.reduce(near) <= result) & (result <= np.fmax.reduce(near))
+            context = f"{row.name}{parameters}, {form}"
+            assert (canonical(result) == nan).all(), context
+            assert (fits | nan).all(), context
 
 
 def test_fused_is_not_rounded_in_between() -> None:

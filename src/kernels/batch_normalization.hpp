@@ -10,26 +10,44 @@ namespace dmlops::DMLOPS_TARGET {
 enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNormalizationEnd };
 
 // The parameters of up to kCapacity neighbours, along a row or down a column, as float32.
+template <class T>
 struct Channels {
+  using Factor = NormalizationFactor<T>;
+
   static constexpr std::int64_t kCapacity = 1024;
   // A vector may begin at the last one.
   static constexpr std::int64_t kRoom = kCapacity + kLanes<f32x>;
   alignas(kVectorBytes) float mean[kRoom];
-  alignas(kVectorBytes) float factor_high[kRoom];
-  alignas(kVectorBytes) float factor_low[kRoom];
+  alignas(kVectorBytes) float factor[Factor::kParts][kRoom];
   alignas(kVectorBytes) float bias[kRoom];
 
-  // Those of a vector's elements, from the i-th on.
+  // Those of a vector's elements.
   struct Vector {
     f32x mean, bias;
-    NormalizationFactor factor;
+    Factor factor;
 
     DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
+
+    // Those of the lanes from `lane` on.
+    DMLOPS_INLINE void take_from(const Vector& other, std::int64_t lane) {
+      const i32x mine = lane_indices() < static_cast<std::int32_t>(lane);
+      mean = mine ? mean : other.mean;
+      bias = mine ? bias : other.bias;
+      for (int k = 0; k < Factor::kParts; ++k)
+        factor.parts[k] = mine ? factor.parts[k] : other.factor.parts[k];
+    }
   };
+  // The elements from the i-th on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {
-    return {load<f32x>(mean + i),
-            load<f32x>(bias + i),
-            {load<f32x>(factor_high + i), load<f32x>(factor_low + i)}};
+    Vector vector = {load<f32x>(mean + i), load<f32x>(bias + i), {}};
+    for (int k = 0; k < Factor::kParts; ++k) vector.factor.parts[k] = load<f32x>(factor[k] + i);
+    return vector;
+  }
+  // The i-th element throughout.
+  DMLOPS_INLINE Vector throughout(std::int64_t i) const {
+    Vector vector = {splat<f32x>(mean[i]), splat<f32x>(bias[i]), {}};
+    for (int k = 0; k < Factor::kParts; ++k) vector.factor.parts[k] = splat<f32x>(factor[k][i]);
+    return vector;
   }
 };
 
@@ -38,7 +56,7 @@ void load_floats(float* target, std::int64_t count, const char* source, std::int
   if constexpr (std::is_same_v<T, float>) {
     pack_row<std::uint32_t>(target, count, source, step);
   } else {
-    alignas(kVectorBytes) float16 halves[Channels::kCapacity];
+    alignas(kVectorBytes) float16 halves[Channels<T>::kCapacity];
     pack_row<std::uint16_t>(halves, count, source, step);
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>)
       store(target + i, load<f32x>(halves + i));
@@ -47,57 +65,87 @@ void load_floats(float* target, std::int64_t count, const char* source, std::int
 
 // Reads the parameters of `count` neighbours, along the row or down the column from (row, column).
 template <class T>
-void prepare(Channels& channels, std::int64_t count, const Rows& rows, std::int64_t row,
+void prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::int64_t row,
              std::int64_t column, bool down, float epsilon) {
-  alignas(kVectorBytes) float variance[Channels::kCapacity];
+  alignas(kVectorBytes) float variance[Channels<T>::kCapacity];
   const auto load_operand = [&](float* target, int k) {
     const char* source = rows.data[k] + row * rows.pitch[k] + column * rows.step[k];
     load_floats<T>(target, count, source, down ? rows.pitch[k] : rows.step[k]);
   };
   load_operand(channels.mean, kMean);
   load_operand(variance, kVariance);
-  load_operand(channels.factor_high, kScale);
+  load_operand(channels.factor[0], kScale);
   load_operand(channels.bias, kBias);
   for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-    const NormalizationFactor factor = normalization_factor(
-        load<f32x>(channels.factor_high + i), load<f32x>(variance + i), splat<f32x>(epsilon));
-    store(channels.factor_high + i, factor.high);
-    store(channels.factor_low + i, factor.low);
+    const auto computed = normalization_factor<T>(load<f32x>(channels.factor[0] + i),
+                                                  load<f32x>(variance + i), splat<f32x>(epsilon));
+    for (int k = 0; k < Channels<T>::Factor::kParts; ++k)
+      store(channels.factor[k] + i, computed.parts[k]);
   }
 }
 
 // Repeats the first `length` parameters until there are `total`.
-inline void repeat(Channels& channels, std::int64_t length, std::int64_t total) {
-  float* const parameters[] = {channels.mean, channels.factor_high, channels.factor_low,
-                               channels.bias};
-  for (float* values : parameters) {
+template <class T>
+void repeat(Channels<T>& channels, std::int64_t length, std::int64_t total) {
+  const auto repeat_values = [&](float* values) {
     for (std::int64_t done = length; done < total; done *= 2) {
       const auto count = static_cast<std::size_t>(least(done, total - done));
       std::memcpy(values + done, values, count * sizeof(float));
     }
-  }
+  };
+  repeat_values(channels.mean);
+  for (float* part : channels.factor) repeat_values(part);
+  repeat_values(channels.bias);
 }
 
 // One row with the same parameters throughout (those at `index`).
 template <class T, class Act>
 DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t length,
-                                      const Channels& channels, std::int64_t index, const Act& act,
-                                      bool non_temporal) {
-  const f32x mean = splat<f32x>(channels.mean[index]), bias = splat<f32x>(channels.bias[index]);
-  const NormalizationFactor factor = {splat<f32x>(channels.factor_high[index]),
-                                      splat<f32x>(channels.factor_low[index])};
+                                      const Channels<T>& channels, std::int64_t index,
+                                      const Act& act, bool non_temporal) {
+  const auto parameters = channels.throughout(index);
   stream<f32x, 1>(
       output, input, length,
       [&](f32x x, std::int64_t)
-          DMLOPS_LAMBDA_INLINE { return canonical_nan(act(factor.times_plus(x - mean, bias))); },
+          DMLOPS_LAMBDA_INLINE { return canonical_nan(act(parameters.normalize(x))); },
       non_temporal);
+}
+
+// Short rows, a vector long at least, that follow one another, with the parameters from `first` on,
+// as images of few pixels: in vectors aligned in the output, some of which go on into the next row.
+template <class T, class Act>
+DMLOPS_INLINE void normalize_images(const Tile<T>& rows, const Channels<T>& channels,
+                                    std::int64_t first, std::int64_t count, const Act& act) {
+  constexpr std::int64_t lanes = kLanes<f32x>;
+  T* const output = rows.output_row(first);
+  const T* const input = rows.input_row(first);
+  const std::int64_t last = rows.length * count - lanes;
+  const auto normalized = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+    return canonical_nan(act(parameters.normalize(load<f32x>(input + i))));
+  };
+  // As in stream(), the ends overlap their neighbours, and so are computed first and stored last.
+  const f32x head = normalized(channels.throughout(0), 0);
+  const f32x tail = normalized(channels.throughout(count - 1), last);
+  std::int64_t i = distance_to_alignment<f32x>(output) % lanes;
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t end = (k + 1) * rows.length;
+    auto parameters = channels.throughout(k);
+    for (; i + lanes <= end; i += lanes) store(output + i, normalized(parameters, i));
+    if (i >= end || k + 1 == count) continue;
+    const auto next = channels.throughout(k + 1);
+    parameters.take_from(next, end - i);
+    store(output + i, normalized(parameters, i));
+    i += lanes;
+  }
+  store(output, head);
+  store(output + last, tail);
 }
 
 // One row with parameters of its own for each element, those from `first` on.
 template <class T, class Act>
 DMLOPS_INLINE void normalize_varying(T* output, const T* input, std::int64_t length,
-                                     const Channels& channels, std::int64_t first, const Act& act,
-                                     bool non_temporal = false) {
+                                     const Channels<T>& channels, std::int64_t first,
+                                     const Act& act, bool non_temporal = false) {
   if (length == 0) return;
   stream<f32x, 1>(
       output, input, length,
@@ -115,7 +163,7 @@ bool reads_parameters_once(const Tile<T>& tile) {
 
 // Rows that share parameters, those of each column from `first` on.
 template <class T, class Act>
-DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channels,
+DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels<T>& channels,
                                      std::int64_t first, const Act& act) {
   constexpr std::int64_t kTogether = 4, lanes = kLanes<f32x>;
   const bool together = reads_parameters_once(rows);
@@ -125,7 +173,7 @@ DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channe
     const std::int64_t begin = least(unaligned, rows.length);
     const std::int64_t end = begin + (rows.length - begin) / lanes * lanes;
     for (std::int64_t i = begin; i < end; i += lanes) {
-      const Channels::Vector parameters = channels[first + i];
+      const auto parameters = channels[first + i];
       for (std::int64_t k = r; k < r + kTogether; ++k) {
         const f32x x = load<f32x>(rows.input_row(k) + i);
         store(rows.output_row(k) + i, canonical_nan(act(parameters.normalize(x))));
@@ -146,13 +194,13 @@ DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels& channe
 // Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
 // several of them, whole vectors long where that can be and aligned in the output.
 template <class T, class Act>
-DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels& channels, const Act& act) {
+DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels<T>& channels, const Act& act) {
   constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
   const std::int64_t least_length = reads_parameters_once(pixels) ? 128 : 512;
   const std::int64_t total = pixels.length * pixels.count;
   std::int64_t length = pixels.length;
   while ((length % lanes != 0 || length < least_length) &&
-         length + pixels.length + lanes <= Channels::kCapacity) {
+         length + pixels.length + lanes <= Channels<T>::kCapacity) {
     length += pixels.length;
   }
   length = least(length, total);
@@ -187,8 +235,8 @@ DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t lengt
   stream<f32x, 1>(
       output, input, length,
       [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-        const NormalizationFactor factor =
-            normalization_factor(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
+        const auto factor =
+            normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
         return canonical_nan(
             act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
       },
@@ -206,15 +254,22 @@ void batch_normalization(const Rows& rows, const void* parameters) {
     across = across || (rows.count > 1 && rows.pitch[k] != 0);
     dense = dense && rows.step[k] == sizeof(T);
   }
-  Channels channels;
+  Channels<T> channels;
 
   for_each_tile<T>(rows, [&](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
     if (!along) {
-      const std::int64_t group = across ? Channels::kCapacity : tile.count;
+      const bool images = across && tile.contiguous() && !tile.non_temporal &&
+                          tile.length >= kLanes<f32x> &&
+                          tile.length < kUnalignedVectors * kLanes<f32x>;
+      const std::int64_t group = across ? Channels<T>::kCapacity : tile.count;
       for (std::int64_t first = 0; first < tile.count; first += group) {
         const std::int64_t end = least(first + group, tile.count);
         prepare<T>(channels, across ? end - first : 1, rows, tile.row + first, tile.column, true,
                    p.epsilon);
+        if (images) {
+          normalize_images(tile, channels, first, end - first, act);
+          continue;
+        }
         for (std::int64_t r = first; r < end; ++r) {
           normalize_constant(tile.output_row(r), tile.input_row(r), tile.length, channels,
                              across ? r - first : 0, act, tile.non_temporal);
@@ -229,14 +284,15 @@ void batch_normalization(const Rows& rows, const void* parameters) {
       }
       return;
     }
-    if (!across && tile.count > 1 && tile.contiguous() && tile.length <= Channels::kCapacity / 2) {
+    if (!across && tile.count > 1 && tile.contiguous() &&
+        tile.length <= Channels<T>::kCapacity / 2) {
       prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, p.epsilon);
       normalize_pixels(tile, channels, act);
       return;
     }
     Tile<T> part = tile;
-    for (std::int64_t column = 0; column < tile.length; column += Channels::kCapacity) {
-      part.length = least(Channels::kCapacity, tile.length - column);
+    for (std::int64_t column = 0; column < tile.length; column += Channels<T>::kCapacity) {
+      part.length = least(Channels<T>::kCapacity, tile.length - column);
       part.count = across ? 1 : tile.count;
       for (std::int64_t r = 0; r < tile.count; r += part.count) {
         part.output = reinterpret_cast<char*>(tile.output_row(r) + column);

@@ -78,12 +78,10 @@ struct PlainTerms {
   }
 
   DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Range& range) const {
-    alignas(kVectorBytes) static constexpr std::int32_t kIndices[] = {0, 1, 2,  3,  4,  5,  6,  7,
-                                                                      8, 9, 10, 11, 12, 13, 14, 15};
     const float any =
         load_element<float>(reinterpret_cast<const char*>(x));  // x need not be aligned
     const f32x terms = term<false>(load_first(x, used, any), range);
-    return load<i32x>(kIndices) < static_cast<std::int32_t>(used) ? terms : f32x{};
+    return lane_indices() < static_cast<std::int32_t>(used) ? terms : f32x{};
   }
 };
 

@@ -87,6 +87,13 @@ DMLOPS_INLINE V splat(Lane<V> value) {
   return v;
 }
 
+// 0, 1, 2, ...
+DMLOPS_INLINE i32x lane_indices() {
+  i32x indices;
+  for (int i = 0; i < kLanes<i32x>; ++i) indices[i] = i;
+  return indices;
+}
+
 // Compilers cannot know what comes out of it.
 template <class V>
 DMLOPS_INLINE void keep_in_register(V& v) {
