@@ -15,12 +15,10 @@
 #include <thread>
 
 #include "environment.hpp"
+#include "processors.hpp"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
-#endif
-#if defined(__linux__)
-#include <sched.h>
 #endif
 #if !defined(_WIN32)
 #include <pthread.h>
@@ -36,15 +34,6 @@ int checked_thread_count(long long count, const std::string& source) {
   if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);
   throw std::invalid_argument(source + " must be from 1 to " + std::to_string(kMaxThreads) +
                               ", not " + std::to_string(count));
-}
-
-int usable_processors() {
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-  const unsigned int count = std::thread::hardware_concurrency();
-  return count == 0 ? 1 : static_cast<int>(count);
 }
 
 int initial_thread_count() {
@@ -113,12 +102,16 @@ struct Job {
 class alignas(128) Worker {
  public:
   explicit Worker(int first_piece) : first_piece_(first_piece) {
-    std::thread([this] { serve(); }).detach();
+    std::thread thread([this] { serve(); });
+    thread_ = thread.native_handle();
+    thread.detach();
   }
 
   void offer(const Job& job) {
     job_ = job;
-    if (state_.exchange(State::kOffered) == State::kAsleep) notify();
+    if (state_.exchange(State::kOffered) != State::kAsleep) return;
+    kept_off_ = keep_apart(thread_, kept_off_);
+    notify();
   }
 
   // By the caller: does the job itself if the thread has not come for it.
@@ -177,6 +170,8 @@ class alignas(128) Worker {
   const int first_piece_;
   std::mutex mutex_;
   std::condition_variable condition_;
+  std::thread::native_handle_type thread_ = {};
+  int kept_off_ = -1;  // a processor, from keep_apart()
 };
 
 class Pool {

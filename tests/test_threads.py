@@ -58,6 +58,33 @@ def run_script(script: str, timeout: float = 120, **environment: str) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux alone says and does it")
+def test_workers_are_woken_on_other_processors() -> None:
+    run_script(
+        """
+        import os, time, numpy as np, dmlops
+        usable = os.sched_getaffinity(0)
+        x = np.zeros(1 << 20, np.float32)
+        dmlops.set_num_threads(2)
+        before = set(os.listdir("/proc/self/task"))
+        dmlops.clip(x, 0, 1)
+        (worker,) = set(os.listdir("/proc/self/task")) - before
+        for processor in sorted(usable)[:2]:
+            os.sched_setaffinity(0, {processor})
+            for _ in range(3):
+                time.sleep(0.01)  # the worker sleeps
+                dmlops.clip(x, 0, 1)
+            assert os.sched_getaffinity(int(worker)) == usable  # there was no other to choose
+        os.sched_setaffinity(0, usable)
+        if len(usable) > 1:
+            time.sleep(0.01)
+            dmlops.clip(x, 0, 1)
+            allowed = os.sched_getaffinity(int(worker))
+            assert len(usable - allowed) == 1 and allowed < usable, (usable, allowed)
+        """
+    )
+
+
 def test_set_and_get() -> None:
     for count in COUNTS:
         assert dmlops.set_num_threads(count) is None  # type: ignore[func-returns-value]

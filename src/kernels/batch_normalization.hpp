@@ -174,10 +174,13 @@ DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels<T>& cha
     const std::int64_t end = begin + (rows.length - begin) / lanes * lanes;
     for (std::int64_t i = begin; i < end; i += lanes) {
       const auto parameters = channels[first + i];
-      for (std::int64_t k = r; k < r + kTogether; ++k) {
-        const f32x x = load<f32x>(rows.input_row(k) + i);
-        store(rows.output_row(k) + i, canonical_nan(act(parameters.normalize(x))));
-      }
+      // All are read before any is written: where the rows are a multiple of 4 KiB apart,
+      // processors take the one for the other.
+      f32x results[kTogether];
+      for (std::int64_t k = 0; k < kTogether; ++k)
+        results[k] = parameters.normalize(load<f32x>(rows.input_row(r + k) + i));
+      for (std::int64_t k = 0; k < kTogether; ++k)
+        store(rows.output_row(r + k) + i, canonical_nan(act(results[k])));
     }
     if (begin == 0 && end == rows.length) continue;
     for (std::int64_t k = r; k < r + kTogether; ++k) {
