@@ -104,7 +104,7 @@ DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t le
                                       const Channels<T>& channels, std::int64_t index,
                                       const Act& act, bool non_temporal) {
   const auto parameters = channels.throughout(index);
-  stream<f32x, 1>(
+  stream<f32x, 2>(
       output, input, length,
       [&](f32x x, std::int64_t)
           DMLOPS_LAMBDA_INLINE { return canonical_nan(act(parameters.normalize(x))); },
