@@ -109,7 +109,7 @@ class alignas(128) Worker {
 
   void offer(const Job& job) {
     job_ = job;
-    if (state_.exchange(State::kOffered) != State::kAsleep) return;
+    if (state_.exchange(State::offered) != State::asleep) return;
     kept_off_ = keep_apart(thread_, kept_off_);
     notify();
   }
@@ -120,17 +120,17 @@ class alignas(128) Worker {
   }
 
   void wait_until_done() {
-    if (spin([this] { return state_ != State::kTaken; })) return;
-    sleep(State::kTaken, State::kAwaited);
+    if (spin([this] { return state_ != State::taken; })) return;
+    sleep(State::taken, State::awaited);
   }
 
  private:
   enum class State {
-    kFree,     // without a job, and the thread looks for one
-    kAsleep,   // without a job, and the thread sleeps
-    kOffered,  // for the thread or, if it does not come, the caller
-    kTaken,    // somebody does the job, which stays as it is meanwhile
-    kAwaited,  // the thread does the job, and the caller sleeps until it is done
+    free,     // without a job, and the thread looks for one
+    asleep,   // without a job, and the thread sleeps
+    offered,  // for the thread or, if it does not come, the caller
+    taken,    // somebody does the job, which stays as it is meanwhile
+    awaited,  // the thread does the job, and the caller sleeps until it is done
   };
 
   void serve() {
@@ -138,19 +138,19 @@ class alignas(128) Worker {
       if (spin([this] { return take(); })) {
         finish();
       } else {
-        sleep(State::kFree, State::kAsleep);
+        sleep(State::free, State::asleep);
       }
     }
   }
 
   bool take() {
-    State offered = State::kOffered;
-    return state_ == offered && state_.compare_exchange_strong(offered, State::kTaken);
+    State offered = State::offered;
+    return state_ == offered && state_.compare_exchange_strong(offered, State::taken);
   }
 
   void finish() {
     job_.run(first_piece_);
-    if (state_.exchange(State::kFree) == State::kAwaited) notify();
+    if (state_.exchange(State::free) == State::awaited) notify();
   }
 
   // Sleeps until another thread changes the state, unless it has already.
@@ -165,7 +165,7 @@ class alignas(128) Worker {
     condition_.notify_one();
   }
 
-  std::atomic<State> state_{State::kFree};
+  std::atomic<State> state_{State::free};
   Job job_{};
   const int first_piece_;
   std::mutex mutex_;
