@@ -111,8 +111,9 @@ DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t le
       non_temporal);
 }
 
-// Short rows, a vector long at least, that follow one another, with the parameters from `first` on,
-// as images of few pixels: in vectors aligned in the output, some of which go on into the next row.
+// `count` short rows from `first` on that follow one another, a vector long at least, as images of
+// few pixels, with the first `count` parameters: in vectors aligned in the output, some of which go
+// on into the next row.
 template <class T, class Act>
 DMLOPS_INLINE void normalize_images(const Tile<T>& rows, const Channels<T>& channels,
                                     std::int64_t first, std::int64_t count, const Act& act) {
