@@ -158,7 +158,8 @@ __int128 activation(const OperatorDesc& desc, DataType type, __int128 x) {
 }
 
 // Three roundings to float32: of the difference, of the bias with the product's low part, and of
-// the sum. Below 2 ulp of the largest intermediate, also where the sum reaches a power of two.
+// the sum. Below 2 ulp of the largest intermediate, also where the sum reaches a power of two. In
+// float16 the factor is rounded to float32 too.
 Range normalized(double x, double mean, double variance, double scale, double bias, double epsilon,
                  DataType type) {
   const double difference = x - mean, sum = variance + epsilon;

@@ -76,6 +76,7 @@ void relax() {
 // wake a thread, since the next call often follows at once.
 template <class Ready>
 bool spin(const Ready& ready) {
+  if (ready()) return true;  // mostly, at the end of a call: no need to read the clock
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
   do {
     for (int i = 0; i < 16; ++i) {
