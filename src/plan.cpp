@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "dmlops/runtime.hpp"
-#include "float_environment.hpp"
 #include "insertion_sort.hpp"
 #include "pool.hpp"
 
@@ -94,7 +93,6 @@ class Gathered {
 };
 
 void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
-  const FloatEnvironment environment;
   Rows rows;
   rows.length = plan.sizes[0];
   rows.count = plan.rank > 1 ? plan.sizes[1] : 1;
@@ -181,8 +179,8 @@ std::int64_t element_count(const Plan& plan) {
   return count;
 }
 
-bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
-                  const void* parameters) {
+bool run_if_plain(const FloatEnvironment&, const ConstTensorView& input, const TensorView& output,
+                  RowKernel kernel, const void* parameters) {
   const int rank = input.rank;
   if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return false;
   const auto size = static_cast<std::int64_t>(element_size(input.type));
@@ -201,7 +199,6 @@ bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKer
   const auto length = static_cast<std::uintptr_t>(bytes);
   if (from != to && (to - from < length || from - to < length)) return false;
 
-  const FloatEnvironment environment;
   Rows rows;
   rows.length = bytes / size;
   rows.count = 1;
@@ -257,6 +254,7 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
   const int pieces = pieces_for(bytes, (plan.sizes[split] + unit - 1) / unit);
   if (pieces == 1) return run_serially(plan, data, kernel, parameters);
   parallel_for(pieces, [&](int i) {
+    const FloatEnvironment environment;
     const std::int64_t begin = piece_begin(plan.sizes[split], pieces, i, unit);
     Plan part = plan;
     part.sizes[split] = piece_begin(plan.sizes[split], pieces, i + 1, unit) - begin;
@@ -267,7 +265,8 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
 
 }  // namespace
 
-void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
+void run(const FloatEnvironment&, const Plan& plan, char* const* data, RowKernel kernel,
+         const void* parameters) {
   if (Gathered::worth(plan)) {
     run_rows(Gathered(plan).plan(), data, kernel, parameters);
   } else if (is_large(plan) && data[0] != data[1]) {

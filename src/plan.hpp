@@ -2,6 +2,7 @@
 // threads.
 #pragma once
 
+#include "float_environment.hpp"
 #include "kernels/kernel.hpp"
 
 namespace dmlops {
@@ -31,17 +32,20 @@ std::int64_t element_count(const Plan& plan);
 Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count);
 
 // Splits the rows over the threads where there is enough work, and calls the kernel. `data`: where
-// the operands are, if not where the plan says.
-void run(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters);
-inline void run(const Plan& plan, RowKernel kernel, const void* parameters) {
-  run(plan, plan.data, kernel, parameters);
+// the operands are, if not where the plan says. Kernels need the state that the caller holds; other
+// threads enter it themselves.
+void run(const FloatEnvironment& environment, const Plan& plan, char* const* data, RowKernel kernel,
+         const void* parameters);
+inline void run(const FloatEnvironment& environment, const Plan& plan, RowKernel kernel,
+                const void* parameters) {
+  run(environment, plan, plan.data, kernel, parameters);
 }
 
 // Most calls are small, on dense tensors. Where both have the same type and sizes, lie dense in
 // row-major order, and are apart or the same, every rule about them holds, and they are one row:
 // runs the kernel and returns true. Elsewhere does nothing.
-bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
-                  const void* parameters);
+bool run_if_plain(const FloatEnvironment& environment, const ConstTensorView& input,
+                  const TensorView& output, RowKernel kernel, const void* parameters);
 
 // How many pieces to split work of so many bytes into, at most `limit`.
 int pieces_for(std::int64_t bytes, std::int64_t limit);

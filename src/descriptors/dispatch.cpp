@@ -87,7 +87,7 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
     }
     data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 alone
   }
-  compiled.prepared.run(data);
+  compiled.prepared.run(FloatEnvironment(), data);
 }
 
 }  // namespace dmlops

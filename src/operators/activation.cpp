@@ -3,6 +3,7 @@
 
 #include "isa.hpp"
 #include "operators/check.hpp"
+#include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"
 
 namespace dmlops {
@@ -57,20 +58,25 @@ PreparedOperator prepare_activation(Activation type, const ConstTensorView& inpu
 
 void activation(Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output) {
+  activation(FloatEnvironment(), type, input, parameters, output);
+}
+
+void activation(const FloatEnvironment& environment, Activation type, const ConstTensorView& input,
+                const ActivationParameters& parameters, const TensorView& output) {
   const char* const op = info(type).name;
   if (!takes(type, input.type)) {
     throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
                     accepted_types(type));
   }
   if (is_floating_point(input.type) &&
-      run_if_plain(input, output, float_kernel(type, input.type), &parameters)) {
+      run_if_plain(environment, input, output, float_kernel(type, input.type), &parameters)) {
     return;
   }
   require_addressable(op, "input", input);
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_activation(type, readable.view(), parameters, output).run();
+  prepare_activation(type, readable.view(), parameters, output).run(environment);
 }
 
 void hard_sigmoid(const ConstTensorView& input, float alpha, float beta, const TensorView& output) {

@@ -4,6 +4,7 @@
 
 #include "isa.hpp"
 #include "operators/check.hpp"
+#include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"
 
 namespace dmlops {
@@ -76,6 +77,13 @@ PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5],
 void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
+  batch_normalization(FloatEnvironment(), inputs, epsilon, fused_activation, output);
+}
+
+void batch_normalization(const FloatEnvironment& environment,
+                         const BatchNormalizationInputs& inputs, float epsilon,
+                         const std::optional<FusedActivation>& fused_activation,
+                         const TensorView& output) {
   check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
   require_addressable(kName, "input", input);
@@ -89,7 +97,7 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                                            {inputs.bias, output}};
   ConstTensorView views[kInputs];
   for (int k = 0; k < kInputs; ++k) views[k] = readable[k].view();
-  prepare_batch_normalization(views, epsilon, fused_activation, output).run();
+  prepare_batch_normalization(views, epsilon, fused_activation, output).run(environment);
 }
 
 }  // namespace dmlops

@@ -203,7 +203,7 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   while ((std::int64_t{1} << log2_size) < element) ++log2_size;
   ConstTensorView source = input;
   source.sizes = copy.sizes;
-  run(make_plan(copy, &source, 1), kernels().copy[log2_size], nullptr);
+  run(FloatEnvironment(), make_plan(copy, &source, 1), kernels().copy[log2_size], nullptr);
   view_ = copy;
   view_.sizes = input.sizes;
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {

@@ -7,6 +7,7 @@
 #include "float16.hpp"
 #include "isa.hpp"
 #include "operators/check.hpp"
+#include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"
 
 namespace dmlops {
@@ -144,13 +145,19 @@ PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters
 
 void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
           const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
+  clip(FloatEnvironment(), input, min, max, scale_bias, output);
+}
+
+void clip(const FloatEnvironment& environment, const ConstTensorView& input, const Scalar& min,
+          const Scalar& max, const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
-  if (run_if_plain(input, output, kernel_for(parameters, input.type), &parameters)) return;
+  const RowKernel kernel = kernel_for(parameters, input.type);
+  if (run_if_plain(environment, input, output, kernel, &parameters)) return;
   require_addressable(kName, "input", input);
   require_output(kName, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_clip(readable.view(), parameters, output).run();
+  prepare_clip(readable.view(), parameters, output).run(environment);
 }
 
 }  // namespace dmlops

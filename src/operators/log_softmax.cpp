@@ -5,6 +5,7 @@
 #include "dmlops/runtime.hpp"
 #include "isa.hpp"
 #include "operators/check.hpp"
+#include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"
 
 namespace dmlops {
@@ -101,13 +102,18 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
                  const TensorView& output) {
+  log_softmax(FloatEnvironment(), input, axes, axis_count, output);
+}
+
+void log_softmax(const FloatEnvironment& environment, const ConstTensorView& input,
+                 const std::int64_t* axes, std::size_t axis_count, const TensorView& output) {
   require_floating_point(kName, "input", input);
   require_addressable(kName, "input", input);
   const unsigned int reduced = reduced_axes(input, axes, axis_count);
   require_output(kName, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_log_softmax(readable.view(), reduced, output).run();
+  prepare_log_softmax(readable.view(), reduced, output).run(environment);
 }
 
 }  // namespace dmlops

@@ -22,10 +22,11 @@ struct PreparedOperator {
   std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters>
       parameters;
 
-  void run() const { run(plan.data); }
+  void run(const FloatEnvironment& environment) const { run(environment, plan.data); }
   // On other memory of the same layout: where the operands begin.
-  void run(char* const* data) const {
-    std::visit([&](const auto& p) { dmlops::run(plan, data, kernel, &p); }, parameters);
+  void run(const FloatEnvironment& environment, char* const* data) const {
+    std::visit([&](const auto& p) { dmlops::run(environment, plan, data, kernel, &p); },
+               parameters);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "gil.hpp"
 #include "lazy.hpp"
 #include "ndarray.hpp"
+#include "operators/in_environment.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -30,8 +31,8 @@ PyObject* finish(Array& output, const Operate& operate) {
   return output.release();
 }
 
-PyObject* clip(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
-               PyObject* keyword_names) {
+PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
+               Py_ssize_t positional, PyObject* keyword_names) {
   static const Signature signature = {"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}};
   const char* const function = signature.function;
   PyObject* values[5] = {};
@@ -47,14 +48,14 @@ PyObject* clip(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
-    dmlops::clip(input.view(), min, max, scale_bias, out);
+    dmlops::clip(environment, input.view(), min, max, scale_bias, out);
   });
 }
 
 // Each activation: f(input, its parameters, *, out).
 template <Activation kType>
-PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
-                     PyObject* keyword_names) {
+PyObject* activation(const FloatEnvironment& environment, PyObject* const* arguments,
+                     Py_ssize_t positional, PyObject* keyword_names) {
   static const ActivationInfo& about = info(kType);
   static const Signature signature = [] {
     std::vector<const char*> names = {"input"};
@@ -78,12 +79,12 @@ PyObject* activation(PyObject*, PyObject* const* arguments, Py_ssize_t positiona
                           accepted_types(kType)))
     return nullptr;
   return finish(output, [&](const TensorView& out) {
-    dmlops::activation(kType, input.view(), parameters, out);
+    dmlops::activation(environment, kType, input.view(), parameters, out);
   });
 }
 
-PyObject* batch_normalization(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
-                              PyObject* keyword_names) {
+PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* const* arguments,
+                              Py_ssize_t positional, PyObject* keyword_names) {
   static const Signature signature = {
       "batch_normalization",
       6,
@@ -103,6 +104,7 @@ PyObject* batch_normalization(PyObject*, PyObject* const* arguments, Py_ssize_t 
   if (!output.read_output(function, values[7], inputs[0])) return nullptr;
   return finish(output, [&](const TensorView& out) {
     dmlops::batch_normalization(
+        environment,
         {inputs[0].view(), inputs[1].view(), inputs[2].view(), inputs[3].view(), inputs[4].view()},
         epsilon, activation, out);
   });
@@ -150,8 +152,8 @@ bool read_axes(const char* function, PyObject* value, std::int64_t (&axes)[kMaxR
   return done;
 }
 
-PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
-                      PyObject* keyword_names) {
+PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* arguments,
+                      Py_ssize_t positional, PyObject* keyword_names) {
   static const Signature signature = {"log_softmax", 2, 1, {"input", "axes", "out"}};
   const char* const function = signature.function;
   PyObject* values[3] = {};
@@ -165,7 +167,7 @@ PyObject* log_softmax(PyObject*, PyObject* const* arguments, Py_ssize_t position
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
-    dmlops::log_softmax(input.view(), axes, axis_count, out);
+    dmlops::log_softmax(environment, input.view(), axes, axis_count, out);
   });
 }
 
@@ -175,11 +177,11 @@ const char* function_name = nullptr;
 // Arguments are rounded, and results defined, in the default floating-point state, whatever the
 // caller's is. Only what was refused can be a lazy array: nothing else pays for that question.
 template <auto kFunction>
-PyObject* call(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
+PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
   {
     const FloatEnvironment environment;
-    PyObject* const result = kFunction(self, arguments, positional, keyword_names);
+    PyObject* const result = kFunction(environment, arguments, positional, keyword_names);
     if (result != nullptr) return result;
   }
   return of_lazy_arrays(function_name<kFunction>, arguments, positional, keyword_names);

@@ -1,0 +1,21 @@
+// The operators for a caller that holds the default floating-point state: entering it takes as long
+// as the rest of a small call, so each call enters it once.
+#pragma once
+
+#include "dmlops/operators.hpp"
+#include "float_environment.hpp"
+
+namespace dmlops {
+
+void clip(const FloatEnvironment& environment, const ConstTensorView& input, const Scalar& min,
+          const Scalar& max, const std::optional<ScaleBias>& scale_bias, const TensorView& output);
+void activation(const FloatEnvironment& environment, Activation type, const ConstTensorView& input,
+                const ActivationParameters& parameters, const TensorView& output);
+void batch_normalization(const FloatEnvironment& environment,
+                         const BatchNormalizationInputs& inputs, float epsilon,
+                         const std::optional<FusedActivation>& fused_activation,
+                         const TensorView& output);
+void log_softmax(const FloatEnvironment& environment, const ConstTensorView& input,
+                 const std::int64_t* axes, std::size_t axis_count, const TensorView& output);
+
+}  // namespace dmlops
