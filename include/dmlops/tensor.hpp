@@ -48,10 +48,13 @@ struct BasicTensorView {
   Pointer data = nullptr;             ///< the element whose indices are all 0
   DataType type = DataType::unknown;  ///< of the elements
   int rank = 0;                       ///< the number of dimensions, 0 to kMaxRank
-  Dimensions sizes = {};              ///< of the dimensions; 0 is an empty tensor
-  Dimensions strides = {};            ///< in bytes; negative and zero are allowed
+  Dimensions sizes;                   ///< of the dimensions; 0 is an empty tensor
+  Dimensions strides;                 ///< in bytes; negative and zero are allowed
 
-  BasicTensorView() = default;
+  BasicTensorView() : sizes(), strides() {}
+  /// All but the sizes and strides, whose values are not set.
+  BasicTensorView(Pointer data_, DataType type_, int rank_)
+      : data(data_), type(type_), rank(rank_) {}
   /// All of it.
   BasicTensorView(Pointer data_, DataType type_, int rank_, const Dimensions& sizes_,
                   const Dimensions& strides_)

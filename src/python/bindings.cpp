@@ -9,7 +9,7 @@
 namespace dmlops::python {
 namespace {
 
-std::uint64_t dense_size(const TensorView& view) {
+std::uint64_t dense_size(const ConstTensorView& view) {
   std::uint64_t bytes = element_size(view.type);
   for (int d = 0; d < view.rank; ++d) {
     bytes *= static_cast<std::uint64_t>(view.sizes[static_cast<std::size_t>(d)]);
@@ -17,7 +17,7 @@ std::uint64_t dense_size(const TensorView& view) {
   return bytes;
 }
 
-bool is_dense(const TensorView& view) {
+bool is_dense(const ConstTensorView& view) {
   auto stride = static_cast<std::int64_t>(element_size(view.type));
   bool dense = true, empty = false;
   for (std::size_t d = static_cast<std::size_t>(view.rank); d-- > 0;) {
@@ -29,7 +29,7 @@ bool is_dense(const TensorView& view) {
 }
 
 // Does the array lie in memory as the tensor says?
-bool same_layout(const TensorView& array, const BufferTensorDesc& desc) {
+bool same_layout(const ConstTensorView& array, const BufferTensorDesc& desc) {
   const TensorView tensor = view_of(desc);
   if (array.type != tensor.type || array.rank != tensor.rank) return false;
   for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.rank); ++d) {
@@ -78,11 +78,11 @@ void Bindings::refuse(int i, const std::string& what) const {
 // float64 array where float32 is described is a mistake.
 bool Bindings::read_array(int i, PyObject* value, bool raw) {
   ConstBinding& binding = bindings_[i];
-  Array array;
+  InputArray array;
   if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kClipTypesText)) {
     return false;
   }
-  const TensorView view = array.view();
+  const ConstTensorView& view = array.view();
   const BufferTensorDesc& tensor = tensors_[first_ + i];
   if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
   if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
@@ -132,7 +132,7 @@ bool Bindings::read_one(int i, PyObject* value) {
     Py_XSETREF(kept_[i], value);
     return true;
   }
-  const int is_part = Array::is_array(value) ? 0 : has_attribute(value, "size_in_bytes");
+  const int is_part = is_array(value) ? 0 : has_attribute(value, "size_in_bytes");
   if (is_part < 0) return false;
   return is_part != 0 ? read_part(i, value) : read_array(i, value, false);
 }

@@ -20,11 +20,10 @@ std::int64_t element_count(const TensorView& view) {
 
 // Runs `operate` on the output, and returns it.
 template <class Operate>
-PyObject* finish(Array& output, const Operate& operate) {
+PyObject* finish(OutputArray& output, const Operate& operate) {
   try {
-    const TensorView view = output.view();
-    const GilReleased released(element_count(view));
-    operate(view);
+    const GilReleased released(element_count(output.view()));
+    operate(output.view());
   } catch (...) {
     return set_error();  // the lock is held again here
   }
@@ -36,7 +35,8 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
   static const Signature signature = {"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}};
   const char* const function = signature.function;
   PyObject* values[5] = {};
-  Array input, output;
+  InputArray input;
+  OutputArray output;
   Scalar min, max;
   std::optional<ScaleBias> scale_bias;
   if (!match(signature, arguments, positional, keyword_names, values) ||
@@ -65,7 +65,8 @@ PyObject* activation(const FloatEnvironment& environment, PyObject* const* argum
   }();
   const char* const function = signature.function;
   PyObject* values[4] = {};
-  Array input, output;
+  InputArray input;
+  OutputArray output;
   ActivationParameters parameters = about.defaults;
   float* const fields[] = {&parameters.alpha, &parameters.beta};
   if (!match(signature, arguments, positional, keyword_names, values) ||
@@ -92,7 +93,8 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
       {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}};
   const char* const function = signature.function;
   PyObject* values[8] = {};
-  Array inputs[5], output;
+  InputArray inputs[5];
+  OutputArray output;
   float epsilon = 1e-5f;
   std::optional<FusedActivation> activation;
   if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
@@ -157,7 +159,8 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
   static const Signature signature = {"log_softmax", 2, 1, {"input", "axes", "out"}};
   const char* const function = signature.function;
   PyObject* values[3] = {};
-  Array input, output;
+  InputArray input;
+  OutputArray output;
   std::int64_t axes[kMaxRank];
   std::size_t axis_count = 0;
   if (!match(signature, arguments, positional, keyword_names, values) ||

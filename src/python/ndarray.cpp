@@ -2,7 +2,6 @@
 #include "ndarray.hpp"
 
 #include <numpy/arrayobject.h>
-#include <utility>
 
 #include "errors.hpp"
 
@@ -90,10 +89,13 @@ PyObject* share(const char* function, const char* argument, PyObject* value) {
 
 }  // namespace
 
+bool is_array(PyObject* object) { return PyArray_Check(object); }
+
 bool import_numpy() { return PyArray_ImportNumPyAPI() == 0; }
 
-bool Array::read_input(const char* function, const char* argument, PyObject* value,
-                       const char* accepted) {
+template <class View>
+bool Array<View>::read_input(const char* function, const char* argument, PyObject* value,
+                             const char* accepted) {
   if (PyArray_Check(value)) {
     Py_INCREF(value);
     object_ = value;
@@ -104,10 +106,11 @@ bool Array::read_input(const char* function, const char* argument, PyObject* val
   return set_view(function, argument, accepted);
 }
 
-bool Array::read_output(const char* function, PyObject* out, const Array& input,
-                        const char* accepted) {
+template <class View>
+bool Array<View>::read_output(const char* function, PyObject* out, const InputArray& input,
+                              const char* accepted) {
   if (out == nullptr || out == Py_None) {
-    object_ = PyArray_NewLikeArray(as_array(input.object_), NPY_KEEPORDER, nullptr, 0);
+    object_ = PyArray_NewLikeArray(as_array(input.object()), NPY_KEEPORDER, nullptr, 0);
     return object_ != nullptr && set_view(function, "out", accepted);
   }
   if (!read_input(function, "out", out, accepted)) return false;
@@ -122,11 +125,12 @@ bool Array::read_output(const char* function, PyObject* out, const Array& input,
   return false;
 }
 
-bool Array::set_view(const char* function, const char* argument, const char* accepted) {
+template <class View>
+bool Array<View>::set_view(const char* function, const char* argument, const char* accepted) {
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
-  type_ = data_type(descr);
-  if (type_ == DataType::unknown) {
+  view_.type = data_type(descr);
+  if (view_.type == DataType::unknown) {
     PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
     if (dtype == nullptr) return false;
     PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
@@ -137,19 +141,19 @@ bool Array::set_view(const char* function, const char* argument, const char* acc
   if (!PyArray_ISNOTSWAPPED(array)) {
     PyErr_Format(PyExc_TypeError,
                  "%s: %s has dtype %S, whose bytes are not in this machine's order; use astype(%s)",
-                 function, argument, descr, name(type_));
+                 function, argument, descr, name(view_.type));
     return false;
   }
-  rank_ = PyArray_NDIM(array);
-  if (rank_ > kMaxRank) {
+  view_.rank = PyArray_NDIM(array);
+  if (view_.rank > kMaxRank) {
     PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
-                 argument, rank_, kMaxRank);
+                 argument, view_.rank, kMaxRank);
     return false;
   }
-  data_ = PyArray_DATA(array);
-  for (int d = 0; d < rank_; ++d) {
-    sizes_[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
-    strides_[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
+  view_.data = PyArray_DATA(array);
+  for (int d = 0; d < view_.rank; ++d) {
+    view_.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
+    view_.strides[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
   }
   return true;
 }
@@ -170,10 +174,12 @@ bool DenseMemory::read(PyObject* value, DataType type) {
   return true;
 }
 
-bool Array::is_array(PyObject* object) { return PyArray_Check(object); }
+template <class View>
+bool Array<View>::is_writable() const {
+  return PyArray_ISWRITEABLE(as_array(object_)) != 0;
+}
 
-bool Array::is_writable() const { return PyArray_ISWRITEABLE(as_array(object_)) != 0; }
-
-PyObject* Array::release() { return std::exchange(object_, nullptr); }
+template class Array<ConstTensorView>;
+template class Array<TensorView>;
 
 }  // namespace dmlops::python

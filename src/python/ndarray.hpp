@@ -1,6 +1,8 @@
 // NumPy arrays, and what can be seen as one without a copy, as tensor views.
 #pragma once
 
+#include <utility>
+
 #include <Python.h>
 
 #include "dmlops/tensor.hpp"
@@ -21,7 +23,10 @@ struct DenseMemory {
   bool read(PyObject* value, DataType type);
 };
 
-// A reference to an array, and the view of it.
+bool is_array(PyObject* object);
+
+// A reference to an array, and the view of it: `View` is ConstTensorView or TensorView.
+template <class View>
 class Array {
  public:
   Array() = default;
@@ -37,25 +42,24 @@ class Array {
   bool read_input(const char* function, const char* argument, PyObject* value,
                   const char* accepted = kFloatTypesText);
   // `out`, or where it is null or None, a new array in the memory order of `input`.
-  bool read_output(const char* function, PyObject* out, const Array& input,
+  bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& input,
                    const char* accepted = kFloatTypesText);
 
-  TensorView view() const { return {data_, type_, rank_, sizes_, strides_}; }
+  const View& view() const { return view_; }
+  PyObject* object() const { return object_; }
   bool is_writable() const;
-  static bool is_array(PyObject* object);
-  PyObject* release();  // hands the reference over
+  PyObject* release() { return std::exchange(object_, nullptr); }  // hands the reference over
 
  private:
   bool set_view(const char* function, const char* argument, const char* accepted);
 
   PyObject* object_ = nullptr;
   PyObject* kept_alive_ = nullptr;  // the array over the memory of an `out` that is none itself
-  // The view's parts. Where there is no dimension, sizes and strides are not set: that would take
-  // as long as a small operator.
-  void* data_ = nullptr;
-  DataType type_ = DataType::unknown;
-  int rank_ = 0;
-  Dimensions sizes_, strides_;
+  // Sizes and strides behind the rank are not set: that would take as long as a small operator.
+  View view_ = View(nullptr, DataType::unknown, 0);
 };
+
+using InputArray = Array<ConstTensorView>;
+using OutputArray = Array<TensorView>;
 
 }  // namespace dmlops::python

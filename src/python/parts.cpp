@@ -73,7 +73,7 @@ void check_batch_normalization(const py::object& input, const py::object& mean,
                                                      {"variance", variance.ptr()},
                                                      {"scale", scale.ptr()},
                                                      {"bias", bias.ptr()}};
-  Array arrays[5];
+  InputArray arrays[5];
   for (std::size_t k = 0; k < 5; ++k) {
     if (!arrays[k].read_input("batch_normalization", given[k].first, given[k].second))
       throw py::error_already_set();
