@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cold.hpp"
 #include "cpuid.hpp"
 #include "dmlops/runtime.hpp"
 
@@ -79,13 +80,17 @@ const KernelTable& initial() {
 
 std::atomic<const KernelTable*> selected{nullptr};
 
+DMLOPS_COLD const KernelTable& first_kernels() {
+  const KernelTable& found = initial();  // every thread that comes here at once finds the same
+  const KernelTable* table = nullptr;
+  return selected.compare_exchange_strong(table, &found) ? found : *table;
+}
+
 }  // namespace
 
 const KernelTable& kernels() {
-  const KernelTable* table = selected.load(std::memory_order_acquire);
-  if (table != nullptr) return *table;
-  const KernelTable& found = initial();  // every thread that comes here at once finds the same
-  return selected.compare_exchange_strong(table, &found) ? found : *table;
+  const KernelTable* const table = selected.load(std::memory_order_acquire);
+  return table != nullptr ? *table : first_kernels();
 }
 
 std::string isa() { return kernels().name; }

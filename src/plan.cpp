@@ -181,26 +181,28 @@ std::int64_t element_count(const Plan& plan) {
 
 bool run_if_plain(const FloatEnvironment&, const ConstTensorView& input, const TensorView& output,
                   RowKernel kernel, const void* parameters) {
+  constexpr std::int64_t kMost = kLeastToSplit / 2;  // both tensors are counted there
   const int rank = input.rank;
   if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return false;
   const auto size = static_cast<std::int64_t>(element_size(input.type));
-  std::int64_t bytes = size;
+  std::int64_t length = 1;
   for (int d = rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     const std::int64_t count = input.sizes[axis];
     if (output.sizes[axis] != count) return false;
     if (count == 1) continue;
-    if (input.strides[axis] != bytes || output.strides[axis] != bytes) return false;
-    if (count <= 0 || count >= kLeastToSplit / 2 / bytes) return false;  // both are counted there
-    bytes *= count;
+    if (input.strides[axis] != length * size || output.strides[axis] != length * size) return false;
+    if (count <= 0 || count >= kMost) return false;
+    length *= count;
+    if (length * size >= kMost) return false;
   }
   const auto from = reinterpret_cast<std::uintptr_t>(input.data);
   const auto to = reinterpret_cast<std::uintptr_t>(output.data);
-  const auto length = static_cast<std::uintptr_t>(bytes);
-  if (from != to && (to - from < length || from - to < length)) return false;
+  const auto bytes = static_cast<std::uintptr_t>(length * size);
+  if (from != to && (to - from < bytes || from - to < bytes)) return false;
 
   Rows rows;
-  rows.length = bytes / size;
+  rows.length = length;
   rows.count = 1;
   rows.data[0] = static_cast<char*>(output.data);
   rows.data[1] = const_cast<char*>(static_cast<const char*>(input.data));  // kernels only read it

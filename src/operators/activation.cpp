@@ -63,14 +63,14 @@ void activation(Activation type, const ConstTensorView& input,
 
 void activation(const FloatEnvironment& environment, Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output) {
+  if (is_floating_point(input.type) &&
+      run_if_plain(environment, input, output, float_kernel(type, input.type), &parameters)) {
+    return;
+  }
   const char* const op = info(type).name;
   if (!takes(type, input.type)) {
     throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
                     accepted_types(type));
-  }
-  if (is_floating_point(input.type) &&
-      run_if_plain(environment, input, output, float_kernel(type, input.type), &parameters)) {
-    return;
   }
   require_addressable(op, "input", input);
   require_output(op, output, input);

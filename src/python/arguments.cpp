@@ -6,13 +6,31 @@
 #include <limits>
 #include <new>
 
+#include "cold.hpp"
 #include "errors.hpp"
 
 namespace dmlops::python {
 namespace {
 
+DMLOPS_COLD bool refuse(const char* format, const Signature& signature, PyObject* name) {
+  PyErr_Format(PyExc_TypeError, format, signature.function, name);
+  return false;
+}
+
+DMLOPS_COLD bool refuse_number(const Signature& signature, Py_ssize_t positional) {
+  PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
+               signature.function, signature.positional, positional);
+  return false;
+}
+
+DMLOPS_COLD bool refuse_without(const Signature& signature, int i) {
+  PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s'", signature.function,
+               signature.names[i]);
+  return false;
+}
+
 int find_parameter(const Signature& signature, PyObject* name) {
-  for (int i = 0; i < signature.count; ++i) {
+  for (int i = signature.count; i-- > 0;) {  // `out` is the last
     if (signature.interned[i] == name) return i;
   }
   for (int i = 0; i < signature.count; ++i) {
@@ -82,33 +100,19 @@ Signature::Signature(const char* function_, int positional_, int required_,
 
 bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values) {
-  if (positional > signature.positional) {
-    PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
-                 signature.function, signature.positional, positional);
-    return false;
-  }
+  if (positional > signature.positional) return refuse_number(signature, positional);
   for (Py_ssize_t i = 0; i < positional; ++i) values[i] = arguments[i];
   const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
   for (Py_ssize_t k = 0; k < keywords; ++k) {
     PyObject* const name = PyTuple_GET_ITEM(keyword_names, k);
     const int i = find_parameter(signature, name);
-    if (i < 0) {
-      PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
-                   signature.function, name);
-      return false;
-    }
-    if (values[i] != nullptr) {
-      PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'",
-                   signature.function, name);
-      return false;
-    }
+    if (i < 0) return refuse("%s() got an unexpected keyword argument '%U'", signature, name);
+    if (values[i] != nullptr)
+      return refuse("%s() got multiple values for argument '%U'", signature, name);
     values[i] = arguments[positional + k];
   }
   for (int i = 0; i < signature.required; ++i) {
-    if (values[i] != nullptr) continue;
-    PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s'", signature.function,
-                 signature.names[i]);
-    return false;
+    if (values[i] == nullptr) return refuse_without(signature, i);
   }
   return true;
 }
@@ -126,12 +130,7 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
   return true;
 }
 
-bool read_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
-  if (value == nullptr || value == Py_None) return true;
-  if (PyFloat_CheckExact(value)) {
-    result = Scalar(PyFloat_AS_DOUBLE(value));
-    return true;
-  }
+bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
   if (PyLong_Check(value)) return read_integer(value, result);
   if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integers
     PyObject* const index = PyNumber_Index(value);

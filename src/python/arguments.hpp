@@ -32,8 +32,14 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
 
 // Each reads an argument that may be null (not given); false with a Python error set.
 bool read_float(const char* function, const char* argument, PyObject* value, float& result);
-bool read_bound(const char* function, const char* argument, PyObject* value,
-                Scalar& result);  // None: no bound
+bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result);
+inline bool read_bound(const char* function, const char* argument, PyObject* value,
+                       Scalar& result) {
+  if (value == nullptr || value == Py_None) return true;  // no bound
+  if (!PyFloat_CheckExact(value)) return read_any_bound(function, argument, value, result);
+  result = Scalar(PyFloat_AS_DOUBLE(value));
+  return true;
+}
 bool read_scale_bias(const char* function, PyObject* value, std::optional<ScaleBias>& result);
 
 // Sets the Python error for the C++ exception in flight, and returns null.

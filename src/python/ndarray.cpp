@@ -3,6 +3,7 @@
 
 #include <numpy/arrayobject.h>
 
+#include "cold.hpp"
 #include "errors.hpp"
 
 namespace dmlops::python {
@@ -52,7 +53,7 @@ void explain_dlpack(const char* function, const char* argument) {
 }
 
 // An array that shares the memory of what DLPack or the buffer protocol offers; a new reference.
-PyObject* share(const char* function, const char* argument, PyObject* value) {
+DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value) {
   const int offers_dlpack = has_attribute(value, "__dlpack__");
   if (offers_dlpack < 0) return nullptr;
   if (offers_dlpack != 0) {
@@ -85,6 +86,30 @@ PyObject* share(const char* function, const char* argument, PyObject* value) {
                "numpy.asarray converts",
                function, argument, Py_TYPE(value)->tp_name);
   return nullptr;
+}
+
+DMLOPS_COLD bool refuse_type(const char* function, const char* argument, PyArray_Descr* descr,
+                             const char* accepted) {
+  PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
+  if (dtype == nullptr) return false;
+  PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
+               accepted);
+  Py_DECREF(dtype);
+  return false;
+}
+
+DMLOPS_COLD bool refuse_byte_order(const char* function, const char* argument,
+                                   PyArray_Descr* descr) {
+  PyErr_Format(PyExc_TypeError,
+               "%s: %s has dtype %S, whose bytes are not in this machine's order; use astype(%s)",
+               function, argument, descr, name(data_type(descr)));
+  return false;
+}
+
+DMLOPS_COLD bool refuse_rank(const char* function, const char* argument, int rank) {
+  PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
+               argument, rank, kMaxRank);
+  return false;
 }
 
 }  // namespace
@@ -130,26 +155,10 @@ bool Array<View>::set_view(const char* function, const char* argument, const cha
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
   view_.type = data_type(descr);
-  if (view_.type == DataType::unknown) {
-    PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
-    if (dtype == nullptr) return false;
-    PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
-                 accepted);
-    Py_DECREF(dtype);
-    return false;
-  }
-  if (!PyArray_ISNOTSWAPPED(array)) {
-    PyErr_Format(PyExc_TypeError,
-                 "%s: %s has dtype %S, whose bytes are not in this machine's order; use astype(%s)",
-                 function, argument, descr, name(view_.type));
-    return false;
-  }
+  if (view_.type == DataType::unknown) return refuse_type(function, argument, descr, accepted);
+  if (!PyArray_ISNOTSWAPPED(array)) return refuse_byte_order(function, argument, descr);
   view_.rank = PyArray_NDIM(array);
-  if (view_.rank > kMaxRank) {
-    PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
-                 argument, view_.rank, kMaxRank);
-    return false;
-  }
+  if (view_.rank > kMaxRank) return refuse_rank(function, argument, view_.rank);
   view_.data = PyArray_DATA(array);
   for (int d = 0; d < view_.rank; ++d) {
     view_.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
