@@ -101,9 +101,11 @@ DMLOPS_INLINE bool every_second_of(const Rows& rows) {
          (rows.count == 1 || magnitude(rows.pitch[1]) >= 2 * size);
 }
 
-// output = formula(input) for every element, on vectors of type V.
+// map_rows, but for one dense row: a function of its own, so that small calls do not set up its
+// buffer.
 template <class T, class V, int kUnroll, class Formula>
-DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
+DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Formula& given) {
+  const Formula formula = given;  // no part of it is read again after a store
   const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
   if (every_second_of<T>(rows) && rows.length >= 2 * kLanes<V>) {
     for (std::int64_t r = 0; r < rows.count; ++r) {
@@ -121,6 +123,18 @@ DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
     for (std::int64_t r = 0; r < count; ++r)
       stream<V, kUnroll>(tile.output_row(r), tile.input_row(r), length, indexed, tile.non_temporal);
   });
+}
+
+// output = formula(input) for every element, on vectors of type V.
+template <class T, class V, int kUnroll, class Formula>
+DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
+  constexpr std::int64_t size = sizeof(T);
+  const bool dense = rows.count == 1 && rows.step[0] == size && rows.step[1] == size &&
+                     rows.offsets == nullptr && !rows.non_temporal;
+  if (!dense) return map_any_rows<T, V, kUnroll>(rows, formula);
+  stream<V, kUnroll>(reinterpret_cast<T*>(rows.data[0]), reinterpret_cast<const T*>(rows.data[1]),
+                     rows.length,
+                     [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
