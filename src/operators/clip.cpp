@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "cold.hpp"
 #include "float16.hpp"
 #include "isa.hpp"
 #include "operators/check.hpp"
@@ -14,6 +15,16 @@ namespace dmlops {
 namespace {
 
 constexpr const char* kName = "clip";
+
+[[noreturn]] DMLOPS_COLD void refuse_fraction(const char* argument, double value) {
+  throw std::invalid_argument(std::string(kName) + ": " + argument + "=" + number_text(value) +
+                              " is not a whole number, but the tensor's elements are integers");
+}
+
+[[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
+  throw TypeError(std::string(kName) + ": input has dtype " + name(type) + "; it takes " +
+                  kClipTypesText);
+}
 
 template <class T>
 std::uint64_t to_bits(T value) {
@@ -41,11 +52,7 @@ std::uint64_t integer_bound(const Scalar& bound, const char* argument, T none) {
     case DataType::float64: {
       const double value = bound.floating;
       if (std::isnan(value)) return to_bits(none);
-      if (!std::isinf(value) && value != std::trunc(value)) {
-        throw std::invalid_argument(
-            std::string(kName) + ": " + argument + "=" + number_text(value) +
-            " is not a whole number, but the tensor's elements are integers");
-      }
+      if (!std::isinf(value) && value != std::trunc(value)) refuse_fraction(argument, value);
       // 2^63 or 2^64, which are doubles where the largest integer is not.
       if (value >= std::ldexp(1.0, Limits::digits)) return to_bits(Limits::max());
       return to_bits(value <= static_cast<double>(Limits::min()) ? Limits::min()
@@ -114,8 +121,7 @@ void set_bounds(ClipParameters& parameters, DataType type, const Scalar& min, co
     case DataType::uint64:
       return set_integer_bounds<std::uint64_t>(parameters, min, max);
     default:
-      throw TypeError(std::string(kName) + ": input has dtype " + name(type) + "; it takes " +
-                      kClipTypesText);
+      refuse_type(type);
   }
 }
 
