@@ -166,6 +166,7 @@ Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int inpu
 
   plan.rank = std::max(merged, 1);
   plan.sizes[0] = 1;
+  for (int k = 0; k < plan.operands; ++k) plan.strides[k][0] = 0;
   for (int d = 0; d < merged; ++d) {
     plan.sizes[d] = dimensions[d].size;
     for (int k = 0; k < plan.operands; ++k) plan.strides[k][d] = dimensions[d].strides[k];

@@ -16,11 +16,13 @@ struct Plan {
   std::int64_t element_size = 0;
   std::int64_t bytes_per_element = 0;  // memory traffic, or what takes as long: decides on threads
   std::int64_t split_unit =
-      64;        // rows are split at multiples of it: threads should not share cache lines
-  int rank = 0;  // at least 1
-  std::int64_t sizes[kMaxRank] = {};
-  std::int64_t strides[kMaxOperands][kMaxRank] = {};  // in bytes
-  char* data[kMaxOperands] = {};
+      64;  // rows are split at multiples of it: threads should not share cache lines
+  // At least 1. What is behind the rank and the operands is not set: to clear it takes as long as
+  // to plan a small call.
+  int rank = 0;
+  std::int64_t sizes[kMaxRank];
+  std::int64_t strides[kMaxOperands][kMaxRank];  // in bytes
+  char* data[kMaxOperands];
   const std::int64_t* offsets = nullptr;  // of Rows, for dimension 0
   bool non_temporal = false;              // of Rows
 };

@@ -95,8 +95,9 @@ void batch_normalization(const FloatEnvironment& environment,
                                            {inputs.variance, output},
                                            {inputs.scale, output},
                                            {inputs.bias, output}};
-  ConstTensorView views[kInputs];
-  for (int k = 0; k < kInputs; ++k) views[k] = readable[k].view();
+  const ConstTensorView views[kInputs] = {readable[0].view(), readable[1].view(),
+                                          readable[2].view(), readable[3].view(),
+                                          readable[4].view()};
   prepare_batch_normalization(views, epsilon, fused_activation, output).run(environment);
 }
 

@@ -182,7 +182,7 @@ bool is_empty(const ConstTensorView& view) {
 }
 
 ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& output)
-    : view_(input) {
+    : input_(input) {
   const auto [input_begin, input_end] = extent(input);
   const auto [output_begin, output_end] = extent(output);
   if (input_end <= output_begin || output_end <= input_begin || same_elements(input, output))

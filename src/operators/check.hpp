@@ -44,11 +44,12 @@ bool overlaps_itself(const ConstTensorView& view);
 class ReadableInput {
  public:
   ReadableInput(const ConstTensorView& input, const TensorView& output);
-  const ConstTensorView& view() const { return view_; }
+  const ConstTensorView& view() const { return copy_ == nullptr ? input_ : view_; }
 
  private:
-  ConstTensorView view_;
+  const ConstTensorView& input_;
   std::unique_ptr<char[]> copy_;
+  ConstTensorView view_ = ConstTensorView(nullptr, DataType::unknown, 0);  // of the copy
 };
 
 }  // namespace dmlops

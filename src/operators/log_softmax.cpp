@@ -59,7 +59,7 @@ void set_reduced(Groups& groups, const ConstTensorView& input, const ConstTensor
 
 template <class View>
 View kept(const View& view, unsigned int reduced) {
-  View result(view.data, view.type, 0, {}, {});
+  View result(view.data, view.type, 0);
   for (int d = 0; d < view.rank; ++d) {
     if ((reduced >> d & 1u) != 0) continue;
     const auto from = static_cast<std::size_t>(d), to = static_cast<std::size_t>(result.rank++);
