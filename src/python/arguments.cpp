@@ -29,14 +29,17 @@ DMLOPS_COLD bool refuse_without(const Signature& signature, int i) {
   return false;
 }
 
+DMLOPS_COLD int find_letters(const Signature& signature, PyObject* name) {
+  int i = signature.count - 1;
+  while (i >= 0 && PyUnicode_CompareWithASCIIString(name, signature.names[i]) != 0) --i;
+  return i;
+}
+
 int find_parameter(const Signature& signature, PyObject* name) {
   for (int i = signature.count; i-- > 0;) {  // `out` is the last
     if (signature.interned[i] == name) return i;
   }
-  for (int i = 0; i < signature.count; ++i) {
-    if (PyUnicode_CompareWithASCIIString(name, signature.names[i]) == 0) return i;
-  }
-  return -1;
+  return find_letters(signature, name);
 }
 
 bool not_a_number(const char* function, const char* argument, PyObject* value,
