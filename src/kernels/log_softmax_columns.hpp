@@ -289,15 +289,35 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
       block_.load(b);
       block_.store_results(b, [&](char* target, std::int64_t pitch, const char* source,
                                   std::int64_t rows) DMLOPS_LAMBDA_INLINE {
-        for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-          const Difference<T> difference(load<f32x>(subtrahends_.high + c),
-                                         load<f32x>(subtrahends_.low + c));
-          for (std::int64_t r = 0; r < rows; ++r) {
-            store(reinterpret_cast<T*>(target + r * pitch) + c,
-                  difference.template of<kNear>(load_columns<T>(source, r, c)));
-          }
-        });
+        constexpr int kTogether = 4;
+        std::int64_t c = 0;
+        for (; c + kTogether * kLanes<f32x> <= block_.columns(); c += kTogether * kLanes<f32x>) {
+          finish_columns<kNear, kTogether>(target, pitch, source, rows, c);
+        }
+        for (; c < block_.columns(); c += kLanes<f32x>) {
+          finish_columns<kNear, 1>(target, pitch, source, rows, c);
+        }
       });
+    }
+  }
+
+  // Several vectors of a row before the next: the rows of the output may lie a power of two apart,
+  // and then a processor keeps few of their cache lines.
+  template <bool kNear, int kVectorsInRow>
+  DMLOPS_INLINE void finish_columns(char* target, std::int64_t pitch, const char* source,
+                                    std::int64_t rows, std::int64_t c) {
+    Difference<T> differences[kVectorsInRow];
+    for (int k = 0; k < kVectorsInRow; ++k) {
+      const std::int64_t column = c + k * kLanes<f32x>;
+      differences[k] = Difference<T>(load<f32x>(subtrahends_.high + column),
+                                     load<f32x>(subtrahends_.low + column));
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (int k = 0; k < kVectorsInRow; ++k) {
+        const std::int64_t column = c + k * kLanes<f32x>;
+        store(reinterpret_cast<T*>(target + r * pitch) + column,
+              differences[k].template of<kNear>(load_columns<T>(source, r, column)));
+      }
     }
   }
 

@@ -10,8 +10,6 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr int kSumSteps = kSumBlock / kSumLanes;
-
 // Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
 //
 // `near` are groups whose elements lie close to their maximum, and that close to 0, as nearly all
@@ -40,21 +38,16 @@ class Batch {
       subtrahends_.take_rest(count);
     }
     subtrahends_.compute(count);
-    i32x near = splat<i32x>(std::is_same_v<T, float> ? -1 : 0);
-    const std::int64_t whole = count / kLanes<f32x> * kLanes<f32x>;
-    for (std::int64_t k = 0; k < whole; k += kLanes<f32x>) {
-      const f32x high = load<f32x>(subtrahends_.high + k);
-      near &= (high > 0.0f) & (high < 0x1p20f) & (high >= -least);
+    i32x near = splat<i32x>(-1);
+    for (std::int64_t k = 0; k < count; k += kLanes<f32x>) {
+      const i32x unused = lane_indices() >= static_cast<std::int32_t>(count - k);
+      near &= subtrahends_.near(k, least) | unused;
     }
-    bool all_near = fold(near, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0;
-    for (std::int64_t k = whole; k < count; ++k) {
-      const float high = subtrahends_.high[k];
-      all_near = all_near && high > 0 && high < 0x1p20f && high >= -least;
+    if (fold(near, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0) {
+      way.template finish<true>();
+    } else {
+      way.template finish<false>();
     }
-    if constexpr (std::is_same_v<T, float>) {
-      if (all_near) return way.template finish<true>();
-    }
-    way.template finish<false>();
   }
 
   Subtrahends<T, kCapacity> subtrahends_ = {};

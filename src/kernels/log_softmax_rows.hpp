@@ -1,96 +1,10 @@
-// log_softmax along rows: a group's elements are neighbours in memory, and 16 of them fill the
-// lanes of the sum.
+// log_softmax along rows: a group's elements are neighbours in memory.
 #pragma once
 
 #include "kernels/log_softmax_group.hpp"
+#include "kernels/log_softmax_row_sum.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-template <class Terms>
-class RowSum {
- public:
-  using T = typename Terms::Element;
-  using Seen = typename Terms::Seen;
-
-  explicit RowSum(const Terms& terms) : terms_(terms) {}
-
-  // Adds elements of the group: a whole number of steps, or the last ones.
-  template <bool kNear>
-  DMLOPS_INLINE void add(const T* x, std::int64_t count) {
-    for (std::int64_t begin = 0; begin < count;) {
-      if (steps_ == kSumSteps) end_block();
-      const std::int64_t part = least(count - begin, (kSumSteps - steps_) * kSumLanes);
-      add_steps<kNear>(x + begin, part);
-      steps_ += (part + kSumLanes - 1) / kSumLanes;
-      begin += part;
-    }
-  }
-
-  // The lanes of all that was added.
-  DMLOPS_INLINE void store_to(double* lanes) {
-    end_block();
-    for (int j = 0; j < kSumLanes; ++j) lanes[j] = blocks_[j];
-  }
-  // Their sum; that of a single block in its own type.
-  DMLOPS_INLINE double sum() {
-    if (block_ == 0) {
-      others_ += seen_.others();
-      for (int half = kVectors / 2; half > 0; half /= 2) {
-        for (int k = 0; k < half; ++k) sums_[k] += sums_[k + half];
-      }
-      return static_cast<double>(sums_[0].sum());
-    }
-    end_block();
-    for (int half = kSumLanes / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) blocks_[j] += blocks_[j + half];
-    }
-    return blocks_[0];
-  }
-  const Seen& seen() const { return seen_; }
-  std::int64_t others() const { return others_; }  // once they have been added up
-
- private:
-  static constexpr int kVectors = kSumLanes / kLanes<f32x>;
-
-  template <bool kNear>
-  DMLOPS_INLINE void add_steps(const T* x, std::int64_t count) {
-    const std::int64_t whole = count / kSumLanes * kSumLanes;
-    Seen seen = seen_;
-    for (int k = 0; k < kVectors; ++k) {  // one by one, as the register file holds no more
-      const std::int64_t lane = k * kLanes<f32x>, last = whole + lane;
-      LaneSums<T> sums = sums_[k];
-      for (std::int64_t i = lane; i < whole; i += kSumLanes) {
-        sums += terms_.template term<kNear>(load<f32x>(x + i), seen);
-      }
-      if (last < count) {
-        sums += terms_.last_terms(x + last, least(count - last, kLanes<f32x>), seen);
-      }
-      sums_[k] = sums;
-    }
-    seen_ = seen;
-  }
-
-  DMLOPS_INLINE void end_block() {
-    alignas(kVectorBytes) typename LaneSums<T>::Lane lanes[kSumLanes];
-    for (int k = 0; k < kVectors; ++k) {
-      sums_[k].store_to(lanes + k * kLanes<f32x>);
-      sums_[k] = {};
-    }
-    for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
-      const f64x ended = to_double(lanes + j);
-      store(blocks_ + j, block_ == 0 ? ended : load<f64x>(blocks_ + j) + ended);
-    }
-    others_ += seen_.others();
-    steps_ = 0;
-    ++block_;
-  }
-
-  const Terms terms_;
-  LaneSums<T> sums_[kVectors];                      // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes];  // of those before
-  Seen seen_;
-  std::int64_t steps_ = 0, block_ = 0, others_ = 0;
-};
 
 template <class T>
 DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
@@ -108,6 +22,51 @@ DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
   }
   for (const Range& other : others) range += other;
 }
+
+template <bool kNear, class T>
+DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
+                              const Difference<T>& difference) {
+  stream<f32x, 2>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+    return difference.template of<kNear>(v);
+  });
+}
+
+// A group whose elements follow each other, in the input and in the output.
+template <class T>
+class DenseRows {
+ public:
+  DenseRows(const Groups& groups, const GroupShape& in, const GroupShape&)
+      : groups_(groups), count_(in.count()) {}
+
+  static bool fit(const GroupShape& in, const GroupShape& out) {
+    return in.rank == 1 && in.step() == sizeof(T) && out.step() == sizeof(T);
+  }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+
+  void select(std::int64_t group) {
+    input_ = reinterpret_cast<const T*>(groups_.input + group * groups_.input_step);
+    output_ = reinterpret_cast<T*>(groups_.output + group * groups_.output_step);
+  }
+
+  DMLOPS_INLINE void add_to(Range& range) { add_to_range(range, input_, count_); }
+
+  template <bool kNear, class Terms>
+  DMLOPS_INLINE void add_to(RowSum<Terms>& sum) {
+    sum.template add<kNear>(input_, count_);
+  }
+
+  template <bool kNear>
+  DMLOPS_INLINE void finish(float high, float low) {
+    finish_row<kNear>(output_, input_, count_, Difference<T>(splat<f32x>(high), splat<f32x>(low)));
+  }
+
+ private:
+  const Groups groups_;
+  std::int64_t count_;
+  const T* input_ = nullptr;
+  T* output_ = nullptr;
+};
 
 // One group, part by part: in place where it is dense, through a buffer where it is not.
 template <class T>
@@ -144,9 +103,7 @@ class RowParts {
     const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
     for_each([&](const T* x, std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
       const auto write = [&](T* y, const T* from, std::int64_t count) DMLOPS_LAMBDA_INLINE {
-        stream<f32x, 2>(y, from, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-          return difference.template of<kNear>(v);
-        });
+        finish_row<kNear>(y, from, count, difference);
       };
       if (!dense_output_) write(reinterpret_cast<T*>(buffer_), x, length);
       out_.for_each_run(
@@ -199,18 +156,19 @@ class RowParts {
   alignas(kVectorBytes) char buffer_[kPart * kSize];
 };
 
-// The groups go in batches that the first-level cache holds, so that the logarithms share vectors.
+// The groups go in batches, so that the folding of lanes and the logarithms share vectors.
 constexpr int kRowBatch = 32;
+constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within the second-level cache
 
-template <class T>
-class RowBatch : Batch<RowBatch<T>, T, kRowBatch> {
-  using Base = Batch<RowBatch<T>, T, kRowBatch>;
+template <class T, class Layout>
+class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
+  using Base = Batch<RowBatch<T, Layout>, T, kRowBatch>;
   friend Base;
 
  public:
   RowBatch(const Groups& groups, const GroupShape& in, const GroupShape& out)
-      : parts_(groups, in, out) {
-    const std::int64_t fitting = kTileBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
+      : rows_(groups, in, out), single_block_(in.count() <= kSumBlock) {
+    const std::int64_t fitting = kRowBatchBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
     size_ = fitting < 1 ? 1 : least(fitting, kRowBatch);
   }
 
@@ -223,27 +181,29 @@ class RowBatch : Batch<RowBatch<T>, T, kRowBatch> {
 
  private:
   using Base::subtrahends_;
+  using Folded = typename LaneSums<T>::Folded;
 
   void find_maxima(Range& all) {
     for (std::int64_t k = 0; k < count_; ++k) {
       Range range;
-      parts_.select(first_ + k);
-      parts_.add_to(range);
-      subtrahends_.max[k] = range.largest();
+      rows_.select(first_ + k);
+      rows_.add_to(range);
       all += range;
+      maxima_.set(k, range.max);
     }
+    fold_maxima();
   }
 
   template <bool kNear>
   void add_plain(Range& all) {
     for (std::int64_t k = 0; k < count_; ++k) {
       RowSum<PlainTerms> sum({});
-      parts_.select(first_ + k);
-      parts_.template add_to<kNear>(sum);
-      subtrahends_.max[k] = sum.seen().largest();
-      subtrahends_.plain[k] = sum.sum();
+      add_group<kNear>(k, sum, subtrahends_.plain);
       all += sum.seen();
+      maxima_.set(k, sum.seen().max);
     }
+    fold_sums(subtrahends_.plain);
+    fold_maxima();
   }
 
   template <bool kNear>
@@ -251,22 +211,61 @@ class RowBatch : Batch<RowBatch<T>, T, kRowBatch> {
     for (std::int64_t k = 0; k < count_; ++k) {
       if (std::is_same_v<T, float> && subtrahends_.others[k] >= 0) continue;
       RowSum<OtherTerms<T>> sum(OtherTerms<T>(splat<f32x>(subtrahends_.max[k])));
-      parts_.select(first_ + k);
-      parts_.template add_to<kNear>(sum);
-      subtrahends_.rest[k] = sum.sum();
-      subtrahends_.maxima[k] = static_cast<float>(parts_.count() - sum.others());
+      add_group<kNear>(k, sum, subtrahends_.rest);
+      if (single_block_) {
+        others_.set(k, sum.seen().count);
+      } else {
+        subtrahends_.maxima[k] = static_cast<float>(rows_.count() - sum.others());
+      }
+    }
+    fold_sums(subtrahends_.rest);
+    for (std::int64_t k = 0; single_block_ && k < count_; k += kLanes<f32x>) {
+      const i32x others =
+          others_.fold(k, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
+      const i32x maxima = static_cast<std::int32_t>(rows_.count()) - others;
+      store(subtrahends_.maxima + k, __builtin_convertvector(maxima, f32x));
+    }
+  }
+
+  template <bool kNear, class Terms>
+  DMLOPS_INLINE void add_group(std::int64_t k, RowSum<Terms>& sum, double* sums) {
+    rows_.select(first_ + k);
+    rows_.template add_to<kNear>(sum);
+    if (single_block_) {
+      sums_.set(k, sum.folded());
+    } else {
+      sums[k] = sum.sum();
+    }
+  }
+
+  void fold_sums(double* sums) {
+    if (!single_block_) return;
+    for (std::int64_t k = 0; k < count_; k += kLanes<Folded>) {
+      store_as_double(sums + k,
+                      sums_.fold(k, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; }));
+    }
+  }
+
+  void fold_maxima() {
+    for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
+      store(subtrahends_.max + k,
+            maxima_.fold(k, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); }));
     }
   }
 
   template <bool kNear>
   void finish() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      parts_.select(first_ + k);
-      parts_.template finish<kNear>(subtrahends_.high[k], subtrahends_.low[k]);
+      rows_.select(first_ + k);
+      rows_.template finish<kNear>(subtrahends_.high[k], subtrahends_.low[k]);
     }
   }
 
-  RowParts<T> parts_;
+  Layout rows_;
+  Folding<f32x, kRowBatch> maxima_;
+  Folding<Folded, kRowBatch> sums_;
+  Folding<i32x, kRowBatch> others_;
+  bool single_block_;  // of the sums
   std::int64_t size_, first_ = 0, count_ = 0;
 };
 

@@ -93,6 +93,16 @@ struct Subtrahends {
     }
   }
 
+  // Which groups from i on have what Difference asks for, if no element lies below `least`?
+  DMLOPS_INLINE i32x near(std::int64_t i, float least) const {
+    const f32x top = load<f32x>(high + i), rest = load<f32x>(low + i);
+    if constexpr (std::is_same_v<T, float>) {
+      return (top > 0.0f) & (top < 0x1p20f) & (top >= -least);
+    } else {
+      return top - top == rest - rest;
+    }
+  }
+
  private:
   DMLOPS_INLINE void set(std::int64_t i, f64x log) {
     const f64x top = to_double(max + i);
@@ -107,6 +117,7 @@ struct Subtrahends {
 template <class T>
 class Difference {
  public:
+  Difference() = default;
   Difference(f32x high, f32x low)
       : high_(high),
         low_(low),
@@ -114,12 +125,13 @@ class Difference {
     keep_in_register(one_);
   }
 
-  // kNear: as for the terms, and no element lies below -high < 0.
+  // kNear: in float32 as for the terms, and no element lies below -high < 0; in float16 nothing
+  // that is subtracted is infinite or NaN.
   template <bool kNear>
   DMLOPS_INLINE f32x of(f32x x) const {
     const f32x difference = x - high_;
     if constexpr (!std::is_same_v<T, float>) {
-      return canonical_nan(difference - low_);
+      return kNear ? difference - low_ : canonical_nan(difference - low_);
     } else if constexpr (kNear) {
       return difference + (difference_to(x, plus_high(difference)) - low_);
     } else {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/tile.hpp"
+#include "simd/fold.hpp"
 #include "simd/math.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -16,20 +17,6 @@ constexpr double kTermScale = 0x1p64;  // of all terms, so that nothing is lost 
 // The larger, or smaller; a NaN in x is passed over (it comes back through the sum).
 DMLOPS_INLINE f32x running_max(f32x max, f32x x) { return at_least(max, x); }
 DMLOPS_INLINE f32x running_min(f32x min, f32x x) { return at_most(min, x); }
-
-// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
-template <class V, class Operation>
-DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
-  using Quad = typename VectorOf<Lane<V>, 16>::type;
-  alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
-  store(lanes, v);
-  Quad quad = load<Quad>(lanes);
-  for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
-    quad = operation(quad, load<Quad>(lanes + i));
-  }
-  const Lane<V> a = quad[0], b = quad[1], c = quad[2], d = quad[3];
-  return operation(operation(a, b), operation(c, d));
-}
 
 // The least and the largest of elements.
 struct Range {
@@ -182,18 +169,6 @@ class OtherTerms<float16> {
   f32x max_;
 };
 
-// Of all lanes: each of the lower half takes in one of the upper half, and so on.
-template <class V>
-DMLOPS_INLINE Lane<V> sum_of_halves(V v) {
-  if constexpr (kLanes<V> == 2) {
-    return v[0] + v[1];
-  } else {
-    typename VectorOf<Lane<V>, sizeof v / 2>::type halves[2];
-    std::memcpy(halves, &v, sizeof v);
-    return sum_of_halves(halves[0] + halves[1]);
-  }
-}
-
 // As many lanes of a sum as a vector of float32 has, over the steps of a block.
 template <class T>
 struct LaneSums;
@@ -208,17 +183,16 @@ struct LaneSums<float> {
     return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
   }
   DMLOPS_INLINE static LaneSums of(f32x terms) {
-    return {lower_to_double(terms), upper_to_double(terms)};
+    const Doubles both = to_double(terms);
+    return {both.lower, both.upper};
   }
-  DMLOPS_INLINE void operator+=(f32x terms) {
-    lower += lower_to_double(terms);
-    upper += upper_to_double(terms);
-  }
+  DMLOPS_INLINE void operator+=(f32x terms) { *this += of(terms); }
   DMLOPS_INLINE void operator+=(const LaneSums& other) {
     lower += other.lower;
     upper += other.upper;
   }
-  DMLOPS_INLINE double sum() const { return sum_of_halves(lower + upper); }
+  using Folded = f64x;
+  DMLOPS_INLINE f64x folded() const { return lower + upper; }
   DMLOPS_INLINE void store_to(Lane* lanes) const {
     store(lanes, lower);
     store(lanes + kLanes<f64x>, upper);
@@ -235,8 +209,16 @@ struct LaneSums<float16> {
   DMLOPS_INLINE static LaneSums of(f32x terms) { return {terms}; }
   DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
   DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
-  DMLOPS_INLINE float sum() const { return sum_of_halves(sums); }
+  using Folded = f32x;
+  DMLOPS_INLINE f32x folded() const { return sums; }
   DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
 };
+
+DMLOPS_INLINE void store_as_double(double* target, f64x v) { store(target, v); }
+DMLOPS_INLINE void store_as_double(double* target, f32x v) {
+  alignas(kVectorBytes) float lanes[kLanes<f32x>];
+  store(lanes, v);
+  for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) store(target + k, to_double(lanes + k));
+}
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -40,24 +40,11 @@ DMLOPS_INLINE void store_element(char* target, U value) {
   std::memcpy(target, &value, sizeof value);
 }
 
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define DMLOPS_HAS_SHUFFLEVECTOR 1
-#endif
-#endif
-
 // In each 16 bytes a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
 template <int kHigh, class V, std::size_t... kIndex>
 DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
   constexpr std::size_t all = sizeof...(kIndex), n = 16 / sizeof(Lane<V>);
-#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
-  return __builtin_shufflevector(
-      a, b, (kIndex / n * n + kIndex % n / 2 + kIndex % 2 * all + kHigh * n / 2)...);
-#else
-  return __builtin_shuffle(a, b,
-                           V{static_cast<Lane<V>>(kIndex / n * n + kIndex % n / 2 +
-                                                  kIndex % 2 * all + kHigh * n / 2)...});
-#endif
+  return shuffle<(kIndex / n * n + kIndex % n / 2 + kIndex % 2 * all + kHigh * n / 2)...>(a, b);
 }
 template <int kHigh, class V>
 DMLOPS_INLINE V interleave(V a, V b) {
@@ -131,11 +118,7 @@ DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
 
 template <int kFirst, class V, std::size_t... kIndex>
 DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
-#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
-  return __builtin_shufflevector(a, b, (2 * kIndex + kFirst)...);
-#else
-  return __builtin_shuffle(a, b, V{static_cast<Lane<V>>(2 * kIndex + kFirst)...});
-#endif
+  return shuffle<(2 * kIndex + kFirst)...>(a, b);
 }
 
 // Every second element of two vectors of memory, from the first or (kFirst = 1) the second on.

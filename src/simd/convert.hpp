@@ -119,23 +119,17 @@ DMLOPS_INLINE f64x to_double(const float* source) {
 #endif
 }
 DMLOPS_INLINE f64x to_double(const double* source) { return load<f64x>(source); }
-DMLOPS_INLINE f64x lower_to_double(f32x v) {
-#if defined(__AVX512F__)
-  return _mm512_cvtps_pd(_mm512_castps512_ps256(v));
-#elif defined(__AVX2__)
-  return _mm256_cvtps_pd(_mm256_castps256_ps128(v));
-#else
-  return to_double(reinterpret_cast<const float*>(&v));
+struct Doubles {
+  f64x lower, upper;
+};
+DMLOPS_INLINE Doubles to_double(f32x v) {
+  alignas(kVectorBytes) float lanes[kLanes<f32x>];
+  store(lanes, v);
+#if defined(__AVX2__)
+  // Conversions read memory at no cost, while taking a half from a register keeps units busy.
+  __asm__("" : "+m"(lanes));
 #endif
-}
-DMLOPS_INLINE f64x upper_to_double(f32x v) {
-#if defined(__AVX512F__)
-  return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
-#elif defined(__AVX2__)
-  return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
-#else
-  return to_double(reinterpret_cast<const float*>(&v) + kLanes<f64x>);
-#endif
+  return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
 }
 DMLOPS_INLINE f32half to_float(f64x v) {
 #if defined(__AVX512F__)

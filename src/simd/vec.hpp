@@ -88,6 +88,23 @@ DMLOPS_INLINE V splat(Lane<V> value) {
   return v;
 }
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define DMLOPS_HAS_SHUFFLEVECTOR 1
+#endif
+#endif
+
+// Lanes of a and, from kLanes<V> on, of b.
+template <std::size_t... kIndex, class V>
+DMLOPS_INLINE V shuffle(V a, V b) {
+#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
+  return __builtin_shufflevector(a, b, kIndex...);
+#else
+  using Indices = decltype(a == b);
+  return __builtin_shuffle(a, b, Indices{static_cast<Lane<Indices>>(kIndex)...});
+#endif
+}
+
 // 0, 1, 2, ...
 DMLOPS_INLINE i32x lane_indices() {
   i32x indices;
