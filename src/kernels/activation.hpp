@@ -85,8 +85,8 @@ struct HardSigmoid {
   f32x alpha, beta;
   explicit HardSigmoid(const ActivationParameters& p)
       : alpha(splat<f32x>(p.alpha)), beta(splat<f32x>(p.beta)) {}
-  DMLOPS_INLINE f32x operator()(f32x x) const {
-    return at_least(at_most(fma(alpha, x, beta), splat<f32x>(1.0f)), splat<f32x>(0.0f));
+  DMLOPS_INLINE NotNegative operator()(f32x x) const {
+    return {at_most(fma(alpha, x, beta), splat<f32x>(1.0f))};
   }
 };
 
@@ -174,7 +174,7 @@ struct ParametricSoftplus {
 // x < 0 ? 0 : x
 struct Relu {
   explicit Relu(const ActivationParameters&) {}
-  DMLOPS_INLINE f32x operator()(f32x x) const { return at_least(x, splat<f32x>(0.0f)); }
+  DMLOPS_INLINE NotNegative operator()(f32x x) const { return {x}; }
 };
 
 // x > 0 ? gamma x : gamma (alpha e^x - alpha)

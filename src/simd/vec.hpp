@@ -231,16 +231,35 @@ DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
   return bit_cast<f32x>((bit_cast<i32x>(x) & ~mask) | (bit_cast<i32x>(sign) & mask));
 }
 
+#if defined(__AVX512F__)
+// What becomes of each class of numbers, in one instruction. Digits of the table, from the right:
+// quiet and signalling NaN, zero, one, -infinity, infinity, other negative and positive numbers; 0
+// stands for the canonical NaN, 1 for the number itself, 8 for +0.
+DMLOPS_INLINE f32x by_class(f32x x, int table) {
+  const __m512i nan = _mm512_set1_epi32(0x7fc00000);
+  return _mm512_fixupimm_ps(_mm512_castsi512_ps(nan), x, _mm512_set1_epi32(table), 0);
+}
+#endif
+
 // NaN results differ between processors (and operand orders) in sign and payload; one NaN stands
 // for all.
 DMLOPS_INLINE f32x canonical_nan(f32x x) {
 #if defined(__AVX512F__)
-  // One instruction for the comparison and the choice: what becomes of each class of numbers (from
-  // the right: quiet and signalling NaN, then all others) is in a table, 0 for the first operand.
-  const f32x nan = bit_cast<f32x>(splat<i32x>(0x7fc00000));
-  return _mm512_fixupimm_ps(nan, x, bit_cast<__m512i>(splat<i32x>(0x11111100)), 0);
+  return by_class(x, 0x11111100);
 #else
   return x == x ? x : bit_cast<f32x>(splat<i32x>(0x7fc00000));
+#endif
+}
+
+// x < 0 ? 0 : x, as the last step of a formula, which goes well with the one above.
+struct NotNegative {
+  f32x x;
+};
+DMLOPS_INLINE f32x canonical_nan(NotNegative v) {
+#if defined(__AVX512F__)
+  return by_class(v.x, 0x18181100);
+#else
+  return canonical_nan(at_least(v.x, splat<f32x>(0.0f)));
 #endif
 }
 
