@@ -9,4 +9,11 @@ namespace dmlops {
 // cannot be had.
 const KernelTable& kernels();
 
+// Copies elements of so many bytes: 1, 2, 4 or 8.
+inline RowKernel copy_kernel(std::int64_t element_size) {
+  int index = 0;
+  while ((std::int64_t{1} << index) < element_size) ++index;
+  return kernels().copy[index];
+}
+
 }  // namespace dmlops

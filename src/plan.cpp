@@ -6,6 +6,7 @@
 
 #include "dmlops/runtime.hpp"
 #include "insertion_sort.hpp"
+#include "isa.hpp"
 #include "pool.hpp"
 
 namespace dmlops {
@@ -92,6 +93,44 @@ class Gathered {
   std::int64_t offsets_[kCapacity];
 };
 
+// Every row reads the same one, and what comes of it stays in a cache?
+bool repeats_a_row(const Plan& plan) {
+  constexpr std::int64_t kMost = 128 * 1024;
+  const std::int64_t size = plan.element_size;
+  return size != 0 && plan.operands == 2 && plan.offsets == nullptr && plan.rank > 1 &&
+         plan.strides[1][1] == 0 && plan.strides[0][0] == size && plan.sizes[0] * size <= kMost;
+}
+
+// Such rows are computed once and copied. Short ones that follow one another are computed until
+// they are worth a copy.
+void run_repeated(const Rows& rows, RowKernel kernel, const void* parameters) {
+  constexpr std::int64_t kShort = 4 * 1024;
+  const std::int64_t size = rows.step[0], bytes = rows.length * size;
+  const bool together = rows.pitch[0] == bytes && bytes < kShort;
+  Rows first = rows;
+  first.count = together ? std::min(kShort / bytes, rows.count) : 1;
+  first.non_temporal = false;  // it will be read
+  kernel(first, parameters);
+
+  Rows copies = rows;
+  copies.length = first.count * rows.length;
+  copies.pitch[0] = first.count * rows.pitch[0];
+  copies.data[0] = first.data[0] + copies.pitch[0];
+  copies.data[1] = first.data[0];
+  copies.step[1] = size;
+  copies.count = rows.count / first.count - 1;
+  const RowKernel copy = copy_kernel(size);
+  if (copies.count > 0) copy(copies, nullptr);
+  copies.data[0] += copies.count * copies.pitch[0];
+  copies.length = rows.count % first.count * rows.length;
+  copies.count = 1;
+  if (copies.length > 0) copy(copies, nullptr);
+}
+
+void run_once(const Rows& rows, RowKernel kernel, const void* parameters) {
+  kernel(rows, parameters);
+}
+
 void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   Rows rows;
   rows.length = plan.sizes[0];
@@ -103,9 +142,10 @@ void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const v
     rows.step[k] = plan.strides[k][0];
     rows.pitch[k] = plan.rank > 1 ? plan.strides[k][1] : 0;
   }
+  const auto run_kernel = repeats_a_row(plan) ? run_repeated : run_once;
   std::int64_t index[kMaxRank] = {};
   for (;;) {
-    kernel(rows, parameters);
+    run_kernel(rows, kernel, parameters);
     int d = 2;
     for (; d < plan.rank; ++d) {
       if (++index[d] < plan.sizes[d]) {

@@ -199,11 +199,9 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   }
   copy_.reset(new char[static_cast<std::size_t>(bytes)]);
   copy.data = copy_.get();
-  int log2_size = 0;
-  while ((std::int64_t{1} << log2_size) < element) ++log2_size;
   ConstTensorView source = input;
   source.sizes = copy.sizes;
-  run(FloatEnvironment(), make_plan(copy, &source, 1), kernels().copy[log2_size], nullptr);
+  run(FloatEnvironment(), make_plan(copy, &source, 1), copy_kernel(element), nullptr);
   view_ = copy;
   view_.sizes = input.sizes;
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
