@@ -297,3 +297,16 @@ def test_subnormals_are_kept() -> None:
         x = np.array([tiny, -tiny, 3 * tiny] * 20, dtype)
         assert_same_bits(dmlops.clip(x, -1.0, 1.0), x)
         assert_same_bits(dmlops.clip(x, scale_bias=ScaleBias(2.0)), x + x)
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (129, 65), (300, 70), (1100, 140), (70, 1024)])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("offset", [0, 1, 9])
+def test_transposed_in_squares(dtype: str, shape: tuple[int, int], offset: int) -> None:
+    """Whole squares of cache lines and what is left, wherever lines begin."""
+    size = math.prod(shape)
+    values = (np.arange(size + offset) * 40503 % 251 - 125).astype(dtype)
+    x = values[offset:].reshape(shape).T
+    out = np.zeros_like(values)[offset:].reshape(x.shape)
+    dmlops.clip(x, -50, 50, out=out)
+    assert_same_values(out, reference.clip(x, -50, 50))

@@ -63,6 +63,20 @@ DMLOPS_INLINE V load_low(const char* source) {
   }
 }
 
+// Transposes squares of as many rows as fill 16 bytes, one beside the other. Each round interleaves
+// row i with row i + n/2; after log2(n) rounds, rows are columns.
+template <class V, std::size_t kRows>
+DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
+  for (std::size_t round = kRows; round > 1; round /= 2) {
+    V next[kRows];
+    for (std::size_t i = 0; i < kRows / 2; ++i) {
+      next[2 * i] = interleave<0>(rows[i], rows[i + kRows / 2]);
+      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kRows / 2]);
+    }
+    for (std::size_t i = 0; i < kRows; ++i) rows[i] = next[i];
+  }
+}
+
 // A vector of the 16 bytes quad(0), or of those and quad(1).
 template <class V, class Quad>
 DMLOPS_INLINE V join(const Quad& quad) {
@@ -100,20 +114,14 @@ DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, cons
       return load_quad<Quad, kWidth>(source, k * kLanes<Quad> + i);
     });
   }
-  for (int round = kWidth; round > 1; round /= 2) {
-    V next[kWidth];
-    for (int i = 0; i < kWidth / 2; ++i) {
-      next[2 * i] = interleave<0>(rows[i], rows[i + kWidth / 2]);
-      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kWidth / 2]);
-    }
-    for (int i = 0; i < kWidth; ++i) rows[i] = next[i];
-  }
+  transpose_quads(rows);
   for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
 }
 
 // Asks for the cache lines of a run that the processor does not foresee. Any address will do.
+template <int kLocality = 3>
 DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(begin + i);
+  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(begin + i, 0, kLocality);
 }
 
 template <int kFirst, class V, std::size_t... kIndex>

@@ -5,6 +5,7 @@
 #include "kernels/kernel.hpp"
 #include "kernels/move.hpp"
 #include "kernels/stream.hpp"
+#include "kernels/transpose.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -116,6 +117,7 @@ DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Formula& given) {
     if (rows.non_temporal) finish_non_temporal();
     return;
   }
+  if (transposes<T>(rows)) return map_columns<T, V>(rows, formula);
   for_each_tile<T>(rows, [&indexed](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
     const bool one_run = tile.contiguous();
     const std::int64_t length = one_run ? tile.length * tile.count : tile.length;

@@ -1,0 +1,172 @@
+// Elements that lie dense across the rows and not along them: squares of them are transposed, a
+// cache line wide and high, so that each line of the input is read once and each of the output is
+// written at once.
+#pragma once
+
+#include "kernels/kernel.hpp"
+#include "kernels/move.hpp"
+#include "kernels/stream.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+constexpr int kLineBytes = 64;
+template <class U>
+constexpr int kSide = kLineBytes / static_cast<int>(sizeof(U));  // of a square
+
+// Every second 16 bytes of two vectors, from the first or the second (kFirst = 1) on.
+template <int kFirst, class V, std::size_t... kIndex>
+DMLOPS_INLINE V every_second_quad(V a, V b, std::index_sequence<kIndex...>) {
+  using Halves = typename VectorOf<std::uint64_t, sizeof(V)>::type;
+#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
+  return bit_cast<V>(__builtin_shufflevector(bit_cast<Halves>(a), bit_cast<Halves>(b),
+                                             (kIndex / 2 * 4 + kFirst * 2 + kIndex % 2)...));
+#else
+  return bit_cast<V>(__builtin_shuffle(bit_cast<Halves>(a), bit_cast<Halves>(b),
+                                       Halves{(kIndex / 2 * 4 + kFirst * 2 + kIndex % 2)...}));
+#endif
+}
+template <int kFirst, class V>
+DMLOPS_INLINE V every_second_quad(V a, V b) {
+  return every_second_quad<kFirst>(a, b, std::make_index_sequence<sizeof(V) / 8>());
+}
+
+// Makes of four vectors the rows of their 16 bytes: the first of all four, then the second.
+template <class V>
+DMLOPS_INLINE void gather_quads(V (&v)[4]) {
+  for (std::size_t round = sizeof(V) / 16; round > 1; round /= 2) {
+    const V next[4] = {every_second_quad<0>(v[0], v[1]), every_second_quad<0>(v[2], v[3]),
+                       every_second_quad<1>(v[0], v[1]), every_second_quad<1>(v[2], v[3])};
+    for (int i = 0; i < 4; ++i) v[i] = next[i];
+  }
+}
+
+// Transposes a square: kSide columns, `step` bytes apart, into as many rows, `pitch` bytes apart.
+// All of a column's line is read at once, since the lines of columns that lie a power of two apart
+// drive each other out of the cache. Not inlined, as it is the same for every formula.
+template <class U>
+__attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
+                                                const char* source, std::int64_t step) {
+  using V = Vec<U>;
+  constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
+  constexpr int quads = kVectorBytes / 16, parts = kLineBytes / kVectorBytes;
+  V squares[parts][4][height];  // of 16 bytes; four groups of columns
+  for (int group = 0; group < 4; ++group) {
+    for (int part = 0; part < parts; ++part) {
+      const char* const begin = source + group * height * step + part * kVectorBytes;
+      V(&rows)[height] = squares[part][group];
+#pragma GCC unroll 16
+      for (int i = 0; i < height; ++i) rows[i] = load_element<V>(begin + i * step);
+      transpose_quads(rows);
+    }
+  }
+  for (int part = 0; part < parts; ++part) {
+    for (int i = 0; i < height; ++i) {
+      const V(&groups)[4][height] = squares[part];
+      V line[4] = {groups[0][i], groups[1][i], groups[2][i], groups[3][i]};
+      gather_quads(line);
+      for (int k = 0; k < 4; ++k) {
+        const int row = (part * quads + k / parts) * height + i;
+        store_element(target + row * pitch + k % parts * kVectorBytes, line[k]);
+      }
+    }
+  }
+}
+
+// Is each row of the output dense, and each column of the input, with a square of both? Vectors of
+// 16 bytes gain nothing from squares.
+template <class T>
+DMLOPS_INLINE bool transposes(const Rows& rows) {
+  constexpr std::int64_t size = sizeof(T);
+  return kVectorBytes > 16 && rows.pitch[1] == size && rows.count >= kSide<T> &&
+         rows.length >= kSide<T> && rows.step[0] == size && rows.step[1] != size &&
+         rows.offsets == nullptr;
+}
+
+// target[i] = formula(source[i]) for i < count, at least a vector of them, from memory apart. Past
+// the caches go the vectors between the first and the last, which overlap their neighbours.
+template <class V, class T, class Formula>
+DMLOPS_INLINE void write_run(T* target, const T* source, std::int64_t count, const Formula& formula,
+                             bool non_temporal) {
+  constexpr std::int64_t lanes = kLanes<V>;
+  const std::int64_t last = count - lanes;
+  std::int64_t i = 0;
+  if (non_temporal) {
+    i = distance_to_alignment<V>(target) % lanes;
+    if (i > 0) store(target, formula(load<V>(source)));
+    if (misalignment<V>(target + i) == 0) {
+      for (; i <= last; i += lanes) store_non_temporal(target + i, formula(load<V>(source + i)));
+    }
+  }
+  for (; i <= last; i += lanes) store(target + i, formula(load<V>(source + i)));
+  if (i < count) store(target + last, formula(load<V>(source + last)));
+}
+
+// What lies between `from` and `from + most`, which may both be outside of `size`: at least a
+// square's side, which may overlap the part before.
+struct Part {
+  std::int64_t begin, count;
+
+  Part(std::int64_t from, std::int64_t most, std::int64_t size, std::int64_t side)
+      : begin(least(from < 0 ? 0 : from, size - side)) {
+    const std::int64_t rest = least(from + most, size) - begin;
+    count = rest < side ? side : rest;
+  }
+};
+
+// How many elements lie between the begin of a cache line and `first`; 0 where what is `pitch`
+// bytes away begins elsewhere in its line.
+template <class T>
+DMLOPS_INLINE std::int64_t past_line(const char* first, std::int64_t pitch) {
+  if (pitch % kLineBytes != 0) return 0;
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLineBytes /
+                                   sizeof(T));
+}
+
+// output = formula(input) on such rows, a tile at a time: squares go to a buffer, and rows of whole
+// cache lines from there. One tile follows another down the rows, so that the input is read in the
+// order of its memory as far as possible. Processors foresee little of that; each tile asks for the
+// next, in the second-level cache, since the first one has no place for both.
+template <class T, class V, class Formula>
+DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
+  constexpr std::int64_t size = sizeof(T), side = kSide<T>;
+  constexpr std::int64_t pitch = 2 * kLineBytes, width = pitch / size, height = 128;
+  alignas(kLineBytes) char buffer[height * pitch];
+  const char* const input = rows.data[1];
+  const std::int64_t step = rows.step[1];
+  // Tiles end where cache lines do; those of the input only if there are many.
+  const std::int64_t left = -past_line<T>(rows.data[0], rows.pitch[0]);
+  const std::int64_t top = rows.count < 4 * height ? 0 : -past_line<T>(input, step);
+  struct Corner {
+    std::int64_t column, row;
+  };
+  for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
+    next = {corner.column, corner.row + height};
+    if (next.row >= rows.count) next = {corner.column + width, top};
+    const Part across(corner.column, width, rows.length, side);
+    const Part down(corner.row, height, rows.count, side);
+    const Part next_across(next.column, width, rows.length, side);
+    const Part next_down(next.row, height, rows.count, side);
+    for (std::int64_t i = 0; i < across.count; i += side) {
+      for (std::int64_t k = i; k < least(i + side, next_across.count); ++k) {
+        const char* const begin = input + (next_across.begin + k) * step + next_down.begin * size;
+        prefetch_lines<2>(begin, next_down.count * size);
+      }
+      const std::int64_t c = least(i, across.count - side);
+      for (std::int64_t j = 0; j < down.count; j += side) {
+        const std::int64_t r = least(j, down.count - side);
+        transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch,
+                                  input + (across.begin + c) * step + (down.begin + r) * size,
+                                  step);
+      }
+    }
+    char* const output = rows.data[0] + down.begin * rows.pitch[0] + across.begin * size;
+    for (std::int64_t r = 0; r < down.count; ++r) {
+      write_run<V>(reinterpret_cast<T*>(output + r * rows.pitch[0]),
+                   reinterpret_cast<const T*>(buffer + r * pitch), across.count, formula,
+                   rows.non_temporal);
+    }
+  }
+  if (rows.non_temporal) finish_non_temporal();
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
