@@ -221,7 +221,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     fold_sums(subtrahends_.rest);
     for (std::int64_t k = 0; single_block_ && k < count_; k += kLanes<f32x>) {
       const i32x others =
-          others_.fold(k, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
+          others_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
       const i32x maxima = static_cast<std::int32_t>(rows_.count()) - others;
       store(subtrahends_.maxima + k, __builtin_convertvector(maxima, f32x));
     }
@@ -242,14 +242,14 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     if (!single_block_) return;
     for (std::int64_t k = 0; k < count_; k += kLanes<Folded>) {
       store_as_double(sums + k,
-                      sums_.fold(k, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; }));
+                      sums_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; }));
     }
   }
 
   void fold_maxima() {
     for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
       store(subtrahends_.max + k,
-            maxima_.fold(k, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); }));
+            maxima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); }));
     }
   }
 

@@ -49,16 +49,16 @@ class Folding {
  public:
   DMLOPS_INLINE void set(std::int64_t k, V v) { store(rows_[k], v); }
 
-  // The values from k on.
+  // The values from k on, of `count` that were set; lanes beyond them get some value of these.
   template <class Operation>
-  DMLOPS_INLINE V fold(std::int64_t k, const Operation& operation) const {
+  DMLOPS_INLINE V fold(std::int64_t k, std::int64_t count, const Operation& operation) const {
     V rows[kLanes<V>];
-    for (int i = 0; i < kLanes<V>; ++i) rows[i] = load<V>(rows_[k + i]);
+    for (int i = 0; i < kLanes<V>; ++i) rows[i] = load<V>(rows_[least(k + i, count - 1)]);
     return fold_rows<kLanes<V> / 2>(rows, operation);
   }
 
  private:
-  alignas(kVectorBytes) Lane<V> rows_[kCapacity][kLanes<V>] = {};
+  alignas(kVectorBytes) Lane<V> rows_[kCapacity][kLanes<V>];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET
