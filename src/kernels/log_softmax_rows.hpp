@@ -241,15 +241,17 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   void fold_sums(double* sums) {
     if (!single_block_) return;
     for (std::int64_t k = 0; k < count_; k += kLanes<Folded>) {
-      store_as_double(sums + k,
-                      sums_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; }));
+      store_as_double(sums + k, sums_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
+        return a + b;
+      }));
     }
   }
 
   void fold_maxima() {
     for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
-      store(subtrahends_.max + k,
-            maxima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); }));
+      store(subtrahends_.max + k, maxima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
+        return at_least(a, b);
+      }));
     }
   }
 

@@ -17,13 +17,8 @@ constexpr int kSide = kLineBytes / static_cast<int>(sizeof(U));  // of a square
 template <int kFirst, class V, std::size_t... kIndex>
 DMLOPS_INLINE V every_second_quad(V a, V b, std::index_sequence<kIndex...>) {
   using Halves = typename VectorOf<std::uint64_t, sizeof(V)>::type;
-#if defined(DMLOPS_HAS_SHUFFLEVECTOR)
-  return bit_cast<V>(__builtin_shufflevector(bit_cast<Halves>(a), bit_cast<Halves>(b),
-                                             (kIndex / 2 * 4 + kFirst * 2 + kIndex % 2)...));
-#else
-  return bit_cast<V>(__builtin_shuffle(bit_cast<Halves>(a), bit_cast<Halves>(b),
-                                       Halves{(kIndex / 2 * 4 + kFirst * 2 + kIndex % 2)...}));
-#endif
+  return bit_cast<V>(shuffle<(kIndex / 2 * 4 + kFirst * 2 + kIndex % 2)...>(bit_cast<Halves>(a),
+                                                                            bit_cast<Halves>(b)));
 }
 template <int kFirst, class V>
 DMLOPS_INLINE V every_second_quad(V a, V b) {
