@@ -93,7 +93,9 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
   for (int d = 0; d < parameters.groups.rank; ++d)
     plan.bytes_per_element *= parameters.groups.sizes[d];
   const std::int64_t bytes = plan.bytes_per_element * element_count(plan);
-  parameters.groups.non_temporal = bytes >= non_temporal_threshold() && input.data != output.data;
+  // Elements are packed first, as where a plan takes half of the threshold.
+  parameters.groups.non_temporal =
+      bytes >= non_temporal_threshold() / 2 && input.data != output.data;
   plan.bytes_per_element *= kWeight;
   if (plan.strides[0][0] != plan.element_size) plan.split_unit = 1;
   plan.element_size = 0;
