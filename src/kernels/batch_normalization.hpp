@@ -39,15 +39,19 @@ struct Channels {
   };
   // The elements from the i-th on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {
-    Vector vector = {load<f32x>(mean + i), load<f32x>(bias + i), {}};
-    for (int k = 0; k < Factor::kParts; ++k) vector.factor.parts[k] = load<f32x>(factor[k] + i);
-    return vector;
+    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
   }
   // The i-th element throughout.
   DMLOPS_INLINE Vector throughout(std::int64_t i) const {
-    Vector vector = {splat<f32x>(mean[i]), splat<f32x>(bias[i]), {}};
-    for (int k = 0; k < Factor::kParts; ++k) vector.factor.parts[k] = splat<f32x>(factor[k][i]);
-    return vector;
+    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
+  }
+
+ private:
+  template <class Get>
+  DMLOPS_INLINE Vector vector(const Get& get) const {
+    Vector result = {get(mean), get(bias), {}};
+    for (int k = 0; k < Factor::kParts; ++k) result.factor.parts[k] = get(factor[k]);
+    return result;
   }
 };
 
