@@ -95,11 +95,11 @@ struct Subtrahends {
 
   // Which groups from i on have what Difference asks for, if no element lies below `least`?
   DMLOPS_INLINE i32x near(std::int64_t i, float least) const {
-    const f32x top = load<f32x>(high + i), rest = load<f32x>(low + i);
+    const f32x top = load<f32x>(high + i), left = load<f32x>(low + i);
     if constexpr (std::is_same_v<T, float>) {
       return (top > 0.0f) & (top < 0x1p20f) & (top >= -least);
     } else {
-      return top - top == rest - rest;
+      return top - top == left - left;  // 0 of finite numbers, else NaN
     }
   }
 
