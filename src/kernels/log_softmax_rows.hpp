@@ -36,7 +36,11 @@ template <class T>
 class DenseRows {
  public:
   DenseRows(const Groups& groups, const GroupShape& in, const GroupShape&)
-      : groups_(groups), count_(in.count()) {}
+      : first_input_(groups.input),
+        first_output_(groups.output),
+        input_step_(groups.input_step),
+        output_step_(groups.output_step),
+        count_(in.count()) {}
 
   static bool fit(const GroupShape& in, const GroupShape& out) {
     return in.rank == 1 && in.step() == sizeof(T) && out.step() == sizeof(T);
@@ -45,8 +49,8 @@ class DenseRows {
   std::int64_t count() const { return count_; }  // elements in a group
 
   void select(std::int64_t group) {
-    input_ = reinterpret_cast<const T*>(groups_.input + group * groups_.input_step);
-    output_ = reinterpret_cast<T*>(groups_.output + group * groups_.output_step);
+    input_ = reinterpret_cast<const T*>(first_input_ + group * input_step_);
+    output_ = reinterpret_cast<T*>(first_output_ + group * output_step_);
   }
 
   DMLOPS_INLINE void add_to(Range& range) { add_to_range(range, input_, count_); }
@@ -62,7 +66,9 @@ class DenseRows {
   }
 
  private:
-  const Groups groups_;
+  const char* first_input_;
+  char* first_output_;
+  std::int64_t input_step_, output_step_;
   std::int64_t count_;
   const T* input_ = nullptr;
   T* output_ = nullptr;
@@ -209,7 +215,10 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   template <bool kNear>
   void add_rest() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      if (std::is_same_v<T, float> && subtrahends_.others[k] >= 0) continue;
+      if (std::is_same_v<T, float> && subtrahends_.others[k] >= 0) {  // it has all that it needs
+        others_.set(k, i32x{});
+        continue;
+      }
       RowSum<OtherTerms<T>> sum(OtherTerms<T>(splat<f32x>(subtrahends_.max[k])));
       add_group<kNear>(k, sum, subtrahends_.rest);
       if (single_block_) {
