@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "dmlops/runtime.hpp"
+#include "gathered.hpp"
 #include "insertion_sort.hpp"
 #include "isa.hpp"
 #include "pool.hpp"
@@ -27,71 +28,6 @@ bool merges(const Dimension& inner, const Dimension& outer, int operands) {
   }
   return true;
 }
-
-// Short rows of scattered elements, as a transposition of many small dimensions has them, spend
-// their time between the rows. Where the output is dense across several dimensions, these become
-// one row, whose elements the input has at offsets from a table; then the dimension in which the
-// input is dense goes next, so that a tile uses whole pieces of it.
-class Gathered {
- public:
-  static bool worth(const Plan& plan) {
-    constexpr std::int64_t kShort = 32;
-    const std::int64_t size = plan.element_size;
-    return size != 0 && plan.rank > 2 && plan.operands == 2 && plan.sizes[0] < kShort &&
-           plan.strides[0][0] == size && plan.strides[1][0] != size && plan.strides[1][0] != 0;
-  }
-
-  explicit Gathered(const Plan& plan) : plan_(plan) {
-    const std::int64_t size = plan.element_size;
-    int merged = 0;
-    std::int64_t length = 1;
-    while (merged < plan.rank && plan.strides[0][merged] == length * size &&
-           length * plan.sizes[merged] <= kCapacity) {
-      length *= plan.sizes[merged++];
-    }
-    if (merged < 2 || merged == plan.rank) return;
-    fill(plan, merged);
-
-    int rank = 1;
-    plan_.sizes[0] = length;
-    const auto take = [&](int d) {
-      plan_.sizes[rank] = plan.sizes[d];
-      for (int k = 0; k < plan.operands; ++k) plan_.strides[k][rank] = plan.strides[k][d];
-      ++rank;
-    };
-    for (int d = merged; d < plan.rank; ++d) {
-      if (plan.strides[1][d] == size) take(d);
-    }
-    for (int d = merged; d < plan.rank; ++d) {
-      if (plan.strides[1][d] != size) take(d);
-    }
-    plan_.rank = rank;
-    plan_.offsets = offsets_;
-  }
-  Gathered(const Gathered&) = delete;
-  Gathered& operator=(const Gathered&) = delete;
-
-  const Plan& plan() const { return plan_; }
-
- private:
-  static constexpr std::int64_t kCapacity = 1024;
-
-  // Each dimension repeats what the inner ones have.
-  void fill(const Plan& plan, int dimensions) {
-    offsets_[0] = 0;
-    std::int64_t filled = 1;
-    for (int d = 0; d < dimensions; ++d) {
-      const std::int64_t total = filled * plan.sizes[d];
-      for (std::int64_t i = filled; i < total; ++i) {
-        offsets_[i] = offsets_[i - filled] + plan.strides[1][d];
-      }
-      filled = total;
-    }
-  }
-
-  Plan plan_;
-  std::int64_t offsets_[kCapacity];
-};
 
 // Every row reads the same one, and what comes of it stays in a cache?
 bool repeats_a_row(const Plan& plan) {
@@ -136,6 +72,7 @@ void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const v
   rows.length = plan.sizes[0];
   rows.count = plan.rank > 1 ? plan.sizes[1] : 1;
   rows.offsets = plan.offsets;
+  rows.row_offsets = plan.row_offsets;
   rows.non_temporal = plan.non_temporal;
   for (int k = 0; k < plan.operands; ++k) {
     rows.data[k] = data[k];
@@ -302,6 +239,7 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
     Plan part = plan;
     part.sizes[split] = piece_begin(plan.sizes[split], pieces, i + 1, unit) - begin;
     for (int k = 0; k < plan.operands; ++k) part.data[k] = data[k] + begin * plan.strides[k][split];
+    if (split == 1 && plan.row_offsets != nullptr) part.row_offsets += begin;
     run_serially(part, part.data, kernel, parameters);
   });
 }

@@ -23,8 +23,9 @@ struct Plan {
   std::int64_t sizes[kMaxRank];
   std::int64_t strides[kMaxOperands][kMaxRank];  // in bytes
   char* data[kMaxOperands];
-  const std::int64_t* offsets = nullptr;  // of Rows, for dimension 0
-  bool non_temporal = false;              // of Rows
+  const std::int64_t* offsets = nullptr;      // of Rows, for dimension 0
+  const std::int64_t* row_offsets = nullptr;  // of Rows, for dimension 1
+  bool non_temporal = false;                  // of Rows
 };
 
 // How many elements the output has.

@@ -12,7 +12,7 @@ import pytest
 import reference
 import samples
 from crossing import cross_layouts, cross_sizes
-from layouts import LARGE, SHAPES, SIZES
+from layouts import LARGE, SHAPES, SIZES, Placed, padded_strides
 from reference import FLOATS, INTEGERS, assert_same_bits, assert_same_values
 
 import dmlops
@@ -310,3 +310,32 @@ def test_transposed_in_squares(dtype: str, shape: tuple[int, int], offset: int) 
     out = np.zeros_like(values)[offset:].reshape(x.shape)
     dmlops.clip(x, -50, 50, out=out)
     assert_same_values(out, reference.clip(x, -50, 50))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_permutations_in_squares(dtype: str, threads: int) -> None:
+    """Rows and columns of several dimensions each, wherever lines begin, between canaries."""
+    dmlops.set_num_threads(threads)
+    random = np.random.default_rng(16)
+    itemsize = np.dtype(dtype).itemsize
+    # The first one has nothing but a dimension of each, which the threads share.
+    cases = [((8, 9, 11, 7, 8, 9), (3, 5, 4, 1, 0, 2), 0)]
+    for _ in range(40):
+        rank = int(random.integers(4, 9))
+        sizes = random.choice([2, 3, 4, 5, 7, 8, 11], rank).tolist()
+        while math.prod(sizes) > 60000:
+            sizes[sizes.index(max(sizes))] = 2
+        cases.append((tuple(sizes), tuple(random.permutation(rank).tolist()), rank))
+    for sizes, axes, padded in cases:
+        offset = int(random.integers(0, 20))
+        x = samples.any_bits((math.prod(sizes) + offset,), dtype, seed=17)[offset:]
+        view = x.reshape(sizes).transpose(axes)
+        gap = int(random.integers(1, 7)) if padded else 7
+        strides = padded_strides(
+            view.shape, itemsize, None, lambda p, gap=gap: itemsize if p == gap else 0
+        )
+        out = Placed(view.shape, dtype, strides, misalignment=offset % 4 * itemsize)
+        dmlops.clip(view, 2, 100, out=out.view)
+        assert_same_values(out.view, reference.clip(view, 2, 100), f"{view.shape} {view.strides}")
+        out.assert_canaries(view.shape)

@@ -32,7 +32,7 @@ DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
   for_each_tile<T>(rows, [&formula](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
     for (std::int64_t r = 0; r < tile.count; ++r) {
       const char* input = tile.input + r * tile.input_pitch;
-      char* output = tile.output + r * tile.output_pitch;
+      char* output = reinterpret_cast<char*>(tile.output_row(r));
       for (std::int64_t i = 0; i < tile.length; ++i) {
         const auto offset = i * static_cast<std::int64_t>(sizeof(T));
         store_element(output + offset, formula(load_element<T>(input + offset)));

@@ -23,6 +23,8 @@ struct Rows {
   std::int64_t pitch[kMaxOperands];  // bytes from a row to the next
   // Where not null, operand 1 has no step: its elements are at these bytes from their row's begin.
   const std::int64_t* offsets = nullptr;
+  // Where not null, operand 0 has a pitch of 0: its rows begin at these bytes from its data.
+  const std::int64_t* row_offsets = nullptr;
   bool non_temporal = false;  // write the output past the caches
 };
 

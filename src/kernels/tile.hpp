@@ -17,16 +17,20 @@ struct Tile {
   char* output;
   const char* input;
   std::int64_t output_pitch, input_pitch;  // bytes
+  const std::int64_t* row_offsets;         // of Rows, from the tile's first row on
   bool non_temporal;                       // write the output past the caches
 
-  T* output_row(std::int64_t r) const { return reinterpret_cast<T*>(output + r * output_pitch); }
+  T* output_row(std::int64_t r) const {
+    return reinterpret_cast<T*>(output +
+                                (row_offsets != nullptr ? row_offsets[r] : r * output_pitch));
+  }
   const T* input_row(std::int64_t r) const {
     return reinterpret_cast<const T*>(input + r * input_pitch);
   }
   // True where each row begins where the one before it ends, so that all are one run.
   bool contiguous() const {
     const auto bytes = length * static_cast<std::int64_t>(sizeof(T));
-    return count == 1 || (output_pitch == bytes && input_pitch == bytes);
+    return count == 1 || (output_pitch == bytes && input_pitch == bytes && row_offsets == nullptr);
   }
 };
 
@@ -80,6 +84,7 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
       visit(Tile<T>{row, column, count, length, buffer_output ? buffer : output,
                     pack_input ? buffer : input, buffer_output ? length * size : rows.pitch[0],
                     pack_input ? length * size : rows.pitch[1],
+                    rows.row_offsets != nullptr ? rows.row_offsets + row : nullptr,
                     rows.non_temporal && !buffer_output});
       if (unpack_output) {
         unpack<Bits<T>>(output, rows.step[0], rows.pitch[0], buffer, length, count);

@@ -35,22 +35,22 @@ DMLOPS_INLINE void gather_quads(V (&v)[4]) {
   }
 }
 
-// Transposes a square: kSide columns, `step` bytes apart, into as many rows, `pitch` bytes apart.
-// All of a column's line is read at once, since the lines of columns that lie a power of two apart
-// drive each other out of the cache. Not inlined, as it is the same for every formula.
-template <class U>
+// Transposes a square: kSide columns, that of index c at column(c), into as many rows, `pitch`
+// bytes apart. All of a column's line is read at once, since the lines of columns that lie a power
+// of two apart drive each other out of the cache.
+template <class U, class Columns>
 __attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
-                                                const char* source, std::int64_t step) {
+                                                const Columns column) {
   using V = Vec<U>;
   constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
   constexpr int quads = kVectorBytes / 16, parts = kLineBytes / kVectorBytes;
   V squares[parts][4][height];  // of 16 bytes; four groups of columns
   for (int group = 0; group < 4; ++group) {
     for (int part = 0; part < parts; ++part) {
-      const char* const begin = source + group * height * step + part * kVectorBytes;
       V(&rows)[height] = squares[part][group];
 #pragma GCC unroll 16
-      for (int i = 0; i < height; ++i) rows[i] = load_element<V>(begin + i * step);
+      for (int i = 0; i < height; ++i)
+        rows[i] = load_element<V>(column(group * height + i) + part * kVectorBytes);
       transpose_quads(rows);
     }
   }
@@ -73,8 +73,13 @@ template <class T>
 DMLOPS_INLINE bool transposes(const Rows& rows) {
   constexpr std::int64_t size = sizeof(T);
   return kVectorBytes > 16 && rows.pitch[1] == size && rows.count >= kSide<T> &&
-         rows.length >= kSide<T> && rows.step[0] == size && rows.step[1] != size &&
-         rows.offsets == nullptr;
+         rows.length >= kSide<T> && rows.step[0] == size &&
+         (rows.offsets != nullptr || rows.step[1] != size);
+}
+
+// Where the output's row r begins.
+DMLOPS_INLINE char* row_of(const Rows& rows, std::int64_t r) {
+  return rows.data[0] + (rows.row_offsets != nullptr ? rows.row_offsets[r] : r * rows.pitch[0]);
 }
 
 // target[i] = formula(source[i]) for i < count, at least a vector of them, from memory apart. Past
@@ -97,12 +102,13 @@ DMLOPS_INLINE void write_run(T* target, const T* source, std::int64_t count, con
 }
 
 // What lies between `from` and `from + most`, which may both be outside of `size`: at least a
-// square's side, which may overlap the part before.
+// square's side, which may overlap the part before. What lies before all of it is `outside`, a
+// negative number.
 struct Part {
-  std::int64_t begin, count;
+  std::int64_t begin, count, outside;
 
   Part(std::int64_t from, std::int64_t most, std::int64_t size, std::int64_t side)
-      : begin(least(from < 0 ? 0 : from, size - side)) {
+      : begin(least(from < 0 ? 0 : from, size - side)), outside(least(from, 0)) {
     const std::int64_t rest = least(from + most, size) - begin;
     count = rest < side ? side : rest;
   }
@@ -117,10 +123,38 @@ DMLOPS_INLINE std::int64_t past_line(const char* first, std::int64_t pitch) {
                                    sizeof(T));
 }
 
+struct Area {
+  Part across, down;
+};
+
+// Transposes an area. Processors foresee little of the order in which it is read where columns are
+// far apart; each area asks for the next, in the second-level cache, since the first one has no
+// place for both. Not inlined, as it is the same for every formula.
+template <class U, class Columns>
+__attribute__((noinline)) void transpose_area(char* target, std::int64_t pitch,
+                                              const Columns columns, const Area& area,
+                                              const Area& next) {
+  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
+  for (std::int64_t i = 0; i < area.across.count; i += side) {
+    if constexpr (Columns::kFarApart) {
+      for (std::int64_t k = i; k < least(i + side, next.across.count); ++k) {
+        prefetch_lines<2>(columns(next.across.begin + k) + next.down.begin * size,
+                          next.down.count * size);
+      }
+    }
+    const std::int64_t c = least(i, area.across.count - side);
+    const std::int64_t last = area.down.count - side;
+    for (std::int64_t j = area.down.outside, r = -1; r < last; j += side) {
+      r = j < 0 ? 0 : least(j, last);
+      transpose_square<U>(target + r * pitch + c * size, pitch,
+                          columns.from(area.across.begin + c, (area.down.begin + r) * size));
+    }
+  }
+}
+
 // output = formula(input) on such rows, a tile at a time: squares go to a buffer, and rows of whole
 // cache lines from there. One tile follows another down the rows, so that the input is read in the
-// order of its memory as far as possible. Processors foresee little of that; each tile asks for the
-// next, in the second-level cache, since the first one has no place for both.
+// order of its memory as far as possible.
 template <class T, class V, class Formula>
 DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
   constexpr std::int64_t size = sizeof(T), side = kSide<T>;
@@ -128,36 +162,31 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
   alignas(kLineBytes) char buffer[height * pitch];
   const char* const input = rows.data[1];
   const std::int64_t step = rows.step[1];
-  // Tiles end where cache lines do; those of the input only if there are many.
-  const std::int64_t left = -past_line<T>(rows.data[0], rows.pitch[0]);
-  const std::int64_t top = rows.count < 4 * height ? 0 : -past_line<T>(input, step);
+  const bool gathered = rows.offsets != nullptr;
+  // Tiles end where cache lines do, if rows or columns are not too short for a smaller first tile.
+  const std::int64_t left = gathered ? 0 : -past_line<T>(rows.data[0], rows.pitch[0]);
+  const std::int64_t top = gathered                  ? -past_line<T>(input, 0)
+                           : rows.count < 4 * height ? 0
+                                                     : -past_line<T>(input, step);
   struct Corner {
     std::int64_t column, row;
   };
   for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
     next = {corner.column, corner.row + height};
     if (next.row >= rows.count) next = {corner.column + width, top};
-    const Part across(corner.column, width, rows.length, side);
-    const Part down(corner.row, height, rows.count, side);
-    const Part next_across(next.column, width, rows.length, side);
-    const Part next_down(next.row, height, rows.count, side);
-    for (std::int64_t i = 0; i < across.count; i += side) {
-      for (std::int64_t k = i; k < least(i + side, next_across.count); ++k) {
-        const char* const begin = input + (next_across.begin + k) * step + next_down.begin * size;
-        prefetch_lines<2>(begin, next_down.count * size);
-      }
-      const std::int64_t c = least(i, across.count - side);
-      for (std::int64_t j = 0; j < down.count; j += side) {
-        const std::int64_t r = least(j, down.count - side);
-        transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch,
-                                  input + (across.begin + c) * step + (down.begin + r) * size,
-                                  step);
-      }
+    const auto area_at = [&rows](Corner from) DMLOPS_LAMBDA_INLINE {
+      return Area{Part(from.column, width, rows.length, side),
+                  Part(from.row, height, rows.count, side)};
+    };
+    const Area area = area_at(corner), next_area = area_at(next);
+    if (gathered) {
+      transpose_area<Bits<T>>(buffer, pitch, GatheredColumns{input, rows.offsets}, area, next_area);
+    } else {
+      transpose_area<Bits<T>>(buffer, pitch, SteppedColumns{input, step, 0}, area, next_area);
     }
-    char* const output = rows.data[0] + down.begin * rows.pitch[0] + across.begin * size;
-    for (std::int64_t r = 0; r < down.count; ++r) {
-      write_run<V>(reinterpret_cast<T*>(output + r * rows.pitch[0]),
-                   reinterpret_cast<const T*>(buffer + r * pitch), across.count, formula,
+    for (std::int64_t r = 0; r < area.down.count; ++r) {
+      write_run<V>(reinterpret_cast<T*>(row_of(rows, area.down.begin + r)) + area.across.begin,
+                   reinterpret_cast<const T*>(buffer + r * pitch), area.across.count, formula,
                    rows.non_temporal);
     }
   }
