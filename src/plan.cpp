@@ -67,6 +67,14 @@ void run_once(const Rows& rows, RowKernel kernel, const void* parameters) {
   kernel(rows, parameters);
 }
 
+// Rows that are dense but so short that calling a kernel for each few of them takes long.
+bool has_layers(const Plan& plan) {
+  constexpr std::int64_t kShort = 512;
+  const std::int64_t size = plan.element_size;
+  return size != 0 && plan.operands == 2 && plan.rank > 2 && plan.sizes[0] * size <= kShort &&
+         plan.strides[0][0] == size && plan.strides[1][0] == size && !repeats_a_row(plan);
+}
+
 void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   Rows rows;
   rows.length = plan.sizes[0];
@@ -79,11 +87,17 @@ void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const v
     rows.step[k] = plan.strides[k][0];
     rows.pitch[k] = plan.rank > 1 ? plan.strides[k][1] : 0;
   }
+  int outer = 2;  // the first dimension that a call of the kernel does not cover
+  if (has_layers(plan)) {
+    rows.layers = plan.sizes[outer];
+    for (int k = 0; k < 2; ++k) rows.layer_pitch[k] = plan.strides[k][outer];
+    ++outer;
+  }
   const auto run_kernel = repeats_a_row(plan) ? run_repeated : run_once;
   std::int64_t index[kMaxRank] = {};
   for (;;) {
     run_kernel(rows, kernel, parameters);
-    int d = 2;
+    int d = outer;
     for (; d < plan.rank; ++d) {
       if (++index[d] < plan.sizes[d]) {
         for (int k = 0; k < plan.operands; ++k) rows.data[k] += plan.strides[k][d];

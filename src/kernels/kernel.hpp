@@ -25,6 +25,10 @@ struct Rows {
   const std::int64_t* offsets = nullptr;
   // Where not null, operand 0 has a pitch of 0: its rows begin at these bytes from its data.
   const std::int64_t* row_offsets = nullptr;
+  // Short dense rows of two operands come in layers: all of these again, at so many bytes from
+  // them.
+  std::int64_t layers = 1;
+  std::int64_t layer_pitch[2];
   bool non_temporal = false;  // write the output past the caches
 };
 

@@ -99,6 +99,23 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
   if (rows.non_temporal) finish_non_temporal();
 }
 
+// Calls visit(output, input) for each row of layers, in which nothing needs a buffer. Processors do
+// not foresee where the next layer is; what is short enough comes in time without being asked for.
+template <class T, class Visit>
+DMLOPS_INLINE void for_each_layered_row(const Rows& rows, const Visit& visit) {
+  const std::int64_t bytes = rows.length * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t layers = rows.layers, count = rows.count, next = rows.layer_pitch[1];
+  const std::int64_t output_pitch = rows.pitch[0], input_pitch = rows.pitch[1];
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    char* output = rows.data[0] + layer * rows.layer_pitch[0];
+    const char* input = rows.data[1] + layer * next;
+    for (std::int64_t r = 0; r < count; ++r, output += output_pitch, input += input_pitch) {
+      if (bytes >= 4 * kLineBytes) prefetch_lines(input + next, bytes);
+      visit(reinterpret_cast<T*>(output), reinterpret_cast<const T*>(input));
+    }
+  }
+}
+
 // Dense rows from every second element along them?
 template <class T>
 DMLOPS_INLINE bool every_second_of(const Rows& rows) {
@@ -113,6 +130,12 @@ template <class T, class V, int kUnroll, class Formula>
 DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Formula& given) {
   const Formula formula = given;  // no part of it is read again after a store
   const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
+  if (rows.layers > 1) {
+    const std::int64_t length = rows.length;
+    return for_each_layered_row<T>(rows, [&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
+      stream<V, kUnroll>(output, input, length, indexed);
+    });
+  }
   if (every_second_of<T>(rows) && rows.length >= 2 * kLanes<V>) {
     for (std::int64_t r = 0; r < rows.count; ++r) {
       stream<V, kUnroll>(reinterpret_cast<T*>(rows.data[0] + r * rows.pitch[0]),
