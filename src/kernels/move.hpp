@@ -211,15 +211,10 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
 
 // Columns that lie `step` bytes apart, which the processor does not foresee.
 struct SteppedColumns {
-  static constexpr bool kFarApart = true;
   const char* source;
   std::int64_t step, bytes;
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
-  // The columns from c on, from a byte of them on.
-  DMLOPS_INLINE SteppedColumns from(std::int64_t c, std::int64_t offset) const {
-    return {source + c * step + offset, step, bytes - offset};
-  }
   DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
     for (std::int64_t c = begin + 16; c < begin + 16 + count; ++c) {
       prefetch_lines(source + c * step, bytes);
@@ -229,14 +224,10 @@ struct SteppedColumns {
 
 // Columns at `offsets`, of small dimensions.
 struct GatheredColumns {
-  static constexpr bool kFarApart = false;
   const char* source;
   const std::int64_t* offsets;
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + offsets[c]; }
-  DMLOPS_INLINE GatheredColumns from(std::int64_t c, std::int64_t offset) const {
-    return {source + offset, offsets + c};
-  }
   DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
 };
 

@@ -39,8 +39,7 @@ DMLOPS_INLINE void gather_quads(V (&v)[4]) {
 // bytes apart. All of a column's line is read at once, since the lines of columns that lie a power
 // of two apart drive each other out of the cache.
 template <class U, class Columns>
-__attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
-                                                const Columns column) {
+DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Columns& column) {
   using V = Vec<U>;
   constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
   constexpr int quads = kVectorBytes / 16, parts = kLineBytes / kVectorBytes;
@@ -65,6 +64,20 @@ __attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch
       }
     }
   }
+}
+
+// Not inlined, as they are the same for every formula.
+template <class U>
+__attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
+                                                const char* source, std::int64_t step) {
+  transpose_columns<U>(target, pitch,
+                       [source, step](int c) DMLOPS_LAMBDA_INLINE { return source + c * step; });
+}
+template <class U>
+__attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
+                                                const char* source, const std::int64_t* offsets) {
+  transpose_columns<U>(
+      target, pitch, [source, offsets](int c) DMLOPS_LAMBDA_INLINE { return source + offsets[c]; });
 }
 
 // Is each row of the output dense, and each column of the input, with a square of both? Vectors of
@@ -127,27 +140,18 @@ struct Area {
   Part across, down;
 };
 
-// Transposes an area. Processors foresee little of the order in which it is read where columns are
-// far apart; each area asks for the next, in the second-level cache, since the first one has no
-// place for both. Not inlined, as it is the same for every formula.
-template <class U, class Columns>
-__attribute__((noinline)) void transpose_area(char* target, std::int64_t pitch,
-                                              const Columns columns, const Area& area,
-                                              const Area& next) {
-  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
+// Calls visit(c, r), the corner of a square, until an area is covered; before each column of
+// squares it calls begin(i).
+template <class Begin, class Visit>
+DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Begin& begin,
+                                   const Visit& visit) {
+  const std::int64_t last = area.down.count - side;
   for (std::int64_t i = 0; i < area.across.count; i += side) {
-    if constexpr (Columns::kFarApart) {
-      for (std::int64_t k = i; k < least(i + side, next.across.count); ++k) {
-        prefetch_lines<2>(columns(next.across.begin + k) + next.down.begin * size,
-                          next.down.count * size);
-      }
-    }
+    begin(i);
     const std::int64_t c = least(i, area.across.count - side);
-    const std::int64_t last = area.down.count - side;
     for (std::int64_t j = area.down.outside, r = -1; r < last; j += side) {
       r = j < 0 ? 0 : least(j, last);
-      transpose_square<U>(target + r * pitch + c * size, pitch,
-                          columns.from(area.across.begin + c, (area.down.begin + r) * size));
+      visit(c, r);
     }
   }
 }
@@ -180,9 +184,29 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
     };
     const Area area = area_at(corner), next_area = area_at(next);
     if (gathered) {
-      transpose_area<Bits<T>>(buffer, pitch, GatheredColumns{input, rows.offsets}, area, next_area);
+      for_each_square(
+          area, side, [](std::int64_t) {},
+          [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+            transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch,
+                                      input + (area.down.begin + r) * size,
+                                      rows.offsets + area.across.begin + c);
+          });
     } else {
-      transpose_area<Bits<T>>(buffer, pitch, SteppedColumns{input, step, 0}, area, next_area);
+      // Processors foresee little of this order; each area asks for the next, in the second-level
+      // cache, since the first one has no place for both.
+      for_each_square(
+          area, side,
+          [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+            const Area& next = next_area;
+            const char* const row = input + next.down.begin * size;
+            for (std::int64_t k = i; k < least(i + side, next.across.count); ++k)
+              prefetch_lines<2>(row + (next.across.begin + k) * step, next.down.count * size);
+          },
+          [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+            transpose_square<Bits<T>>(
+                buffer + r * pitch + c * size, pitch,
+                input + (area.across.begin + c) * step + (area.down.begin + r) * size, step);
+          });
     }
     for (std::int64_t r = 0; r < area.down.count; ++r) {
       write_run<V>(reinterpret_cast<T*>(row_of(rows, area.down.begin + r)) + area.across.begin,
