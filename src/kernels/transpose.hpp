@@ -197,10 +197,10 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
       for_each_square(
           area, side,
           [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-            const Area& next = next_area;
-            const char* const row = input + next.down.begin * size;
-            for (std::int64_t k = i; k < least(i + side, next.across.count); ++k)
-              prefetch_lines<2>(row + (next.across.begin + k) * step, next.down.count * size);
+            const Part &columns = next_area.across, &lines = next_area.down;
+            const char* const row = input + lines.begin * size;
+            for (std::int64_t k = i; k < least(i + side, columns.count); ++k)
+              prefetch_lines<2>(row + (columns.begin + k) * step, lines.count * size);
           },
           [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
             transpose_square<Bits<T>>(
