@@ -331,11 +331,29 @@ def test_permutations_in_squares(dtype: str, threads: int) -> None:
         offset = int(random.integers(0, 20))
         x = samples.any_bits((math.prod(sizes) + offset,), dtype, seed=17)[offset:]
         view = x.reshape(sizes).transpose(axes)
-        gap = int(random.integers(1, 7)) if padded else 7
-        strides = padded_strides(
-            view.shape, itemsize, None, lambda p, gap=gap: itemsize if p == gap else 0
-        )
+        gaps = [0] * 8
+        if padded:
+            gaps[int(random.integers(1, 7))] = itemsize
+        strides = padded_strides(view.shape, itemsize, None, gaps.__getitem__)
         out = Placed(view.shape, dtype, strides, misalignment=offset % 4 * itemsize)
         dmlops.clip(view, 2, 100, out=out.view)
         assert_same_values(out.view, reference.clip(view, 2, 100), f"{view.shape} {view.strides}")
         out.assert_canaries(view.shape)
+
+
+@pytest.mark.parametrize("scale", [None, (1.0, 3.0)])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "uint32", "int64"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_layers_of_short_rows(dtype: str, threads: int, scale: tuple[float, float] | None) -> None:
+    """Padded in each dimension: threads share the one of 3, a row of each layer or two for each."""
+    dmlops.set_num_threads(threads)
+    length = 480 // np.dtype(dtype).itemsize
+    sizes = (4, 4, 4, 4, 4, 3, length)
+    part = tuple(slice(0, size) for size in sizes)
+    base = samples.any_bits(tuple(size + 1 for size in sizes), dtype, seed=18)
+    bound = None if scale is None else ScaleBias(*scale)
+    out = np.zeros_like(base)
+    dmlops.clip(base[part], 2, 100, scale_bias=bound, out=out[part])
+    expected = np.zeros_like(base)
+    expected[part] = reference.clip(base[part], 2, 100, scale)
+    assert_same_values(out, expected)

@@ -159,8 +159,8 @@ DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Formula& given) {
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
   constexpr std::int64_t size = sizeof(T);
-  const bool dense = rows.count == 1 && rows.step[0] == size && rows.step[1] == size &&
-                     rows.offsets == nullptr && !rows.non_temporal;
+  const bool dense = rows.count == 1 && rows.layers == 1 && rows.step[0] == size &&
+                     rows.step[1] == size && rows.offsets == nullptr && !rows.non_temporal;
   if (!dense) return map_any_rows<T, V, kUnroll>(rows, formula);
   stream<V, kUnroll>(reinterpret_cast<T*>(rows.data[0]), reinterpret_cast<const T*>(rows.data[1]),
                      rows.length,
