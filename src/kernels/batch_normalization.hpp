@@ -131,16 +131,19 @@ DMLOPS_INLINE void normalize_images(const Tile<T>& rows, const Channels<T>& chan
   // As in stream(), the ends overlap their neighbours, and so are computed first and stored last.
   const f32x head = normalized(channels.throughout(0), 0);
   const f32x tail = normalized(channels.throughout(count - 1), last);
-  std::int64_t i = distance_to_alignment<f32x>(output) % lanes;
-  for (std::int64_t k = 0; k < count; ++k) {
-    const std::int64_t end = (k + 1) * rows.length;
-    auto parameters = channels.throughout(k);
-    for (; i + lanes <= end; i += lanes) store(output + i, normalized(parameters, i));
-    if (i >= end || k + 1 == count) continue;
-    const auto next = channels.throughout(k + 1);
-    parameters.take_from(next, end - i);
-    store(output + i, normalized(parameters, i));
-    i += lanes;
+  std::int64_t i = distance_to_alignment<f32x>(output) % lanes, end = rows.length;
+  auto parameters = channels.throughout(0);
+  for (std::int64_t k = 0;; end += rows.length) {
+    for (std::int64_t left = (end - i) / lanes; left > 0; --left, i += lanes)
+      store(output + i, normalized(parameters, i));
+    if (++k == count) break;
+    const auto next = channels.throughout(k);
+    if (i < end) {
+      parameters.take_from(next, end - i);
+      store(output + i, normalized(parameters, i));
+      i += lanes;
+    }
+    parameters = next;
   }
   store(output, head);
   store(output + last, tail);

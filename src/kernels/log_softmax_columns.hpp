@@ -32,7 +32,7 @@ class ColumnBlock {
   // Groups whose results lie in the output's first cache line before the first: blocks that are
   // written past the caches end where lines do.
   std::int64_t begun() const {
-    const auto before = reinterpret_cast<std::uintptr_t>(groups_.output) % 64 / sizeof(T);
+    const auto before = reinterpret_cast<std::uintptr_t>(groups_.output) % kLineBytes / sizeof(T);
     return non_temporal() && groups_.output_step == kSize ? static_cast<std::int64_t>(before) : 0;
   }
   std::int64_t columns() const { return columns_; }
@@ -112,7 +112,7 @@ class ColumnBlock {
                      std::int64_t group_step) const {
     if (group_step != kSize || columns_ < kColumns) return;
     for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t i = 0; i < kPitch; i += 64) {
+      for (std::int64_t i = 0; i < kPitch; i += kLineBytes) {
         __builtin_prefetch(row + r * step + kPitch + i, kWrite);
       }
     }

@@ -229,8 +229,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     }
     fold_sums(subtrahends_.rest);
     for (std::int64_t k = 0; single_block_ && k < count_; k += kLanes<f32x>) {
-      const i32x others =
-          others_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
+      const i32x others = others_.fold(k, count_, Addition());
       const i32x maxima = static_cast<std::int32_t>(rows_.count()) - others;
       store(subtrahends_.maxima + k, __builtin_convertvector(maxima, f32x));
     }
@@ -250,9 +249,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   void fold_sums(double* sums) {
     if (!single_block_) return;
     for (std::int64_t k = 0; k < count_; k += kLanes<Folded>) {
-      store_as_double(sums + k, sums_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
-        return a + b;
-      }));
+      store_as_double(sums + k, sums_.fold(k, count_, Addition()));
     }
   }
 

@@ -85,7 +85,7 @@ struct Others {
   DMLOPS_INLINE std::int64_t others() {
     const i32x counted = count;
     count = i32x{};
-    return fold(counted, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a + b; });
+    return fold(counted, Addition());
   }
 };
 

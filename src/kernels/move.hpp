@@ -40,6 +40,12 @@ DMLOPS_INLINE void store_element(char* target, U value) {
   std::memcpy(target, &value, sizeof value);
 }
 
+// Where row r begins: `offsets`, where not null, have the place of the pitch.
+DMLOPS_INLINE char* row_at(char* first, std::int64_t r, std::int64_t pitch,
+                           const std::int64_t* offsets) {
+  return first + (offsets != nullptr ? offsets[r] : r * pitch);
+}
+
 // In each 16 bytes a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
 template <int kHigh, class V, std::size_t... kIndex>
 DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
@@ -118,10 +124,12 @@ DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, cons
   for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
 }
 
+constexpr int kLineBytes = 64;
+
 // Asks for the cache lines of a run that the processor does not foresee. Any address will do.
 template <int kLocality = 3>
 DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(begin + i, 0, kLocality);
+  for (std::int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(begin + i, 0, kLocality);
 }
 
 template <int kFirst, class V, std::size_t... kIndex>

@@ -21,8 +21,7 @@ struct Tile {
   bool non_temporal;                       // write the output past the caches
 
   T* output_row(std::int64_t r) const {
-    return reinterpret_cast<T*>(output +
-                                (row_offsets != nullptr ? row_offsets[r] : r * output_pitch));
+    return reinterpret_cast<T*>(row_at(output, r, output_pitch, row_offsets));
   }
   const T* input_row(std::int64_t r) const {
     return reinterpret_cast<const T*>(input + r * input_pitch);
@@ -39,7 +38,7 @@ constexpr std::int64_t kTileBytes = 16 * 1024;  // half of the usual first-level
 // Calls visit(tile) until all rows are covered. Operand 0 is the output, operand 1 the input.
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
-  constexpr std::int64_t size = sizeof(T), capacity = kTileBytes / size, kLine = 64 / size;
+  constexpr std::int64_t size = sizeof(T), capacity = kTileBytes / size, kLine = kLineBytes / size;
   alignas(kVectorBytes) char buffer[kTileBytes];
   const bool gathered = rows.offsets != nullptr;
   const bool pack_input = gathered || (rows.step[1] != size && rows.length > 1);
@@ -58,7 +57,7 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
     tile_count = least(rows.count, capacity / tile_length);
   }
   // Tiles end where cache lines of the output do.
-  const auto begin = reinterpret_cast<std::uintptr_t>(rows.data[0]) % 64 / sizeof(T);
+  const auto begin = reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes / sizeof(T);
   const std::int64_t begun =
       copy_output && tile_length >= kLine ? static_cast<std::int64_t>(begin) : 0;
   for (std::int64_t row = 0; row < rows.count; row += tile_count) {
@@ -72,7 +71,8 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
       if (across && !buffer_output) {
         for (std::int64_t r = 0; r < count; ++r) {
           const char* const target = output + r * rows.pitch[0];
-          for (std::int64_t i = 0; i < length * size; i += 64) __builtin_prefetch(target + i, 1);
+          for (std::int64_t i = 0; i < length * size; i += kLineBytes)
+            __builtin_prefetch(target + i, 1);
         }
       }
       if (gathered) {

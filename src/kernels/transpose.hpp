@@ -9,7 +9,6 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr int kLineBytes = 64;
 template <class U>
 constexpr int kSide = kLineBytes / static_cast<int>(sizeof(U));  // of a square
 
@@ -88,11 +87,6 @@ DMLOPS_INLINE bool transposes(const Rows& rows) {
   return kVectorBytes > 16 && rows.pitch[1] == size && rows.count >= kSide<T> &&
          rows.length >= kSide<T> && rows.step[0] == size &&
          (rows.offsets != nullptr || rows.step[1] != size);
-}
-
-// Where the output's row r begins.
-DMLOPS_INLINE char* row_of(const Rows& rows, std::int64_t r) {
-  return rows.data[0] + (rows.row_offsets != nullptr ? rows.row_offsets[r] : r * rows.pitch[0]);
 }
 
 // target[i] = formula(source[i]) for i < count, at least a vector of them, from memory apart. Past
@@ -209,7 +203,8 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
           });
     }
     for (std::int64_t r = 0; r < area.down.count; ++r) {
-      write_run<V>(reinterpret_cast<T*>(row_of(rows, area.down.begin + r)) + area.across.begin,
+      char* const row = row_at(rows.data[0], area.down.begin + r, rows.pitch[0], rows.row_offsets);
+      write_run<V>(reinterpret_cast<T*>(row) + area.across.begin,
                    reinterpret_cast<const T*>(buffer + r * pitch), area.across.count, formula,
                    rows.non_temporal);
     }

@@ -5,6 +5,13 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+struct Addition {
+  template <class V>
+  DMLOPS_INLINE V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+
 // All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
 template <class V, class Operation>
 DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
