@@ -115,35 +115,47 @@ DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t le
       non_temporal);
 }
 
-// `count` short rows from `first` on that follow one another, a vector long at least, as images of
-// few pixels, with the first `count` parameters: in vectors aligned in the output, some of which go
-// on into the next row.
+// `count` rows from `first` on that follow one another, a vector long at least, with the first
+// `count` parameters: in vectors aligned in the output, some of which go on into the next row. That
+// suits images of few pixels, which have few other vectors, and writing past the caches, where a
+// line that two rows share would be read again.
 template <class T, class Act>
 DMLOPS_INLINE void normalize_images(const Tile<T>& rows, const Channels<T>& channels,
                                     std::int64_t first, std::int64_t count, const Act& act) {
   constexpr std::int64_t lanes = kLanes<f32x>;
   T* const output = rows.output_row(first);
   const T* const input = rows.input_row(first);
-  const std::int64_t last = rows.length * count - lanes;
+  const std::int64_t length = rows.length, last = length * count - lanes;
   const auto normalized = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
     return canonical_nan(act(parameters.normalize(load<f32x>(input + i))));
   };
   // As in stream(), the ends overlap their neighbours, and so are computed first and stored last.
   const f32x head = normalized(channels.throughout(0), 0);
   const f32x tail = normalized(channels.throughout(count - 1), last);
-  std::int64_t i = distance_to_alignment<f32x>(output) % lanes, end = rows.length;
-  auto parameters = channels.throughout(0);
-  for (std::int64_t k = 0;; end += rows.length) {
-    for (std::int64_t left = (end - i) / lanes; left > 0; --left, i += lanes)
-      store(output + i, normalized(parameters, i));
-    if (++k == count) break;
-    const auto next = channels.throughout(k);
-    if (i < end) {
-      parameters.take_from(next, end - i);
-      store(output + i, normalized(parameters, i));
-      i += lanes;
+  const std::int64_t begin = distance_to_alignment<f32x>(output) % lanes;
+  const auto write_all = [&](const auto& write) DMLOPS_LAMBDA_INLINE {
+    auto parameters = channels.throughout(0);
+    std::int64_t i = begin, end = length;
+    for (std::int64_t k = 0;; end += length) {
+      for (std::int64_t left = (end - i) / lanes; left > 0; --left, i += lanes)
+        write(i, normalized(parameters, i));
+      if (++k == count) break;
+      const auto next = channels.throughout(k);
+      if (i < end) {
+        parameters.take_from(next, end - i);
+        write(i, normalized(parameters, i));
+        i += lanes;
+      }
+      parameters = next;
     }
-    parameters = next;
+  };
+  if (rows.non_temporal && misalignment<f32x>(output + begin) == 0) {
+    write_all([&](std::int64_t i, f32x v) DMLOPS_LAMBDA_INLINE {
+      prefetch_ahead<f32x>(input + i);
+      store_non_temporal(output + i, v);
+    });
+  } else {
+    write_all([&](std::int64_t i, f32x v) DMLOPS_LAMBDA_INLINE { store(output + i, v); });
   }
   store(output, head);
   store(output + last, tail);
@@ -269,9 +281,8 @@ void batch_normalization(const Rows& rows, const void* parameters) {
 
   for_each_tile<T>(rows, [&](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
     if (!along) {
-      const bool images = across && tile.contiguous() && !tile.non_temporal &&
-                          tile.length >= kLanes<f32x> &&
-                          tile.length < kUnalignedVectors * kLanes<f32x>;
+      const bool images = across && tile.contiguous() && tile.length >= kLanes<f32x> &&
+                          (tile.non_temporal || tile.length < kUnalignedVectors * kLanes<f32x>);
       const std::int64_t group = across ? Channels<T>::kCapacity : tile.count;
       for (std::int64_t first = 0; first < tile.count; first += group) {
         const std::int64_t end = least(first + group, tile.count);
