@@ -22,15 +22,13 @@ extern const KernelTable& table;
 namespace dmlops::avx512 {
 extern const KernelTable& table;
 }
+namespace dmlops::vbmi {
+void set_byte_kernels(KernelTable& table);  // in kernels/table_vbmi.cpp
+}
 #endif
 
 namespace dmlops {
 namespace {
-
-struct Candidate {
-  const KernelTable& table;
-  bool (*runs_here)();
-};
 
 #if defined(DMLOPS_X86)
 // The system must save the registers too.
@@ -47,26 +45,42 @@ bool has_avx512() {
   constexpr unsigned int kFDqBwVl = bits({16, 17, 30, 31});
   return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
 }
+// With VBMI's kernels where the processor has it.
+const KernelTable& avx512_table() {
+  static const KernelTable found = [] {
+    KernelTable table = avx512::table;
+    constexpr unsigned int kVbmi = bits({1});
+    if (has_avx512() && has(CpuId(7).c, kVbmi)) vbmi::set_byte_kernels(table);
+    return table;
+  }();
+  return found;
+}
+const KernelTable& avx2_table() { return avx2::table; }
 #endif
+const KernelTable& baseline_table() { return baseline::table; }
 bool always() { return true; }
 
+struct Candidate {
+  const KernelTable& (*table)();
+  bool (*runs_here)();
+};
 const Candidate kCandidates[] = {
 // the fastest first
 #if defined(DMLOPS_X86)
-    {avx512::table, has_avx512},
-    {avx2::table, has_avx2},
+    {avx512_table, has_avx512},
+    {avx2_table, has_avx2},
 #endif
-    {baseline::table, always},
+    {baseline_table, always},
 };
 
 // The kernels of that name, or the best where there is none. `who` asks for them.
 const KernelTable& select(const std::string& name, const char* who) {
   std::string known, available;
   for (const Candidate& candidate : kCandidates) {
-    const std::string candidate_name = candidate.table.name;
+    const std::string candidate_name = candidate.table().name;
     known += (known.empty() ? "" : ", ") + candidate_name;
     if (!candidate.runs_here()) continue;
-    if (name.empty() || name == candidate_name) return candidate.table;
+    if (name.empty() || name == candidate_name) return candidate.table();
     available += (available.empty() ? "" : ", ") + candidate_name;
   }
   throw std::invalid_argument(who + name + " cannot be used; known: " + known +
@@ -98,7 +112,7 @@ std::string isa() { return kernels().name; }
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
   for (const Candidate& candidate : kCandidates) {
-    if (candidate.runs_here()) names.emplace_back(candidate.table.name);
+    if (candidate.runs_here()) names.emplace_back(candidate.table().name);
   }
   return names;
 }

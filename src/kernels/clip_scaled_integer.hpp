@@ -92,7 +92,7 @@ struct ScaledIntegers {
   }
 };
 
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512VBMI__)  // which looks up bytes faster
 // Byte k of each 32 bits from the lanes of parts[k], saturated.
 template <class T>
 DMLOPS_INLINE Vec<T> join_bytes(const i32x (&parts)[4]) {
@@ -176,9 +176,9 @@ void clip_scaled_bytes(const Rows& rows, const ScaledInteger<T>& formula) {
 template <class T>
 void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
   const ScaledInteger<T> formula(p);
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512VBMI__)
   if constexpr (sizeof(T) == 1) {
-    if (rows.length * rows.count >= kWorthATable) return clip_scaled_bytes<T>(rows, formula);
+    if (worth_a_table(rows)) return clip_scaled_bytes<T>(rows, formula);
   }
 #endif
 #if defined(DMLOPS_HAS_DOUBLE_FMA)

@@ -48,7 +48,9 @@ DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
   });
 }
 
-constexpr std::int64_t kWorthATable = 1024;  // elements
+DMLOPS_INLINE bool worth_a_table(const Rows& rows) {
+  return rows.length * rows.count * rows.layers >= 1024;  // elements
+}
 
 struct ByteTable {
   std::uint8_t results[256];
@@ -67,8 +69,9 @@ ByteTable byte_table(const Formula& formula) {
 template <class T>
 void map_bytes(const Rows& rows, ByteTable table) {
 #if defined(DMLOPS_HAS_LOOKUP)
-  map_rows<T, Vec<T>, 1>(rows, [&table](Vec<T> x) DMLOPS_LAMBDA_INLINE {
-    return bit_cast<Vec<T>>(lookup(table.results, bit_cast<u8x>(x)));
+  const ByteLookup lookup(table.results);
+  map_rows<T, Vec<T>, 1>(rows, [lookup](Vec<T> x) DMLOPS_LAMBDA_INLINE {
+    return bit_cast<Vec<T>>(lookup(bit_cast<u8x>(x)));
   });
 #else
   map_elements<T>(rows, [&table](T x) DMLOPS_LAMBDA_INLINE {
@@ -81,9 +84,7 @@ void map_bytes(const Rows& rows, ByteTable table) {
 template <class T, class Formula>
 void map_integers(const Rows& rows, const Formula& formula) {
   if constexpr (sizeof(T) == 1) {
-    if (rows.length * rows.count >= kWorthATable) {
-      return map_bytes<T>(rows, byte_table<T>(formula));
-    }
+    if (worth_a_table(rows)) return map_bytes<T>(rows, byte_table<T>(formula));
   }
   map_elements<T>(rows, formula);
 }

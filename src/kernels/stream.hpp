@@ -69,6 +69,34 @@ DMLOPS_INLINE void prefetch_ahead(EverySecond<T> source) {
   __builtin_prefetch(source.begin + kPrefetchAhead + kLanes<V> * sizeof(T));
 }
 
+// stream() past the caches, of more than a line. Only whole lines go that way. What is left at both
+// ends is written as usual, and no line is written in both ways: it would be read again.
+template <class V, class T, class Source, class Formula>
+DMLOPS_INLINE void stream_non_temporal(T* target, Source source, std::int64_t count,
+                                       const Formula& formula) {
+  constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
+  const auto place = reinterpret_cast<std::uintptr_t>(target);
+  const auto past = static_cast<std::int64_t>(place % kLineBytes / sizeof(T));
+  const std::int64_t begin =
+      place % sizeof(T) != 0 ? count : least((line - past) % line, count);  // nothing is whole
+  std::int64_t end = count - (count - begin) % line;
+  if (end == count && !std::is_pointer_v<Source>) end -= line;  // what follows may not be read
+  const std::int64_t edges[][2] = {{0, begin}, {end, count}};
+  for (const auto& edge : edges) {
+    for (std::int64_t first = edge[0]; first < edge[1]; first += lanes) {
+      const std::int64_t i = least(first, count - lanes);
+      const V v = formula(i + lanes == count ? load_last<V>(source + i) : load<V>(source + i), i);
+      const std::int64_t written = least(edge[1], i + lanes) - first;
+      store_partial(target + i, v, static_cast<std::size_t>(written),
+                    static_cast<std::size_t>(first - i));
+    }
+  }
+  for (std::int64_t i = begin; i < end; i += lanes) {
+    prefetch_ahead<V>(source + i);
+    store_non_temporal(target + i, formula(load<V>(source + i), i));
+  }
+}
+
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also learns the index of its
 // first element, and must be safe to evaluate on zeros. `source` is `target` or does not overlap
 // it. Unrolling pays for formulas of a few operations only, since a processor overlaps the rounds
@@ -77,6 +105,9 @@ template <class V, int kUnroll, class T, class Source, class Formula>
 DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Formula& formula,
                           bool non_temporal = false) {
   constexpr std::int64_t lanes = kLanes<V>;
+  if (non_temporal && reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0 &&
+      count > kLineBytes / std::int64_t{sizeof(T)})
+    return stream_non_temporal<V>(target, source, count, formula);
   // The first and the last vector overlap their neighbours, so that whole vectors cover every
   // length and those between them are aligned in the target. Both are computed first and stored
   // last: in place, the elements that they share would otherwise be read again after they were
@@ -89,16 +120,10 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
   if (!whole) return store_partial(target, tail, rest);
   std::int64_t i = 0;
   V head = tail;
-  const bool short_run = count < kUnalignedVectors * lanes && !non_temporal;
+  const bool short_run = count < kUnalignedVectors * lanes;
   if (!short_run) {
     head = formula(load<V>(source), 0);
     i = distance_to_alignment<V>(target);
-  }
-  if (non_temporal && misalignment<V>(target + i) == 0) {
-    for (; i < last; i += lanes) {
-      prefetch_ahead<V>(source + i);
-      store_non_temporal(target + i, formula(load<V>(source + i), i));
-    }
   }
   if constexpr (kUnroll > 1) {
     for (; i + kUnroll * lanes < count; i += kUnroll * lanes) {

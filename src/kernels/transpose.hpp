@@ -89,23 +89,29 @@ DMLOPS_INLINE bool transposes(const Rows& rows) {
          (rows.offsets != nullptr || rows.step[1] != size);
 }
 
-// target[i] = formula(source[i]) for i < count, at least a vector of them, from memory apart. Past
-// the caches go the vectors between the first and the last, which overlap their neighbours.
+// target[i] = formula(source[i]) for i < count, at least a vector of them, from memory apart.
 template <class V, class T, class Formula>
-DMLOPS_INLINE void write_run(T* target, const T* source, std::int64_t count, const Formula& formula,
-                             bool non_temporal) {
+DMLOPS_INLINE void write_run(T* target, const T* source, std::int64_t count,
+                             const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>;
   const std::int64_t last = count - lanes;
   std::int64_t i = 0;
-  if (non_temporal) {
-    i = distance_to_alignment<V>(target) % lanes;
-    if (i > 0) store(target, formula(load<V>(source)));
-    if (misalignment<V>(target + i) == 0) {
-      for (; i <= last; i += lanes) store_non_temporal(target + i, formula(load<V>(source + i)));
-    }
-  }
   for (; i <= last; i += lanes) store(target + i, formula(load<V>(source + i)));
   if (i < count) store(target + last, formula(load<V>(source + last)));
+}
+
+// The same past the caches. There may be less than a vector, if before `source` are elements, too.
+template <class V, class T, class Formula>
+DMLOPS_INLINE void write_run_non_temporal(T* target, const T* source, std::int64_t count,
+                                          const Formula& formula) {
+  const auto place = reinterpret_cast<std::uintptr_t>(target);
+  if ((place | static_cast<std::uintptr_t>(count) * sizeof(T)) % kLineBytes != 0) {
+    return stream_non_temporal<V>(target, source, count,
+                                  [&formula](V v, std::int64_t)
+                                      DMLOPS_LAMBDA_INLINE { return formula(v); });
+  }
+  for (std::int64_t i = 0; i < count; i += kLanes<V>)
+    store_non_temporal(target + i, formula(load<V>(source + i)));
 }
 
 // What lies between `from` and `from + most`, which may both be outside of `size`: at least a
@@ -161,6 +167,7 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
   const char* const input = rows.data[1];
   const std::int64_t step = rows.step[1];
   const bool gathered = rows.offsets != nullptr;
+  const bool non_temporal = rows.non_temporal;
   // Tiles end where cache lines do, if rows or columns are not too short for a smaller first tile.
   const std::int64_t left = gathered ? 0 : -past_line<T>(rows.data[0], rows.pitch[0]);
   const std::int64_t top = gathered                  ? -past_line<T>(input, 0)
@@ -177,6 +184,15 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
                   Part(from.row, height, rows.count, side)};
     };
     const Area area = area_at(corner), next_area = area_at(next);
+    const auto output_row = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
+      return row_at(rows.data[0], area.down.begin + r, rows.pitch[0], rows.row_offsets);
+    };
+    // Lines at the ends of rows, which go through the caches, should be there in time.
+    if (non_temporal && (corner.column < 0 || corner.column + width > rows.length)) {
+      const std::int64_t edge = corner.column < 0 ? 0 : (rows.length - 1) * size;
+      for (std::int64_t r = 0; r < area.down.count; ++r)
+        __builtin_prefetch(output_row(r) + edge, 1);
+    }
     if (gathered) {
       for_each_square(
           area, side, [](std::int64_t) {},
@@ -202,11 +218,18 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
                 input + (area.across.begin + c) * step + (area.down.begin + r) * size, step);
           });
     }
+    // Past the caches goes only what no tile before has written.
+    const std::int64_t written = non_temporal ? corner.column - area.across.begin : 0;
+    const std::int64_t begin = written < 0 ? 0 : written;
     for (std::int64_t r = 0; r < area.down.count; ++r) {
-      char* const row = row_at(rows.data[0], area.down.begin + r, rows.pitch[0], rows.row_offsets);
-      write_run<V>(reinterpret_cast<T*>(row) + area.across.begin,
-                   reinterpret_cast<const T*>(buffer + r * pitch), area.across.count, formula,
-                   rows.non_temporal);
+      T* const target = reinterpret_cast<T*>(output_row(r)) + area.across.begin + begin;
+      const T* const source = reinterpret_cast<const T*>(buffer + r * pitch) + begin;
+      const std::int64_t count = area.across.count - begin;
+      if (non_temporal) {
+        write_run_non_temporal<V>(target, source, count, formula);
+      } else {
+        write_run<V>(target, source, count, formula);
+      }
     }
   }
   if (rows.non_temporal) finish_non_temporal();

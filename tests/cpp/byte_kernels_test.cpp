@@ -1,0 +1,73 @@
+// The kernels of bytes with AVX-512 alone. Where the processor has VBMI these are replaced, and no
+// other test runs them.
+#include <algorithm>
+#include <array>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "dmlops/runtime.hpp"
+#include "kernels/kernel.hpp"
+
+namespace dmlops {
+
+namespace baseline {
+extern const KernelTable& table;
+}
+#if defined(__x86_64__) || defined(_M_X64)
+namespace avx512 {
+extern const KernelTable& table;
+}
+
+namespace {
+
+// Each value several times, and as many elements as are worth a table.
+using Bytes = std::array<unsigned char, 5000>;
+
+Bytes results(RowKernel kernel, const void* parameters) {
+  Bytes x{}, y{};
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<unsigned char>(i * 7);
+  Rows rows;
+  rows.length = static_cast<std::int64_t>(x.size());
+  rows.count = 1;
+  for (int k = 0; k < 2; ++k) {
+    rows.data[k] = reinterpret_cast<char*>(k == 0 ? y.data() : x.data());
+    rows.step[k] = 1;
+    rows.pitch[k] = 0;
+  }
+  kernel(rows, parameters);
+  return y;
+}
+
+class ByteKernels : public testing::TestWithParam<DataType> {
+ protected:
+  void SetUp() override {
+    const auto names = available_isas();
+    if (std::find(names.begin(), names.end(), "avx512") == names.end()) GTEST_SKIP();
+  }
+};
+
+TEST_P(ByteKernels, AreThoseOfTheBaseline) {
+  const auto type = static_cast<std::size_t>(GetParam());
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::pair<float, float> parameters[] = {{1, 0},     {1.7f, 0.3f},      {-0.37f, 2.9f},
+                                                {0.1f, 0},  {1e30f, -5},       {0, 7.5f},
+                                                {-1, 0.5f}, {kInfinity, 1.0f}, {0.0039f, -100}};
+  for (const auto& [scale, bias] : parameters) {
+    const ClipParameters clip{3, 120, scale, bias};
+    EXPECT_EQ(results(avx512::table.clip_scaled[type], &clip),
+              results(baseline::table.clip_scaled[type], &clip))
+        << "clip, " << scale << ", " << bias;
+    const ActivationParameters shrink{bias, scale};
+    EXPECT_EQ(results(avx512::table.shrink_integer[type], &shrink),
+              results(baseline::table.shrink_integer[type], &shrink))
+        << "shrink, " << bias << ", " << scale;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, ByteKernels, testing::Values(DataType::int8, DataType::uint8));
+
+}  // namespace
+#endif
+}  // namespace dmlops
