@@ -298,4 +298,15 @@ using Activations =
     List<Elu, Celu, HardSigmoid, Identity, LeakyRelu, Linear, ParametricSoftplus, Relu, ScaledElu,
          ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu>;
 
+// Those of dozens of instructions, beside which a call counts little.
+using LongActivations =
+    List<Elu, Celu, ParametricSoftplus, ScaledElu, ScaledTanh, Sigmoid, Softplus, Tanh, Gelu>;
+
+template <class Act, class... Acts>
+constexpr bool is_among(List<Acts...>) {
+  return (std::is_same_v<Act, Acts> || ...);
+}
+template <class Act>
+inline constexpr bool kIsLong = is_among<Act>(LongActivations());
+
 }  // namespace dmlops::DMLOPS_TARGET

@@ -1,8 +1,8 @@
 // Batch normalization: Act((x - Mean) * factor + Bias), factor = Scale / sqrt(Variance + Epsilon).
 #pragma once
 
+#include "kernels/activation_rows.hpp"
 #include "kernels/normalization_factor.hpp"
-#include "kernels/tile.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -103,8 +103,8 @@ void repeat(Channels<T>& channels, std::int64_t length, std::int64_t total) {
 }
 
 // One row with the same parameters throughout (those at `index`).
-template <class T, class Act>
-DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t length,
+template <class T, class Out, class Act>
+DMLOPS_INLINE void normalize_constant(Out* output, const T* input, std::int64_t length,
                                       const Channels<T>& channels, std::int64_t index,
                                       const Act& act, bool non_temporal) {
   const auto parameters = channels.throughout(index);
@@ -119,11 +119,11 @@ DMLOPS_INLINE void normalize_constant(T* output, const T* input, std::int64_t le
 // `count` parameters: in vectors aligned in the output, some of which go on into the next row. That
 // suits images of few pixels, which have few other vectors, and writing past the caches, where a
 // line that two rows share would be read again.
-template <class T, class Act>
-DMLOPS_INLINE void normalize_images(const Tile<T>& rows, const Channels<T>& channels,
+template <class T, class Out, class Act>
+DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>& channels,
                                     std::int64_t first, std::int64_t count, const Act& act) {
   constexpr std::int64_t lanes = kLanes<f32x>;
-  T* const output = rows.output_row(first);
+  Out* const output = rows.output_row(first);
   const T* const input = rows.input_row(first);
   const std::int64_t length = rows.length, last = length * count - lanes;
   const auto normalized = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
@@ -162,8 +162,8 @@ DMLOPS_INLINE void normalize_images(const Tile<T>& rows, const Channels<T>& chan
 }
 
 // One row with parameters of its own for each element, those from `first` on.
-template <class T, class Act>
-DMLOPS_INLINE void normalize_varying(T* output, const T* input, std::int64_t length,
+template <class T, class Out, class Act>
+DMLOPS_INLINE void normalize_varying(Out* output, const T* input, std::int64_t length,
                                      const Channels<T>& channels, std::int64_t first,
                                      const Act& act, bool non_temporal = false) {
   if (length == 0) return;
@@ -176,14 +176,14 @@ DMLOPS_INLINE void normalize_varying(T* output, const T* input, std::int64_t len
 
 // Parameters can take more time to read than the input. What float16's conversions take hides that,
 // as does main memory.
-template <class T>
-bool reads_parameters_once(const Tile<T>& tile) {
+template <class T, class Out>
+bool reads_parameters_once(const Tile<T, Out>& tile) {
   return std::is_same_v<T, float> && !tile.non_temporal;
 }
 
 // Rows that share parameters, those of each column from `first` on.
-template <class T, class Act>
-DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels<T>& channels,
+template <class T, class Out, class Act>
+DMLOPS_INLINE void normalize_columns(const Tile<T, Out>& rows, const Channels<T>& channels,
                                      std::int64_t first, const Act& act) {
   constexpr std::int64_t kTogether = 4, lanes = kLanes<f32x>;
   const bool together = reads_parameters_once(rows);
@@ -216,9 +216,10 @@ DMLOPS_INLINE void normalize_columns(const Tile<T>& rows, const Channels<T>& cha
 
 // Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
 // several of them, whole vectors long where that can be and aligned in the output.
-template <class T, class Act>
-DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels<T>& channels, const Act& act) {
-  constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
+template <class T, class Out, class Act>
+DMLOPS_INLINE void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& channels,
+                                    const Act& act) {
+  constexpr std::int64_t lanes = kLanes<f32x>;
   const std::int64_t least_length = reads_parameters_once(pixels) ? 128 : 512;
   const std::int64_t total = pixels.length * pixels.count;
   std::int64_t length = pixels.length;
@@ -229,15 +230,16 @@ DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels<T>& channels
   length = least(length, total);
   const std::int64_t head = least(distance_to_alignment<f32x>(pixels.output_row(0)), total);
   repeat(channels, pixels.length, least(length + lanes, total));
-  T* const output = pixels.output_row(0);
+  Out* const output = pixels.output_row(0);
   const T* const input = pixels.input_row(0);
   normalize_varying(output, input, head, channels, 0, act);
-  Tile<T> rows = pixels;
+  Tile<T, Out> rows = pixels;
   rows.length = length;
   rows.count = (total - head) / length;
   rows.output = reinterpret_cast<char*>(output + head);
   rows.input = reinterpret_cast<const char*>(input + head);
-  rows.output_pitch = rows.input_pitch = length * size;
+  rows.output_pitch = length * std::int64_t{sizeof(Out)};
+  rows.input_pitch = length * std::int64_t{sizeof(T)};
   normalize_columns(rows, channels, head, act);
   const std::int64_t done = head + rows.count * length;
   normalize_varying(output + done, input + done, total - done, channels, head, act);
@@ -245,10 +247,10 @@ DMLOPS_INLINE void normalize_pixels(const Tile<T>& pixels, Channels<T>& channels
 
 // One row, of a vector's length at least, with parameters of its own that lie dense and that no
 // other row shares: straight from memory.
-template <class T, class Act>
-DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t length, const Rows& rows,
-                                   std::int64_t row, std::int64_t column, float epsilon,
-                                   const Act& act, bool non_temporal) {
+template <class T, class Out, class Act>
+DMLOPS_INLINE void normalize_dense(Out* output, const T* input, std::int64_t length,
+                                   const Rows& rows, std::int64_t row, std::int64_t column,
+                                   float epsilon, const Act& act, bool non_temporal) {
   const auto operand = [&](int k) {
     return reinterpret_cast<const T*>(rows.data[k] + row * rows.pitch[k]) + column;
   };
@@ -266,8 +268,8 @@ DMLOPS_INLINE void normalize_dense(T* output, const T* input, std::int64_t lengt
       non_temporal);
 }
 
-template <class T, class Act>
-void batch_normalization(const Rows& rows, const void* parameters) {
+template <class T, class Out, class Act>
+void normalize_rows(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
   const Act act(p.activation);
   bool along = false, across = false;  // do parameters change along a row, or from row to row?
@@ -279,7 +281,7 @@ void batch_normalization(const Rows& rows, const void* parameters) {
   }
   Channels<T> channels;
 
-  for_each_tile<T>(rows, [&](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
+  for_each_tile<T, Out>(rows, [&](const Tile<T, Out>& tile) DMLOPS_LAMBDA_INLINE {
     if (!along) {
       const bool images = across && tile.contiguous() && tile.length >= kLanes<f32x> &&
                           (tile.non_temporal || tile.length < kUnalignedVectors * kLanes<f32x>);
@@ -312,7 +314,7 @@ void batch_normalization(const Rows& rows, const void* parameters) {
       normalize_pixels(tile, channels, act);
       return;
     }
-    Tile<T> part = tile;
+    Tile<T, Out> part = tile;
     for (std::int64_t column = 0; column < tile.length; column += Channels<T>::kCapacity) {
       part.length = least(Channels<T>::kCapacity, tile.length - column);
       part.count = across ? 1 : tile.count;
@@ -325,6 +327,70 @@ void batch_normalization(const Rows& rows, const void* parameters) {
       }
     }
   });
+}
+
+// Batch normalization part by part, each of which goes through `activate` while the first cache has
+// it: so that long formulas are compiled once and not for each way through the rows.
+template <class T>
+DMLOPS_NO_INLINE void normalize_then(const Rows& rows, const void* parameters,
+                                     RunsFunction<T, float> activate, const void* activation) {
+  constexpr std::int64_t size = sizeof(float), capacity = kTileBytes / size;
+  alignas(kVectorBytes) float buffer[capacity];
+  bool along = false;  // do parameters change along a row?
+  for (int k = kMean; k < kBatchNormalizationEnd; ++k) along = along || rows.step[k] != 0;
+  // Parts of several rows share the parameters of their columns and, where the input runs across
+  // the rows, its cache lines.
+  const bool across = magnitude(rows.pitch[1]) < magnitude(rows.step[1]);
+  const std::int64_t together = across ? 64 : along ? 16 : 1;
+  const std::int64_t length = least(rows.length, capacity / least(rows.count, together));
+  const std::int64_t count = least(rows.count, capacity / length);
+  const bool dense = rows.step[0] == sizeof(T) || rows.length == 1;
+  for (std::int64_t row = 0; row < rows.count; row += count) {
+    for (std::int64_t column = 0; column < rows.length; column += length) {
+      Rows part = rows;
+      part.length = least(length, rows.length - column);
+      part.count = least(count, rows.count - row);
+      for (int k = 0; k < kBatchNormalizationEnd; ++k)
+        part.data[k] += row * rows.pitch[k] + column * rows.step[k];
+      char* const output = part.data[0];
+      part.data[0] = reinterpret_cast<char*>(buffer);
+      part.step[0] = size;
+      part.pitch[0] = part.length * size;
+      part.non_temporal = false;
+      normalize_rows<T, float, Identity>(part, parameters);
+
+      alignas(kVectorBytes) T activated[capacity];
+      const std::int64_t run = part.length * std::int64_t{sizeof(T)};
+      Runs<T, float> runs;
+      runs.output = dense ? reinterpret_cast<T*>(output) : activated;
+      runs.input = buffer;
+      runs.output_pitch = dense ? rows.pitch[0] : run;
+      runs.input_pitch = part.pitch[0];
+      runs.length = part.length;
+      runs.count = part.count;
+      runs.non_temporal = rows.non_temporal && dense;
+      if (runs.output_pitch == run) {
+        runs.length *= runs.count;
+        runs.count = 1;
+      }
+      activate(runs, activation);
+      if (!dense) {
+        unpack<Bits<T>>(output, rows.step[0], rows.pitch[0],
+                        reinterpret_cast<const char*>(activated), part.length, part.count);
+      }
+    }
+  }
+  if (rows.non_temporal) finish_non_temporal();
+}
+
+template <class T, class Act>
+void batch_normalization(const Rows& rows, const void* parameters) {
+  if constexpr (kIsLong<Act>) {
+    const Act act(static_cast<const BatchNormalizationParameters*>(parameters)->activation);
+    normalize_then<T>(rows, parameters, &activate_runs<T, float, Act>, &act);
+  } else {
+    normalize_rows<T, T, Act>(rows, parameters);
+  }
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -27,25 +27,23 @@ DMLOPS_INLINE T truncate(double value) {
   }
 }
 
+// One element after the other.
 template <class T, class Formula>
 DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
-  const auto map_row = [&formula](T* to, const T* from, std::int64_t length) {
-    auto* const output = reinterpret_cast<char*>(to);
-    const auto* const input = reinterpret_cast<const char*>(from);
-    for (std::int64_t i = 0; i < length; ++i) {
-      const auto offset = i * static_cast<std::int64_t>(sizeof(T));
-      store_element(output + offset, formula(load_element<T>(input + offset)));
-    }
-  };
-  if (rows.layers > 1) {
-    return for_each_layered_row<T>(rows, [&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
-      map_row(output, input, rows.length);
-    });
-  }
-  for_each_tile<T>(rows, [&](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
-    for (std::int64_t r = 0; r < tile.count; ++r)
-      map_row(tile.output_row(r), tile.input_row(r), tile.length);
-  });
+  map_runs<T>(
+      rows,
+      [](const Runs<T>& runs, const void* given) {
+        const Formula f = *static_cast<const Formula*>(given);
+        for (std::int64_t r = 0; r < runs.count; ++r) {
+          auto* const output = reinterpret_cast<char*>(runs.output_row(r));
+          const auto* const input = reinterpret_cast<const char*>(runs.input_row(r));
+          for (std::int64_t i = 0; i < runs.length; ++i) {
+            const auto offset = i * static_cast<std::int64_t>(sizeof(T));
+            store_element(output + offset, f(load_element<T>(input + offset)));
+          }
+        }
+      },
+      &formula);
 }
 
 DMLOPS_INLINE bool worth_a_table(const Rows& rows) {

@@ -138,6 +138,23 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
   store(target + last, tail);
 }
 
+// Dense runs of equal length, so many bytes apart.
+template <class T, class In = T>
+struct Runs {
+  T* output;
+  const In* input;
+  std::int64_t output_pitch = 0, input_pitch = 0;
+  std::int64_t length, count = 1;
+  bool non_temporal = false;  // write the output past the caches
+
+  T* output_row(std::int64_t r) const {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(output) + r * output_pitch);
+  }
+  const In* input_row(std::int64_t r) const {
+    return reinterpret_cast<const In*>(reinterpret_cast<const char*>(input) + r * input_pitch);
+  }
+};
+
 // Copies to memory past the caches, whole vectors of it.
 inline void copy_non_temporal(std::uint8_t* target, const std::uint8_t* source,
                               std::int64_t bytes) {

@@ -1,6 +1,6 @@
 // The kernels of one instruction set. Compiled once for each, with its flags and its name as
 // DMLOPS_TARGET.
-#include "kernels/activation.hpp"
+#include "kernels/activation_rows.hpp"
 #include "kernels/batch_normalization.hpp"
 #include "kernels/clip.hpp"
 #include "kernels/log_softmax.hpp"
@@ -27,13 +27,6 @@ constexpr void set_shrink(KernelTable& table, DataType type) {
 template <class U>
 void copy(const Rows& rows, const void*) {
   map_rows<U, Vec<U>, 4>(rows, [](Vec<U> x) DMLOPS_LAMBDA_INLINE { return x; });
-}
-
-// An activation on its own: the same functor that batch normalization fuses.
-template <class T, class Act>
-void activation(const Rows& rows, const void* parameters) {
-  const Act act(*static_cast<const ActivationParameters*>(parameters));
-  map_rows<T, f32x, 1>(rows, [act](f32x x) DMLOPS_LAMBDA_INLINE { return canonical_nan(act(x)); });
 }
 
 template <class... Acts>

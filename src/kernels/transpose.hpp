@@ -156,11 +156,11 @@ DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Be
   }
 }
 
-// output = formula(input) on such rows, a tile at a time: squares go to a buffer, and rows of whole
-// cache lines from there. One tile follows another down the rows, so that the input is read in the
-// order of its memory as far as possible.
-template <class T, class V, class Formula>
-DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
+// Calls visit(runs) for such rows, a tile at a time: squares go to a buffer, where the runs begin.
+// One tile follows another down the rows, so that the input is read in the order of its memory as
+// far as possible.
+template <class T, class Visit>
+DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit) {
   constexpr std::int64_t size = sizeof(T), side = kSide<T>;
   constexpr std::int64_t pitch = 2 * kLineBytes, width = pitch / size, height = 128;
   alignas(kLineBytes) char buffer[height * pitch];
@@ -221,18 +221,33 @@ DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
     // Past the caches goes only what no tile before has written.
     const std::int64_t written = non_temporal ? corner.column - area.across.begin : 0;
     const std::int64_t begin = written < 0 ? 0 : written;
-    for (std::int64_t r = 0; r < area.down.count; ++r) {
-      T* const target = reinterpret_cast<T*>(output_row(r)) + area.across.begin + begin;
-      const T* const source = reinterpret_cast<const T*>(buffer + r * pitch) + begin;
-      const std::int64_t count = area.across.count - begin;
-      if (non_temporal) {
-        write_run_non_temporal<V>(target, source, count, formula);
-      } else {
-        write_run<V>(target, source, count, formula);
-      }
+    Runs<T> runs;
+    runs.input_pitch = pitch;
+    runs.output_pitch = rows.pitch[0];
+    runs.length = area.across.count - begin;
+    runs.count = rows.row_offsets == nullptr ? area.down.count : 1;
+    runs.non_temporal = non_temporal;
+    for (std::int64_t r = 0; r < area.down.count; r += runs.count) {
+      runs.output = reinterpret_cast<T*>(output_row(r)) + area.across.begin + begin;
+      runs.input = reinterpret_cast<const T*>(buffer + r * pitch) + begin;
+      visit(runs);
     }
   }
-  if (rows.non_temporal) finish_non_temporal();
+  if (non_temporal) finish_non_temporal();
+}
+
+// output = formula(input) on such rows.
+template <class T, class V, class Formula>
+DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
+  for_each_transposed_tile<T>(rows, [&formula](const Runs<T>& runs) DMLOPS_LAMBDA_INLINE {
+    for (std::int64_t r = 0; r < runs.count; ++r) {
+      if (runs.non_temporal) {
+        write_run_non_temporal<V>(runs.output_row(r), runs.input_row(r), runs.length, formula);
+      } else {
+        write_run<V>(runs.output_row(r), runs.input_row(r), runs.length, formula);
+      }
+    }
+  });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

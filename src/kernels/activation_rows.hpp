@@ -1,0 +1,40 @@
+// The activations on rows. All layouts share one compiled copy of each long formula.
+#pragma once
+
+#include "kernels/activation.hpp"
+#include "kernels/tile.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// A RunsFunction; `formula` is an Act.
+template <class T, class In, class Act>
+void activate_runs(const Runs<T, In>& given, const void* formula) {
+  const Act act = *static_cast<const Act*>(formula);  // no part of it is read again after a store
+  const Runs<T, In> runs = given;
+  for (std::int64_t r = 0; r < runs.count; ++r) {
+    stream<f32x, 1>(
+        runs.output_row(r), runs.input_row(r), runs.length,
+        [&act](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE { return canonical_nan(act(x)); },
+        runs.non_temporal);
+  }
+}
+
+// An activation on its own: the same functor that batch normalization fuses.
+template <class T, class Act>
+void activation(const Rows& rows, const void* parameters) {
+  const Act act(*static_cast<const ActivationParameters*>(parameters));
+  if constexpr (!kIsLong<Act>) {
+    map_rows<T, f32x, 1>(rows,
+                         [act](f32x x) DMLOPS_LAMBDA_INLINE { return canonical_nan(act(x)); });
+  } else if (is_one_run<T>(rows)) {
+    Runs<T> runs;
+    runs.output = reinterpret_cast<T*>(rows.data[0]);
+    runs.input = reinterpret_cast<const T*>(rows.data[1]);
+    runs.length = rows.length;
+    activate_runs<T, T, Act>(runs, &act);
+  } else {
+    map_runs<T>(rows, &activate_runs<T, T, Act>, &act);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
