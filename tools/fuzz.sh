@@ -12,10 +12,8 @@ logs=$BUILD/fuzz/logs
 findings=$BUILD/fuzz/findings
 mkdir -p "$logs" "$findings"
 
-configure fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1 \
-  -DDMLOPS_KERNEL_OPTIMIZATION=-O1 -DDMLOPS_SANITIZE=address -DDMLOPS_BUILD_SHARED=OFF \
-  -DDMLOPS_BUILD_FUZZERS=ON
-cmake --build "$BUILD/fuzz" --parallel "$JOBS"
+configure "${ADDRESS[@]}"
+cmake --build "$BUILD/sanitize-address" --parallel "$JOBS" --target fuzz_descriptors fuzz_dispatch
 
 launcher=()
 if setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
@@ -32,8 +30,8 @@ fuzz() {
     "$BUILD/fuzz/corpus/$name" "fuzz/corpus/$name" >"$logs/$name" 2>&1 &
   running[$name]=$!
 }
-fuzz descriptors 2048 "$BUILD/fuzz/fuzz/fuzz_descriptors"
-fuzz dispatch 2048 "$BUILD/fuzz/fuzz/fuzz_dispatch"
+fuzz descriptors 2048 "$BUILD/sanitize-address/fuzz/fuzz_descriptors"
+fuzz dispatch 2048 "$BUILD/sanitize-address/fuzz/fuzz_dispatch"
 fuzz operator_files 512 "$PYTHON" fuzz/operator_files.py
 
 status=0

@@ -22,15 +22,15 @@ name=sanitize-$kind
 
 # The sanitizers' shadow memory has fixed places, which strong address randomization can occupy.
 if setarch -R true 2>/dev/null; then LAUNCHER=(setarch -R); fi
-if [[ $kind == thread ]]; then PYTHON_BINDING=(); fi
 
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
 
-# Optimized further, kernels full of checks take minutes to compile.
-build_and_test "$name" -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1 \
-  -DDMLOPS_KERNEL_OPTIMIZATION=-O1 \
-  -DDMLOPS_SANITIZE="$kind" "${PYTHON_BINDING[@]}"
+if [[ $kind == thread ]]; then
+  build_and_test "$name" "${SANITIZED[@]}" -DDMLOPS_SANITIZE=thread
+  exit
+fi
+build_and_test "${ADDRESS[@]}"
 if ((${#PYTHON_BINDING[@]} == 0)); then exit 0; fi
 
 # The package once more, with the module that was just built.
