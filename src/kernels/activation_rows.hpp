@@ -28,8 +28,8 @@ void activation(const Rows& rows, const void* parameters) {
                          [act](f32x x) DMLOPS_LAMBDA_INLINE { return canonical_nan(act(x)); });
   } else if (is_one_run<T>(rows)) {
     Runs<T> runs;
-    runs.output = reinterpret_cast<T*>(rows.data[0]);
-    runs.input = reinterpret_cast<const T*>(rows.data[1]);
+    runs.output = rows.data[0];
+    runs.input = rows.data[1];
     runs.length = rows.length;
     activate_runs<T, T, Act>(runs, &act);
   } else {

@@ -362,8 +362,8 @@ DMLOPS_NO_INLINE void normalize_then(const Rows& rows, const void* parameters,
       alignas(kVectorBytes) T activated[capacity];
       const std::int64_t run = part.length * std::int64_t{sizeof(T)};
       Runs<T, float> runs;
-      runs.output = dense ? reinterpret_cast<T*>(output) : activated;
-      runs.input = buffer;
+      runs.output = dense ? output : reinterpret_cast<char*>(activated);
+      runs.input = part.data[0];
       runs.output_pitch = dense ? rows.pitch[0] : run;
       runs.input_pitch = part.pitch[0];
       runs.length = part.length;

@@ -138,20 +138,21 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
   store(target + last, tail);
 }
 
-// Dense runs of equal length, so many bytes apart.
+// Dense runs of equal length.
 template <class T, class In = T>
 struct Runs {
-  T* output;
-  const In* input;
-  std::int64_t output_pitch = 0, input_pitch = 0;
+  char* output;
+  const char* input;
+  std::int64_t output_pitch = 0, input_pitch = 0;  // bytes
+  const std::int64_t* output_offsets = nullptr;    // where not null, instead of the pitch
   std::int64_t length, count = 1;
   bool non_temporal = false;  // write the output past the caches
 
-  T* output_row(std::int64_t r) const {
-    return reinterpret_cast<T*>(reinterpret_cast<char*>(output) + r * output_pitch);
+  DMLOPS_INLINE T* output_row(std::int64_t r) const {
+    return reinterpret_cast<T*>(row_at(output, r, output_pitch, output_offsets));
   }
-  const In* input_row(std::int64_t r) const {
-    return reinterpret_cast<const In*>(reinterpret_cast<const char*>(input) + r * input_pitch);
+  DMLOPS_INLINE const In* input_row(std::int64_t r) const {
+    return reinterpret_cast<const In*>(input + r * input_pitch);
   }
 };
 

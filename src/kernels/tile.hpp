@@ -108,18 +108,17 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_runs(const Rows& rows, const Visit& visit) {
   for_each_tile<T>(rows, [&visit](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
+    const bool one_run = tile.contiguous();
     Runs<T> runs;
+    runs.output = tile.output;
+    runs.input = tile.input;
     runs.output_pitch = tile.output_pitch;
     runs.input_pitch = tile.input_pitch;
-    const bool one_run = tile.contiguous();
+    runs.output_offsets = tile.row_offsets;
     runs.length = one_run ? tile.length * tile.count : tile.length;
-    runs.count = one_run || tile.row_offsets != nullptr ? 1 : tile.count;
+    runs.count = one_run ? 1 : tile.count;
     runs.non_temporal = tile.non_temporal;
-    for (std::int64_t r = 0; r < (one_run ? 1 : tile.count); r += runs.count) {
-      runs.output = tile.output_row(r);
-      runs.input = tile.input_row(r);
-      visit(runs);
-    }
+    visit(runs);
   });
 }
 
@@ -212,8 +211,8 @@ DMLOPS_NO_INLINE void map_runs(const Rows& rows, RunsFunction<T> map, const void
   runs.length = rows.length;
   runs.count = rows.count;
   for (std::int64_t layer = 0; layer < rows.layers; ++layer) {
-    runs.output = reinterpret_cast<T*>(rows.data[0] + layer * rows.layer_pitch[0]);
-    runs.input = reinterpret_cast<const T*>(rows.data[1] + layer * rows.layer_pitch[1]);
+    runs.output = rows.data[0] + layer * rows.layer_pitch[0];
+    runs.input = rows.data[1] + layer * rows.layer_pitch[1];
     visit(runs);
   }
 }

@@ -221,17 +221,21 @@ DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit
     // Past the caches goes only what no tile before has written.
     const std::int64_t written = non_temporal ? corner.column - area.across.begin : 0;
     const std::int64_t begin = written < 0 ? 0 : written;
+    const std::int64_t *const offsets = rows.row_offsets, down = area.down.begin;
     Runs<T> runs;
-    runs.input_pitch = pitch;
+    runs.output = rows.data[0] + (area.across.begin + begin) * size;
+    runs.input = buffer + begin * size;
     runs.output_pitch = rows.pitch[0];
+    runs.input_pitch = pitch;
     runs.length = area.across.count - begin;
-    runs.count = rows.row_offsets == nullptr ? area.down.count : 1;
+    runs.count = area.down.count;
     runs.non_temporal = non_temporal;
-    for (std::int64_t r = 0; r < area.down.count; r += runs.count) {
-      runs.output = reinterpret_cast<T*>(output_row(r)) + area.across.begin + begin;
-      runs.input = reinterpret_cast<const T*>(buffer + r * pitch) + begin;
-      visit(runs);
+    if (offsets != nullptr) {
+      runs.output_offsets = offsets + down;
+    } else {
+      runs.output += down * rows.pitch[0];
     }
+    visit(runs);
   }
   if (non_temporal) finish_non_temporal();
 }
