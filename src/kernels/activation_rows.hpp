@@ -11,11 +11,16 @@ template <class T, class In, class Act>
 void activate_runs(const Runs<T, In>& given, const void* formula) {
   const Act act = *static_cast<const Act*>(formula);  // no part of it is read again after a store
   const Runs<T, In> runs = given;
+  const char* next = runs.next != nullptr ? runs.next : runs.input;  // any address will do
   for (std::int64_t r = 0; r < runs.count; ++r) {
     stream<f32x, 1>(
         runs.output_row(r), runs.input_row(r), runs.length,
-        [&act](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE { return canonical_nan(act(x)); },
+        [&act, next](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+          __builtin_prefetch(next + i * std::int64_t{sizeof(T)}, 0, 2);
+          return canonical_nan(act(x));
+        },
         runs.non_temporal);
+    next += runs.length * std::int64_t{sizeof(T)};
   }
 }
 

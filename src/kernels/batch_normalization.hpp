@@ -369,6 +369,9 @@ DMLOPS_NO_INLINE void normalize_then(const Rows& rows, const void* parameters,
       runs.length = part.length;
       runs.count = part.count;
       runs.non_temporal = rows.non_temporal && dense;
+      // The part that most likely comes next.
+      const bool below = part.length == rows.length;
+      runs.next = part.data[1] + (below ? part.count * rows.pitch[1] : part.length * rows.step[1]);
       if (runs.output_pitch == run) {
         runs.length *= runs.count;
         runs.count = 1;

@@ -86,9 +86,11 @@ DMLOPS_INLINE void stream_non_temporal(T* target, Source source, std::int64_t co
     for (std::int64_t first = edge[0]; first < edge[1]; first += lanes) {
       const std::int64_t i = least(first, count - lanes);
       const V v = formula(i + lanes == count ? load_last<V>(source + i) : load<V>(source + i), i);
+      // Not by a masked store: processors read both lines that it spans, whatever the mask.
+      alignas(kVectorBytes) T elements[lanes];
+      store(elements, v);
       const std::int64_t written = least(edge[1], i + lanes) - first;
-      store_partial(target + i, v, static_cast<std::size_t>(written),
-                    static_cast<std::size_t>(first - i));
+      std::memcpy(target + first, elements + (first - i), static_cast<std::size_t>(written * size));
     }
   }
   for (std::int64_t i = begin; i < end; i += lanes) {
@@ -147,6 +149,8 @@ struct Runs {
   const std::int64_t* output_offsets = nullptr;    // where not null, instead of the pitch
   std::int64_t length, count = 1;
   bool non_temporal = false;  // write the output past the caches
+  // Where not null, dense elements of which as many, of type T, are asked for in the meantime.
+  const char* next = nullptr;
 
   DMLOPS_INLINE T* output_row(std::int64_t r) const {
     return reinterpret_cast<T*>(row_at(output, r, output_pitch, output_offsets));

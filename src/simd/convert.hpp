@@ -168,12 +168,11 @@ DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) 
   return load<V>(lanes);
 }
 
-// `count` lanes, from lane `first` on, to where they belong.
 template <class T, class V>
-DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count, std::size_t first = 0) {
+DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
 #if defined(__AVX512BW__)
-  const std::uint64_t mask = first_bytes(count * sizeof(T)) << first * sizeof(T);
+  const std::uint64_t mask = first_bytes(count * sizeof(T));
   if constexpr (sizeof lanes == 64) {
     return _mm512_mask_storeu_epi8(target, mask, bit_cast<__m512i>(value));
   } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
@@ -182,7 +181,7 @@ DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count, std::siz
   }
 #endif
   store(lanes, value);
-  std::memcpy(target + first, lanes + first, count * sizeof(T));
+  std::memcpy(target, lanes, count * sizeof(T));
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
