@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/tile.hpp"
+#include "simd/byte_lookup.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

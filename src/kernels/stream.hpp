@@ -149,7 +149,7 @@ struct Runs {
   const std::int64_t* output_offsets = nullptr;    // where not null, instead of the pitch
   std::int64_t length, count = 1;
   bool non_temporal = false;  // write the output past the caches
-  // Where not null, dense elements of which as many, of type T, are asked for in the meantime.
+  // Where not null: as many dense elements of type T, to be read into a cache in the meantime.
   const char* next = nullptr;
 
   DMLOPS_INLINE T* output_row(std::int64_t r) const {
