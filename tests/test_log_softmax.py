@@ -214,6 +214,18 @@ def test_one_dominates_many_equals(dtype: str, group: int) -> None:
     assert_same_bits(check(packed(x.T), 0, f"group of {group}").T, last, "side by side")
 
 
+@pytest.mark.parametrize("group", [128, 1000, 1024, 2000])
+def test_float16_is_rounded_once(group: int) -> None:
+    """Equal terms beside the maximum's: all additions to its lane are rounded the same way."""
+    rests = np.array([0.03, 0.05, 0.07, 0.1, 0.4, 0.5, 0.51, 0.6, 1])  # e^(x - max), in all
+    x = np.empty((400, rests.size, group), np.float16)
+    x[...] = samples.uniform((400, 1, 1), np.float16, -8, 8)
+    x[..., group // 3] += np.log((group - 1) / rests).astype(np.float16)
+    exact, _ = reference.log_softmax(x.reshape(-1, group), 1)
+    result = dmlops.log_softmax(x.reshape(-1, group))
+    assert_within(result, exact, 0.02 * reference.ulp(exact, "float16"), f"group of {group}")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [3, 40, 130, 1100])
 def test_neighbours_change_nothing(dtype: str, group: int) -> None:

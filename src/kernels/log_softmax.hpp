@@ -10,13 +10,11 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 void log_softmax(const Groups& groups) {
   constexpr std::int64_t kFew = 4;  // groups that leave most columns empty
-  constexpr std::int64_t kShort =
-      std::is_same_v<T, float> ? 64 : 128;  // elements that are not worth a row
   const GroupShape in{groups.rank, groups.sizes, groups.input_strides};
   const GroupShape out{groups.rank, groups.sizes, groups.output_strides};
   const std::int64_t size = sizeof(T);
   const bool contiguous = in.step() == size && in.run() >= kSumLanes;
-  if (in.count() >= kShort && (groups.count <= kFew || contiguous)) {
+  if (in.count() >= kShort<T> && (groups.count <= kFew || contiguous)) {
     if (DenseRows<T>::fit(in, out)) {
       RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.count);
     } else {

@@ -143,7 +143,7 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
 template <class T>
 class ColumnSums {
  public:
-  template <bool kNear, class MakeTerms, class Seen>
+  template <class MakeTerms, class Seen>
   void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, double* sums) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -154,7 +154,7 @@ class ColumnSums {
         const auto terms_here = terms(c);
         Seen seen_here = seen[c / kLanes<f32x>];
         const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
-          return terms_here.template term<kNear>(load_columns<T>(x, r, c), seen_here);
+          return terms_here.term(load_columns<T>(x, r, c), seen_here);
         };
         for (std::int64_t lane = 0; lane < least(rows, kSumLanes); ++lane) {
           Sums sum = Sums::of(term(lane));
@@ -244,36 +244,35 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
 
   static constexpr int kVectors = kColumns / kLanes<f32x>;
 
-  void find_maxima(Range& all) {
+  std::int64_t elements() const { return block_.count(); }
+
+  void find_maxima() {
     for (float& max : subtrahends_.max) max = -kInfinity;
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
       const char* const x = block_.load(b);
       const std::int64_t rows = block_.rows(b);
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        Range range;
-        for (std::int64_t r = 0; r < rows; ++r) range += load_columns<T>(x, r, c);
-        store(subtrahends_.max + c, running_max(load<f32x>(subtrahends_.max + c), range.max));
-        all += range;
+        f32x max = load<f32x>(subtrahends_.max + c);
+        for (std::int64_t r = 0; r < rows; ++r) max = at_least(max, load_columns<T>(x, r, c));
+        store(subtrahends_.max + c, max);
       });
     }
   }
 
   template <bool kNear>
-  void add_plain(Range& all) {
+  void add_plain() {
     Range seen[kVectors];
-    sums_.template add_up<kNear>(
-        block_, [](std::int64_t) { return PlainTerms(); }, seen, subtrahends_.plain);
+    sums_.add_up(
+        block_, [](std::int64_t) { return PlainTerms<T, kNear>(); }, seen, subtrahends_.plain);
     for_each_vector(block_.columns(), [&](std::int64_t c) {
-      const Range& range = seen[c / kLanes<f32x>];
-      store(subtrahends_.max + c, range.max);
-      all += range;
+      store(subtrahends_.min + c, seen[c / kLanes<f32x>].min);
+      store(subtrahends_.max + c, seen[c / kLanes<f32x>].max);
     });
   }
 
-  template <bool kNear>
   void add_rest() {
     Others seen[kVectors];
-    sums_.template add_up<kNear>(
+    sums_.add_up(
         block_, [&](std::int64_t c) { return OtherTerms<T>(load<f32x>(subtrahends_.max + c)); },
         seen, subtrahends_.rest);
     const i32x count = splat<i32x>(static_cast<std::int32_t>(block_.count()));
@@ -283,8 +282,16 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
     });
   }
 
-  template <bool kNear>
   void finish() {
+    if (subtrahends_.all_near(block_.columns())) {
+      finish_blocks<true>();
+    } else {
+      finish_blocks<false>();
+    }
+  }
+
+  template <bool kNear>
+  void finish_blocks() {
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
       block_.load(b);
       block_.store_results(b, [&](char* target, std::int64_t pitch, const char* source,

@@ -10,47 +10,41 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// Groups of fewer elements are done down columns, wherever they are. In float16, whose plain sums
+// they would often find not to be enough, their maxima come first.
+template <class T>
+constexpr std::int64_t kShort = std::is_same_v<T, float> ? 64 : 128;
+
 // Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
-//
-// `near` are groups whose elements lie close to their maximum, and that close to 0, as nearly all
-// do. It saves work and changes no result.
 template <class Way, class T, int kCapacity>
 class Batch {
  protected:
   void run(std::int64_t count) {
     Way& way = static_cast<Way&>(*this);
-    Range range;
     bool enough = false;
-    if constexpr (std::is_same_v<T, float>) {
-      way.template add_plain<true>(range);
-      if (range.least() < kExpEnd) way.template add_plain<false>(range);
+    if (std::is_same_v<T, float> || way.elements() >= kShort<T>) {
+      if (near_) {
+        way.template add_plain<true>();
+        near_ = subtrahends_.all_from(count, kExpEnd);
+      }
+      if (!near_) way.template add_plain<false>();
       enough = subtrahends_.take_plain(count);
     } else {
-      way.find_maxima(range);
+      way.find_maxima();
+      subtrahends_.take_none(count);
     }
-    const float least = range.least(), largest = range.largest();
     if (!enough) {
-      if (least > -0x1p20f && largest < 0x1p20f && largest - least < 130) {
-        way.template add_rest<true>();
-      } else {
-        way.template add_rest<false>();
-      }
+      way.add_rest();
       subtrahends_.take_rest(count);
     }
     subtrahends_.compute(count);
-    i32x near = splat<i32x>(-1);
-    for (std::int64_t k = 0; k < count; k += kLanes<f32x>) {
-      const i32x unused = lane_indices() >= static_cast<std::int32_t>(count - k);
-      near &= subtrahends_.near(k, least) | unused;
-    }
-    if (fold(near, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0) {
-      way.template finish<true>();
-    } else {
-      way.template finish<false>();
-    }
+    way.finish();
   }
 
   Subtrahends<T, kCapacity> subtrahends_ = {};
+
+ private:
+  bool near_ = true;  // have no elements been far below 0 yet?
 };
 
 // Where the elements of one group lie.

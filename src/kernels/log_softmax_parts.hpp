@@ -15,14 +15,12 @@ void log_softmax_sums(const GroupParts& parts, double* lanes, double* maxima) {
     for (std::int64_t begin = 0; begin < parts.length; begin += kSumBlock) {
       const std::int64_t length = least(parts.length - begin, kSumBlock);
       RowSum<OtherTerms<T>> rest(others);
-      rest.template add<false>(x + begin, length);
+      rest.add(x + begin, length);
       alignas(kVectorBytes) double both[2][kSumLanes] = {};
       rest.store_to(both[0]);
-      if constexpr (std::is_same_v<T, float>) {
-        RowSum<PlainTerms> plain({});
-        plain.template add<false>(x + begin, length);
-        plain.store_to(both[1]);
-      }
+      RowSum<PlainTerms<T, false>> plain({});
+      plain.add(x + begin, length);
+      plain.store_to(both[1]);
       for (int j = 0; j < kSumLanes; ++j, lanes += 2) {
         lanes[0] = both[0][j];
         lanes[1] = both[1][j];
@@ -47,7 +45,7 @@ void log_softmax_finish(const GroupParts& parts, const double* sums, const doubl
       subtrahends.plain[k] = sums[2 * (first + k) + 1];
       subtrahends.maxima[k] = static_cast<float>(maxima[first + k]);
     }
-    if constexpr (std::is_same_v<T, float>) subtrahends.take_plain(used);
+    subtrahends.take_plain(used);
     subtrahends.take_rest(used);
     subtrahends.compute(used);
     for (std::int64_t k = 0; k < used; ++k, x += parts.length, y += parts.length) {

@@ -16,12 +16,11 @@ class RowSum {
   explicit RowSum(const Terms& terms) : terms_(terms) {}
 
   // Adds elements of the group: a whole number of steps, or the last ones.
-  template <bool kNear>
   DMLOPS_INLINE void add(const T* x, std::int64_t count) {
     for (std::int64_t begin = 0; begin < count;) {
       if (steps_ == kSumSteps) end_block();
       const std::int64_t part = least(count - begin, (kSumSteps - steps_) * kSumLanes);
-      add_steps<kNear>(x + begin, part);
+      add_steps(x + begin, part);
       steps_ += (part + kSumLanes - 1) / kSumLanes;
       begin += part;
     }
@@ -51,12 +50,13 @@ class RowSum {
   std::int64_t others() const { return others_; }  // of several blocks, once they are added up
 
  private:
+  using Term = decltype(std::declval<Terms>().term(f32x(), std::declval<Seen&>()));
+
   static constexpr int kVectors = kSumLanes / kLanes<f32x>;
   // Terms that are known before they are added, as many as there are registers for: their steps
   // overlap further than a processor looks ahead.
   static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 8 : 1;
 
-  template <bool kNear>
   DMLOPS_INLINE void add_steps(const T* x, std::int64_t count) {
     const std::int64_t whole = count / kSumLanes * kSumLanes;
     Seen seen = seen_;
@@ -65,14 +65,14 @@ class RowSum {
       LaneSums<T> sums = sums_[k];
       std::int64_t i = lane;
       for (; i + (kTogether - 1) * kSumLanes < whole; i += kTogether * kSumLanes) {
-        f32x terms[kTogether];
+        Term terms[kTogether];
         for (int step = 0; step < kTogether; ++step) {
-          terms[step] = terms_.template term<kNear>(load<f32x>(x + i + step * kSumLanes), seen);
+          terms[step] = terms_.term(load<f32x>(x + i + step * kSumLanes), seen);
         }
-        for (const f32x& term : terms) sums += term;
+        for (const Term& term : terms) sums += term;
       }
       for (; i < whole; i += kSumLanes) {
-        sums += terms_.template term<kNear>(load<f32x>(x + i), seen);
+        sums += terms_.term(load<f32x>(x + i), seen);
       }
       if (last < count) {
         sums += terms_.last_terms(x + last, least(count - last, kLanes<f32x>), seen);

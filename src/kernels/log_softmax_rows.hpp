@@ -6,23 +6,6 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-template <class T>
-DMLOPS_INLINE void add_to_range(Range& range, const T* x, std::int64_t count) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  Range others[3];
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    range += load<f32x>(x + i);
-    for (int k = 0; k < 3; ++k) others[k] += load<f32x>(x + i + (k + 1) * lanes);
-  }
-  for (; i + lanes <= count; i += lanes) range += load<f32x>(x + i);
-  if (i < count) {
-    const T any = load_element<T>(reinterpret_cast<const char*>(x + i));  // x need not be aligned
-    range += load_first(x + i, count - i, any);
-  }
-  for (const Range& other : others) range += other;
-}
-
 template <bool kNear, class T>
 DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
                               const Difference<T>& difference) {
@@ -53,11 +36,9 @@ class DenseRows {
     output_ = reinterpret_cast<T*>(first_output_ + group * output_step_);
   }
 
-  DMLOPS_INLINE void add_to(Range& range) { add_to_range(range, input_, count_); }
-
-  template <bool kNear, class Terms>
+  template <class Terms>
   DMLOPS_INLINE void add_to(RowSum<Terms>& sum) {
-    sum.template add<kNear>(input_, count_);
+    sum.add(input_, count_);
   }
 
   template <bool kNear>
@@ -93,15 +74,10 @@ class RowParts {
     output_ = groups_.output + group * groups_.output_step;
   }
 
-  DMLOPS_INLINE void add_to(Range& range) {
-    for_each([&](const T* x, std::int64_t, std::int64_t length)
-                 DMLOPS_LAMBDA_INLINE { add_to_range(range, x, length); });
-  }
-
-  template <bool kNear, class Terms>
+  template <class Terms>
   DMLOPS_INLINE void add_to(RowSum<Terms>& sum) {
     for_each([&](const T* x, std::int64_t, std::int64_t length)
-                 DMLOPS_LAMBDA_INLINE { sum.template add<kNear>(x, length); });
+                 DMLOPS_LAMBDA_INLINE { sum.add(x, length); });
   }
 
   template <bool kNear>
@@ -189,38 +165,30 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   using Base::subtrahends_;
   using Folded = typename LaneSums<T>::Folded;
 
-  void find_maxima(Range& all) {
-    for (std::int64_t k = 0; k < count_; ++k) {
-      Range range;
-      rows_.select(first_ + k);
-      rows_.add_to(range);
-      all += range;
-      maxima_.set(k, range.max);
-    }
-    fold_maxima();
-  }
+  std::int64_t elements() const { return rows_.count(); }
+
+  void find_maxima() {}  // rows are not that short
 
   template <bool kNear>
-  void add_plain(Range& all) {
+  void add_plain() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      RowSum<PlainTerms> sum({});
-      add_group<kNear>(k, sum, subtrahends_.plain);
-      all += sum.seen();
+      RowSum<PlainTerms<T, kNear>> sum({});
+      add_group(k, sum, subtrahends_.plain);
+      minima_.set(k, sum.seen().min);
       maxima_.set(k, sum.seen().max);
     }
     fold_sums(subtrahends_.plain);
-    fold_maxima();
+    fold_ranges();
   }
 
-  template <bool kNear>
   void add_rest() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      if (std::is_same_v<T, float> && subtrahends_.others[k] >= 0) {  // it has all that it needs
+      if (subtrahends_.others[k] >= 0) {  // it has all that it needs
         others_.set(k, i32x{});
         continue;
       }
       RowSum<OtherTerms<T>> sum(OtherTerms<T>(splat<f32x>(subtrahends_.max[k])));
-      add_group<kNear>(k, sum, subtrahends_.rest);
+      add_group(k, sum, subtrahends_.rest);
       if (single_block_) {
         others_.set(k, sum.seen().count);
       } else {
@@ -235,10 +203,10 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     }
   }
 
-  template <bool kNear, class Terms>
+  template <class Terms>
   DMLOPS_INLINE void add_group(std::int64_t k, RowSum<Terms>& sum, double* sums) {
     rows_.select(first_ + k);
-    rows_.template add_to<kNear>(sum);
+    rows_.add_to(sum);
     if (single_block_) {
       sums_.set(k, sum.folded());
     } else {
@@ -253,24 +221,31 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     }
   }
 
-  void fold_maxima() {
+  void fold_ranges() {
     for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
+      store(subtrahends_.min + k, minima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
+        return at_most(a, b);
+      }));
       store(subtrahends_.max + k, maxima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
         return at_least(a, b);
       }));
     }
   }
 
-  template <bool kNear>
   void finish() {
     for (std::int64_t k = 0; k < count_; ++k) {
       rows_.select(first_ + k);
-      rows_.template finish<kNear>(subtrahends_.high[k], subtrahends_.low[k]);
+      const float high = subtrahends_.high[k], low = subtrahends_.low[k];
+      if (subtrahends_.near(k)) {
+        rows_.template finish<true>(high, low);
+      } else {
+        rows_.template finish<false>(high, low);
+      }
     }
   }
 
   Layout rows_;
-  Folding<f32x, kRowBatch> maxima_;
+  Folding<f32x, kRowBatch> minima_, maxima_;
   Folding<Folded, kRowBatch> sums_;
   Folding<i32x, kRowBatch> others_;
   bool single_block_;  // of the sums

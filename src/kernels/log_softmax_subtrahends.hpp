@@ -10,6 +10,7 @@ namespace dmlops::DMLOPS_TARGET {
 // holds well enough, they are the two terms.
 template <class T, int kCapacity>
 struct Subtrahends {
+  alignas(kVectorBytes) float min[kCapacity];
   alignas(kVectorBytes) float max[kCapacity];
   alignas(kVectorBytes) double plain[kCapacity];  // the plain sum
   alignas(kVectorBytes) double rest[kCapacity];   // the sum without the maxima
@@ -22,16 +23,24 @@ struct Subtrahends {
   // From `plain`. Is that enough, for all?
   //
   // The range of the maxima leaves all terms that count, and the sum of any number, in float32's
-  // range. The sum is rounded to 2^-53 of itself at most once for each step of a block, and of
-  // blocks: below 2^-20, that could show.
+  // range. The sum is rounded at most once for each step of a block, and of blocks: to 2^-53 of
+  // itself in float32, where that could show in what is below 2^-20 of the maximum's term. In
+  // float16 it is to 2^-24, 2^-18 in all: for the logarithm of 1.5 that is 1/64 of an ulp of
+  // float16.
   bool take_plain(std::int64_t count) {
+    constexpr bool is_float = std::is_same_v<T, float>;
+    constexpr double kLargest = is_float ? 40 : 32, kLeastSum = is_float ? 0x1p-20 : 0.5;
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(max + i);
       const Reduced reduced = reduce<64>(top);
       alignas(kVectorBytes) float n[kLanes<f32x>], power[kLanes<f32x>], term[kLanes<f32x>];
       store(n, reduced.n);
       store(power, reduced.power);
-      store(term, PlainTerms::exp<true>(top));
+      if constexpr (is_float) {
+        store(term, PlainTerms<T, true>::exp(top));
+      } else {
+        store(term, PlainTerms<T, true>::exp(top).value());
+      }
       for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
         const f64x x = to_double(max + i + k);
         // The terms lack their factors e^(-n kLn2Low). This takes n to be the maximum's less 1; for
@@ -41,12 +50,17 @@ struct Subtrahends {
             x - to_double(n + k) * static_cast<double>(kLn2) - static_cast<double>(kLn2Low);
         const f64x sum = (load<f64x>(plain + i + k) - to_double(term + k)) / to_double(power + k) *
                          exp_of_remainder(-remainder);
-        store(others + i + k, ((x >= -64.0) & (x <= 40.0) & (sum >= 0x1p-20)) ? sum : f64x{} - 1.0);
+        store(others + i + k,
+              ((x >= -64.0) & (x <= kLargest) & (sum >= kLeastSum)) ? sum : f64x{} - 1.0);
       }
     }
     bool all = true;
     for (std::int64_t i = 0; i < count; ++i) all &= others[i] >= 0;
     return all;
+  }
+
+  void take_none(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) others[i] = -1;
   }
 
   // From `rest` and `maxima`, where `plain` was not enough.
@@ -66,11 +80,8 @@ struct Subtrahends {
         f64x sum = load<f64x>(rest + i + k) * (1.0 / kTermScale);
         if constexpr (std::is_same_v<T, float>) sum *= exp_of_remainder(-remainder);
         sum += to_double(more + k);
-        if constexpr (std::is_same_v<T, float>) {
-          const f64x before = load<f64x>(others + i + k);
-          sum = before >= 0.0 ? before : sum;
-        }
-        store(others + i + k, sum);
+        const f64x before = load<f64x>(others + i + k);
+        store(others + i + k, before >= 0.0 ? before : sum);
       }
     }
   }
@@ -93,17 +104,37 @@ struct Subtrahends {
     }
   }
 
-  // Which groups from i on have what Difference asks for, if no element lies below `least`?
-  DMLOPS_INLINE i32x near(std::int64_t i, float least) const {
-    const f32x top = load<f32x>(high + i), left = load<f32x>(low + i);
+  bool all_from(std::int64_t count, float least) const {
+    return all_of(count, [&](std::int64_t i) { return load<f32x>(min + i) >= least; });
+  }
+
+  // Do groups have what Difference asks for, all or one?
+  bool all_near(std::int64_t count) const {
+    return all_of(count, [&](std::int64_t i) {
+      return is_near(load<f32x>(min + i), load<f32x>(high + i), load<f32x>(low + i));
+    });
+  }
+  bool near(std::int64_t i) const { return is_near(min[i], high[i], low[i]) != 0; }
+
+ private:
+  template <class V>
+  DMLOPS_INLINE static auto is_near(V least, V high, V low) {
     if constexpr (std::is_same_v<T, float>) {
-      return (top > 0.0f) & (top < 0x1p20f) & (top >= -least);
+      return (high > 0.0f) & (high < 0x1p126f) & (least >= -high);
     } else {
-      return top - top == left - left;  // 0 of finite numbers, else NaN
+      return high - high == low - low;  // 0 of finite numbers, else NaN
     }
   }
 
- private:
+  template <class Test>
+  DMLOPS_INLINE static bool all_of(std::int64_t count, const Test& test) {
+    i32x all = splat<i32x>(-1);
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      all &= test(i) | (lane_indices() >= static_cast<std::int32_t>(count - i));
+    }
+    return fold(all, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0;
+  }
+
   DMLOPS_INLINE void set(std::int64_t i, f64x log) {
     const f64x top = to_double(max + i);
     const f32half rounded = to_float(top + log);
@@ -113,7 +144,7 @@ struct Subtrahends {
   }
 };
 
-// x - (high + low), in float32 with one rounding: that of the difference is taken along.
+// x - (high + low), in float32 with one rounding: that of x - high is taken along.
 template <class T>
 class Difference {
  public:
@@ -125,7 +156,7 @@ class Difference {
     keep_in_register(one_);
   }
 
-  // kNear: in float32 as for the terms, and no element lies below -high < 0; in float16 nothing
+  // kNear: in float32 no |x| is larger than high > 0, and no result infinite; in float16 nothing
   // that is subtracted is infinite or NaN.
   template <bool kNear>
   DMLOPS_INLINE f32x of(f32x x) const {

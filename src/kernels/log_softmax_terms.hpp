@@ -1,9 +1,8 @@
 // The terms of log_softmax's sums, and their sums in lanes.
 //
-// In float32 a group's sum is that of e^x as it is, taken in the sweep that finds the maximum. This
-// plain sum will not do where the maximum is far from 0, or dominates so that its own term swallows
-// the others. There, and in float16, whose terms are added in float32, another sweep leaves the
-// elements that equal the maximum out of the sum.
+// A group's sum is that of e^x as it is, taken in the sweep that finds the maximum. This plain sum
+// will not do where the maximum is far from 0, or dominates so that its own term swallows the
+// others. There, another sweep leaves the elements that equal the maximum out of the sum.
 #pragma once
 
 #include "kernels/tile.hpp"
@@ -14,30 +13,28 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr double kTermScale = 0x1p64;  // of all terms, so that nothing is lost to subnormals
 
-// The larger, or smaller; a NaN in x is passed over (it comes back through the sum).
-DMLOPS_INLINE f32x running_max(f32x max, f32x x) { return at_least(max, x); }
-DMLOPS_INLINE f32x running_min(f32x min, f32x x) { return at_most(min, x); }
-
-// The least and the largest of elements.
+// The least and the largest of elements; NaN are passed over (they come back through the sum).
 struct Range {
   f32x min = splat<f32x>(kInfinity), max = splat<f32x>(-kInfinity);
 
   DMLOPS_INLINE void operator+=(f32x x) {
-    min = running_min(min, x);
-    max = running_max(max, x);
-  }
-  DMLOPS_INLINE void operator+=(const Range& other) {
-    min = running_min(min, other.min);
-    max = running_max(max, other.max);
+    min = at_most(min, x);
+    max = at_least(max, x);
   }
   DMLOPS_INLINE static std::int64_t others() { return 0; }
-  DMLOPS_INLINE float least() const {
-    return fold(min, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
-  }
-  DMLOPS_INLINE float largest() const {
-    return fold(max, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
-  }
 };
+
+// A term in factors, the second a power of two, for one instruction to add.
+struct Product {
+  f32x factor, power;
+
+  DMLOPS_INLINE f32x value() const { return factor * power; }
+};
+
+// e^r for |r| <= ln(2) / 2, to 2e-7.
+DMLOPS_INLINE f32x short_exp(f32x r) {
+  return polynomial(r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f, 0x1.10627ap-7f);
+}
 
 // The first elements of a vector at the end of a group; the others get `filler`.
 template <class T>
@@ -45,37 +42,40 @@ DMLOPS_INLINE f32x load_first(const T* x, std::int64_t used, T filler) {
   return load_partial<f32x>(x, static_cast<std::size_t>(used), filler);
 }
 
-// kTermScale e^x, and the range of x, in float32. kNear: no element lies below kExpEnd.
-struct PlainTerms {
-  using Element = float;
-  using Seen = Range;
-
-  // kTermScale 2^n e^r for r = x - n kLn2, to 1.2 * 2^-24 of it; what kLn2Low makes of it is left
-  // to Subtrahends. Beyond x = 43 the bits have no meaning.
-  template <bool kNear>
-  DMLOPS_INLINE static f32x exp(f32x x) {
-    const Reduced reduced = reduce<64>(kNear ? x : at_least(x, splat<f32x>(kExpEnd)));
-    return fma(expm1_of_remainder(reduced.r), reduced.power, reduced.power);
-  }
-
-  template <bool kNear>
-  DMLOPS_INLINE f32x term(f32x x, Range& range) const {
-    range += x;
-    return exp<kNear>(x);
-  }
-
-  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Range& range) const {
-    const float any =
-        load_element<float>(reinterpret_cast<const char*>(x));  // x need not be aligned
-    const f32x terms = term<false>(load_first(x, used, any), range);
-    return lane_indices() < static_cast<std::int32_t>(used) ? terms : f32x{};
-  }
-};
-
 template <class T>
 inline constexpr T kNegativeInfinity = -__builtin_inff();
 template <>
 inline constexpr float16 kNegativeInfinity<float16>{0xfc00u};
+
+// kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2: what kLn2Low makes of it is left to
+// Subtrahends. Below kExpEnd it is 0, and beyond x = 43 the bits have no meaning. kNear: no element
+// lies below kExpEnd.
+template <class T, bool kNear>
+struct PlainTerms {
+  using Element = T;
+  using Seen = Range;
+
+  // To 1.2 * 2^-24, and for float16 to 2e-7.
+  DMLOPS_INLINE static auto exp(f32x x) {
+    const Reduced reduced = reduce<64>(kNear ? x : at_least(x, splat<f32x>(kExpEnd)));
+    if constexpr (std::is_same_v<T, float>) {
+      return fma(expm1_of_remainder(reduced.r), reduced.power, reduced.power);
+    } else {
+      return Product{short_exp(reduced.r), reduced.power};
+    }
+  }
+
+  DMLOPS_INLINE auto term(f32x x, Range& seen) const {
+    seen += x;
+    return exp(x);
+  }
+
+  DMLOPS_INLINE auto last_terms(const T* x, std::int64_t used, Range& seen) const {
+    // As any of them, and then without a term.
+    seen += load_first(x, used, load_element<T>(reinterpret_cast<const char*>(x)));
+    return PlainTerms<T, false>::exp(load_first(x, used, kNegativeInfinity<T>));
+  }
+};
 
 // How many elements are not the maximum.
 struct Others {
@@ -111,12 +111,11 @@ class OtherTerms<float> {
         end_((n_ - 191.0f) * kLn2),
         low_(n_ * kLn2Low) {}
 
-  // To 0.75 ulp. kNear: elements lie less than 130 below a maximum of less than 2^20.
-  template <bool kNear>
+  // To 0.75 ulp.
   DMLOPS_INLINE f32x term(f32x x, Others& others) const {
     const i32x is_other = x != max_;
     others.count -= is_other;
-    const f32x d = kNear ? x : at_least(x - far_, end_);
+    const f32x d = at_least(x - far_, end_);
     const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
     const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
     const f32x low = fma(power.n, splat<f32x>(-kLn2Low), low_);  // (N - n) kLn2Low
@@ -127,7 +126,7 @@ class OtherTerms<float> {
 
   // What is missing is the maximum, which is not there.
   DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Others& others) const {
-    return term<false>(load_first(x, used, max_[0]), others);
+    return term(load_first(x, used, max_[0]), others);
   }
 
   // N, and max without what all elements are lessened by.
@@ -147,22 +146,16 @@ class OtherTerms<float16> {
 
   explicit OtherTerms(f32x max) : max_(max) {}
 
-  template <bool kNear>
-  DMLOPS_INLINE f32x term(f32x x, Others& others) const {
+  DMLOPS_INLINE Product term(f32x x, Others& others) const {
     const i32x is_other = x != max_;
     others.count -= is_other;
-    const f32x difference = x - max_;
-    const Reduced reduced =
-        reduce<64>(kNear ? difference : at_least(difference, splat<f32x>(kExpEnd)));
-    const f32x factor = is_other ? reduced.power : splat<f32x>(0.0f);
-    return polynomial(reduced.r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f,
-                      0x1.10627ap-7f) *
-           factor;
+    const Reduced reduced = reduce<64>(at_least(x - max_, splat<f32x>(kExpEnd)));
+    return {short_exp(reduced.r), is_other ? reduced.power : splat<f32x>(0.0f)};
   }
 
-  DMLOPS_INLINE f32x last_terms(const float16* x, std::int64_t used, Others& others) const {
+  DMLOPS_INLINE Product last_terms(const float16* x, std::int64_t used, Others& others) const {
     const u16half max = narrow(max_);
-    return term<false>(load_first(x, used, float16{max[0]}), others);
+    return term(load_first(x, used, float16{max[0]}), others);
   }
 
  private:
@@ -206,8 +199,10 @@ struct LaneSums<float16> {
   f32x sums = {};
 
   static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
-  DMLOPS_INLINE static LaneSums of(f32x terms) { return {terms}; }
-  DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
+  DMLOPS_INLINE static LaneSums of(const Product& terms) { return {terms.value()}; }
+  DMLOPS_INLINE void operator+=(const Product& terms) {
+    sums = fma(terms.factor, terms.power, sums);
+  }
   DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
   using Folded = f32x;
   DMLOPS_INLINE f32x folded() const { return sums; }
