@@ -21,8 +21,13 @@
 #error "DMLOPS_TARGET names the instruction set's namespace; the build defines it"
 #endif
 
+#ifdef DMLOPS_SANITIZED  // what is full of checks and inlined by force takes minutes to compile
+#define DMLOPS_INLINE inline
+#define DMLOPS_LAMBDA_INLINE
+#else
 #define DMLOPS_INLINE inline __attribute__((always_inline))
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
+#endif
 #define DMLOPS_NO_INLINE static __attribute__((noinline))
 
 namespace dmlops::DMLOPS_TARGET {
