@@ -9,12 +9,13 @@ namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
 void log_softmax(const Groups& groups) {
-  constexpr std::int64_t kFew = 4;  // groups that leave most columns empty
   const GroupShape in{groups.rank, groups.sizes, groups.input_strides};
   const GroupShape out{groups.rank, groups.sizes, groups.output_strides};
   const std::int64_t size = sizeof(T);
   const bool contiguous = in.step() == size && in.run() >= kSumLanes;
-  if (in.count() >= kShort<T> && (groups.count <= kFew || contiguous)) {
+  // Few long groups leave most columns empty.
+  const bool few = groups.count <= 4 && 8 * groups.count <= in.count();
+  if (few || (contiguous && in.count() >= kShort<T>)) {
     if (DenseRows<T>::fit(in, out)) {
       RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.count);
     } else {

@@ -10,7 +10,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Groups of fewer elements are done down columns, wherever they are. In float16, whose plain sums
+// Groups of fewer elements are done down columns, unless they are few. In float16, whose plain sums
 // they would often find not to be enough, their maxima come first.
 template <class T>
 constexpr std::int64_t kShort = std::is_same_v<T, float> ? 64 : 128;

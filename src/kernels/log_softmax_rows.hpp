@@ -167,7 +167,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   std::int64_t elements() const { return rows_.count(); }
 
-  void find_maxima() {}  // rows are not that short
+  void find_maxima() { add_plain<false>(); }  // of few, so that no sweep of its own is worth it
 
   template <bool kNear>
   void add_plain() {

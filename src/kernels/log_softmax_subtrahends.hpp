@@ -33,9 +33,9 @@ struct Subtrahends {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(max + i);
       const Reduced reduced = reduce<64>(top);
-      alignas(kVectorBytes) float n[kLanes<f32x>], power[kLanes<f32x>], term[kLanes<f32x>];
+      alignas(kVectorBytes) float n[kLanes<f32x>], inverse[kLanes<f32x>], term[kLanes<f32x>];
       store(n, reduced.n);
-      store(power, reduced.power);
+      store(inverse, bit_cast<f32x>((254 << 23) - bit_cast<i32x>(reduced.power)));
       if constexpr (is_float) {
         store(term, PlainTerms<T, true>::exp(top));
       } else {
@@ -48,8 +48,8 @@ struct Subtrahends {
         // alone.
         const f64x remainder =
             x - to_double(n + k) * static_cast<double>(kLn2) - static_cast<double>(kLn2Low);
-        const f64x sum = (load<f64x>(plain + i + k) - to_double(term + k)) / to_double(power + k) *
-                         exp_of_remainder(-remainder);
+        const f64x sum = (load<f64x>(plain + i + k) - to_double(term + k)) *
+                         to_double(inverse + k) * exp_of_remainder(-remainder);
         store(others + i + k,
               ((x >= -64.0) & (x <= kLargest) & (sum >= kLeastSum)) ? sum : f64x{} - 1.0);
       }
