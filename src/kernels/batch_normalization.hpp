@@ -2,105 +2,9 @@
 #pragma once
 
 #include "kernels/activation_rows.hpp"
-#include "kernels/normalization_factor.hpp"
+#include "kernels/normalization_columns.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-// The operands after the output and the input.
-enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNormalizationEnd };
-
-// The parameters of up to kCapacity neighbours, along a row or down a column, as float32.
-template <class T>
-struct Channels {
-  using Factor = NormalizationFactor<T>;
-
-  static constexpr std::int64_t kCapacity = 1024;
-  // A vector may begin at the last one.
-  static constexpr std::int64_t kRoom = kCapacity + kLanes<f32x>;
-  alignas(kVectorBytes) float mean[kRoom];
-  alignas(kVectorBytes) float factor[Factor::kParts][kRoom];
-  alignas(kVectorBytes) float bias[kRoom];
-
-  // Those of a vector's elements.
-  struct Vector {
-    f32x mean, bias;
-    Factor factor;
-
-    DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
-
-    // Those of the lanes from `lane` on.
-    DMLOPS_INLINE void take_from(const Vector& other, std::int64_t lane) {
-      const i32x mine = lane_indices() < static_cast<std::int32_t>(lane);
-      mean = mine ? mean : other.mean;
-      bias = mine ? bias : other.bias;
-      for (int k = 0; k < Factor::kParts; ++k)
-        factor.parts[k] = mine ? factor.parts[k] : other.factor.parts[k];
-    }
-  };
-  // The elements from the i-th on.
-  DMLOPS_INLINE Vector operator[](std::int64_t i) const {
-    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
-  }
-  // The i-th element throughout.
-  DMLOPS_INLINE Vector throughout(std::int64_t i) const {
-    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
-  }
-
- private:
-  template <class Get>
-  DMLOPS_INLINE Vector vector(const Get& get) const {
-    Vector result = {get(mean), get(bias), {}};
-    for (int k = 0; k < Factor::kParts; ++k) result.factor.parts[k] = get(factor[k]);
-    return result;
-  }
-};
-
-template <class T>
-void load_floats(float* target, std::int64_t count, const char* source, std::int64_t step) {
-  if constexpr (std::is_same_v<T, float>) {
-    pack_row<std::uint32_t>(target, count, source, step);
-  } else {
-    alignas(kVectorBytes) float16 halves[Channels<T>::kCapacity];
-    pack_row<std::uint16_t>(halves, count, source, step);
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>)
-      store(target + i, load<f32x>(halves + i));
-  }
-}
-
-// Reads the parameters of `count` neighbours, along the row or down the column from (row, column).
-template <class T>
-void prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::int64_t row,
-             std::int64_t column, bool down, float epsilon) {
-  alignas(kVectorBytes) float variance[Channels<T>::kCapacity];
-  const auto load_operand = [&](float* target, int k) {
-    const char* source = rows.data[k] + row * rows.pitch[k] + column * rows.step[k];
-    load_floats<T>(target, count, source, down ? rows.pitch[k] : rows.step[k]);
-  };
-  load_operand(channels.mean, kMean);
-  load_operand(variance, kVariance);
-  load_operand(channels.factor[0], kScale);
-  load_operand(channels.bias, kBias);
-  for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-    const auto computed = normalization_factor<T>(load<f32x>(channels.factor[0] + i),
-                                                  load<f32x>(variance + i), splat<f32x>(epsilon));
-    for (int k = 0; k < Channels<T>::Factor::kParts; ++k)
-      store(channels.factor[k] + i, computed.parts[k]);
-  }
-}
-
-// Repeats the first `length` parameters until there are `total`.
-template <class T>
-void repeat(Channels<T>& channels, std::int64_t length, std::int64_t total) {
-  const auto repeat_values = [&](float* values) {
-    for (std::int64_t done = length; done < total; done *= 2) {
-      const auto count = static_cast<std::size_t>(least(done, total - done));
-      std::memcpy(values + done, values, count * sizeof(float));
-    }
-  };
-  repeat_values(channels.mean);
-  for (float* part : channels.factor) repeat_values(part);
-  repeat_values(channels.bias);
-}
 
 // One row with the same parameters throughout (those at `index`).
 template <class T, class Out, class Act>
@@ -159,90 +63,6 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
   }
   store(output, head);
   store(output + last, tail);
-}
-
-// One row with parameters of its own for each element, those from `first` on.
-template <class T, class Out, class Act>
-DMLOPS_INLINE void normalize_varying(Out* output, const T* input, std::int64_t length,
-                                     const Channels<T>& channels, std::int64_t first,
-                                     const Act& act, bool non_temporal = false) {
-  if (length == 0) return;
-  stream<f32x, 1>(
-      output, input, length,
-      [&](f32x x, std::int64_t i)
-          DMLOPS_LAMBDA_INLINE { return canonical_nan(act(channels[first + i].normalize(x))); },
-      non_temporal);
-}
-
-// Parameters can take more time to read than the input. What float16's conversions take hides that,
-// as does main memory.
-template <class T, class Out>
-bool reads_parameters_once(const Tile<T, Out>& tile) {
-  return std::is_same_v<T, float> && !tile.non_temporal;
-}
-
-// Rows that share parameters, those of each column from `first` on.
-template <class T, class Out, class Act>
-DMLOPS_INLINE void normalize_columns(const Tile<T, Out>& rows, const Channels<T>& channels,
-                                     std::int64_t first, const Act& act) {
-  constexpr std::int64_t kTogether = 4, lanes = kLanes<f32x>;
-  const bool together = reads_parameters_once(rows);
-  std::int64_t r = 0;
-  for (; together && r + kTogether <= rows.count; r += kTogether) {
-    const std::int64_t unaligned = distance_to_alignment<f32x>(rows.output_row(r)) % lanes;
-    const std::int64_t begin = least(unaligned, rows.length);
-    const std::int64_t end = begin + (rows.length - begin) / lanes * lanes;
-    for (std::int64_t i = begin; i < end; i += lanes) {
-      const auto parameters = channels[first + i];
-      // All are read before any is written: where the rows are a multiple of 4 KiB apart,
-      // processors take the one for the other.
-      f32x results[kTogether];
-      for (std::int64_t k = 0; k < kTogether; ++k)
-        results[k] = parameters.normalize(load<f32x>(rows.input_row(r + k) + i));
-      for (std::int64_t k = 0; k < kTogether; ++k)
-        store(rows.output_row(r + k) + i, canonical_nan(act(results[k])));
-    }
-    if (begin == 0 && end == rows.length) continue;
-    for (std::int64_t k = r; k < r + kTogether; ++k) {
-      normalize_varying(rows.output_row(k), rows.input_row(k), begin, channels, first, act);
-      normalize_varying(rows.output_row(k) + end, rows.input_row(k) + end, rows.length - end,
-                        channels, first + end, act);
-    }
-  }
-  for (; r < rows.count; ++r)
-    normalize_varying(rows.output_row(r), rows.input_row(r), rows.length, channels, first, act,
-                      rows.non_temporal);
-}
-
-// Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
-// several of them, whole vectors long where that can be and aligned in the output.
-template <class T, class Out, class Act>
-DMLOPS_INLINE void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& channels,
-                                    const Act& act) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  const std::int64_t least_length = reads_parameters_once(pixels) ? 128 : 512;
-  const std::int64_t total = pixels.length * pixels.count;
-  std::int64_t length = pixels.length;
-  while ((length % lanes != 0 || length < least_length) &&
-         length + pixels.length + lanes <= Channels<T>::kCapacity) {
-    length += pixels.length;
-  }
-  length = least(length, total);
-  const std::int64_t head = least(distance_to_alignment<f32x>(pixels.output_row(0)), total);
-  repeat(channels, pixels.length, least(length + lanes, total));
-  Out* const output = pixels.output_row(0);
-  const T* const input = pixels.input_row(0);
-  normalize_varying(output, input, head, channels, 0, act);
-  Tile<T, Out> rows = pixels;
-  rows.length = length;
-  rows.count = (total - head) / length;
-  rows.output = reinterpret_cast<char*>(output + head);
-  rows.input = reinterpret_cast<const char*>(input + head);
-  rows.output_pitch = length * std::int64_t{sizeof(Out)};
-  rows.input_pitch = length * std::int64_t{sizeof(T)};
-  normalize_columns(rows, channels, head, act);
-  const std::int64_t done = head + rows.count * length;
-  normalize_varying(output + done, input + done, total - done, channels, head, act);
 }
 
 // One row, of a vector's length at least, with parameters of its own that lie dense and that no
@@ -309,7 +129,7 @@ void normalize_rows(const Rows& rows, const void* parameters) {
       return;
     }
     if (!across && tile.count > 1 && tile.contiguous() &&
-        tile.length <= Channels<T>::kCapacity / 2) {
+        tile.length <= Channels<T>::kCapacity / (tile.non_temporal ? 1 : 2)) {
       prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, p.epsilon);
       normalize_pixels(tile, channels, act);
       return;

@@ -13,7 +13,7 @@ void log_softmax(const Groups& groups) {
   const GroupShape out{groups.rank, groups.sizes, groups.output_strides};
   const std::int64_t size = sizeof(T);
   const bool contiguous = in.step() == size && in.run() >= kSumLanes;
-  // Few long groups leave most columns empty.
+  // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
   const bool few = groups.count <= 4 && 8 * groups.count <= in.count();
   if (few || (contiguous && in.count() >= kShort<T>)) {
     if (DenseRows<T>::fit(in, out)) {

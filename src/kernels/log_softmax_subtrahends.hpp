@@ -35,7 +35,7 @@ struct Subtrahends {
       const Reduced reduced = reduce<64>(top);
       alignas(kVectorBytes) float n[kLanes<f32x>], inverse[kLanes<f32x>], term[kLanes<f32x>];
       store(n, reduced.n);
-      store(inverse, bit_cast<f32x>((254 << 23) - bit_cast<i32x>(reduced.power)));
+      store(inverse, bit_cast<f32x>((254u << 23) - bit_cast<u32x>(reduced.power)));
       if constexpr (is_float) {
         store(term, PlainTerms<T, true>::exp(top));
       } else {

@@ -2,7 +2,8 @@
 //
 // A group's sum is that of e^x as it is, taken in the sweep that finds the maximum. This plain sum
 // will not do where the maximum is far from 0, or dominates so that its own term swallows the
-// others. There, another sweep leaves the elements that equal the maximum out of the sum.
+// others. There, and in short groups of float16, another sweep leaves the elements that equal the
+// maximum out of the sum.
 #pragma once
 
 #include "kernels/tile.hpp"

@@ -15,11 +15,17 @@ DMLOPS_INLINE std::int64_t misalignment(const T* target) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % bytes);
 }
 
-// How many elements of a vector lie before the next aligned one; all where it begins aligned.
+// How many of `unit` elements lie before the next aligned unit; all where they begin aligned.
+template <class T>
+DMLOPS_INLINE std::int64_t distance_to_unit(const T* target, std::int64_t unit) {
+  constexpr std::int64_t size = sizeof(T);
+  const auto place = reinterpret_cast<std::uintptr_t>(target);
+  const auto past = static_cast<std::int64_t>(place % static_cast<std::uintptr_t>(unit * size));
+  return unit - (past + size - 1) / size;
+}
 template <class V, class T>
 DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
-  return kLanes<V> -
-         (misalignment<V>(target) + std::int64_t{sizeof(T)} - 1) / std::int64_t{sizeof(T)};
+  return distance_to_unit(target, kLanes<V>);
 }
 
 // Memory of which every second element counts. Vectors of them are shuffled from two of memory.

@@ -1,8 +1,8 @@
 // One register's worth of lanes, as compiler vector types: + * < ?: mean the same on every target.
 //
 // Everything here lives in the namespace of the instruction set that the file is compiled for and
-// is always inlined, so that no symbol of one instruction set can be linked into the code of
-// another.
+// is always inlined (but in sanitized builds), so that no symbol of one instruction set can be
+// linked into the code of another.
 #pragma once
 
 #include <cstddef>
