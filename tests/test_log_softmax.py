@@ -214,6 +214,16 @@ def test_one_dominates_many_equals(dtype: str, group: int) -> None:
     assert_same_bits(check(packed(x.T), 0, f"group of {group}").T, last, "side by side")
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("group", [127, 128, 1000, 1024, 1025])
+def test_many_equals_at_every_height(dtype: str, group: int) -> None:
+    """Sums of e^x as it is must not leave float32's range."""
+    heights = np.concatenate([np.arange(-70, -55), np.arange(25, 50)])
+    x = np.repeat(heights.astype(dtype)[:, None], group, axis=1)
+    last = check(x, 1, f"group of {group}")
+    assert_same_bits(check(packed(x.T), 0, f"group of {group}").T, last, "side by side")
+
+
 @pytest.mark.parametrize("group", [128, 1000, 1024, 2000])
 def test_float16_is_rounded_once(group: int) -> None:
     """Equal terms beside the maximum's: all additions to its lane are rounded the same way."""

@@ -81,10 +81,9 @@ template <class V, class T, class Source, class Formula>
 DMLOPS_INLINE void stream_non_temporal(T* target, Source source, std::int64_t count,
                                        const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
-  const auto place = reinterpret_cast<std::uintptr_t>(target);
-  const auto past = static_cast<std::int64_t>(place % kLineBytes / sizeof(T));
+  const bool none_whole = reinterpret_cast<std::uintptr_t>(target) % sizeof(T) != 0;
   const std::int64_t begin =
-      place % sizeof(T) != 0 ? count : least((line - past) % line, count);  // nothing is whole
+      none_whole ? count : least(distance_to_unit(target, line) % line, count);
   std::int64_t end = count - (count - begin) % line;
   if (end == count && !std::is_pointer_v<Source>) end -= line;  // what follows may not be read
   const std::int64_t edges[][2] = {{0, begin}, {end, count}};
