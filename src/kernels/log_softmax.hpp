@@ -7,6 +7,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// Groups of fewer neighbours are done down columns, unless they are few.
+template <class T>
+constexpr std::int64_t kAlongRows = std::is_same_v<T, float> ? 32 : 64;
+
 template <class T>
 void log_softmax(const Groups& groups) {
   const GroupShape in{groups.rank, groups.sizes, groups.input_strides};
@@ -15,7 +19,7 @@ void log_softmax(const Groups& groups) {
   const bool contiguous = in.step() == size && in.run() >= kSumLanes;
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
   const bool few = groups.count <= 4 && 8 * groups.count <= in.count();
-  if (few || (contiguous && in.count() >= kShort<T>)) {
+  if (few || (contiguous && in.count() >= kAlongRows<T>)) {
     if (DenseRows<T>::fit(in, out)) {
       RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.count);
     } else {

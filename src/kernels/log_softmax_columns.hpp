@@ -21,6 +21,7 @@ class ColumnBlock {
 
   // The groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
+    more_ = groups_.input_step == kSize && first + columns + kColumns <= groups_.count;
     input_ = groups_.input + first * groups_.input_step;
     output_ = groups_.output + first * groups_.output_step;
     columns_ = columns;
@@ -48,15 +49,24 @@ class ColumnBlock {
       if (columns_ < kColumns) {
         std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
       }
-      in_.for_each_run(begin, begin + rows(block),
-                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-                         prefetch_next<0>(input_ + offset, in_.step(), length, groups_.input_step);
-                         pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
-                                       input_ + offset, groups_.input_step, in_.step());
-                       });
+      in_.for_each_run(
+          begin, begin + rows(block),
+          [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+            for (std::int64_t r = 0; r < length; ++r) {
+              ahead_[i + r] = more_ ? input_ + offset + r * in_.step() + columns_ * kSize : buffer_;
+            }
+            pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length, input_ + offset,
+                          groups_.input_step, in_.step());
+          });
       loaded_ = block;
     }
     return buffer_;
+  }
+
+  // Asks for elements of the next groups, which a processor does not foresee in pieces of so few
+  // bytes: those at `c` of a row of the loaded block.
+  DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
+    __builtin_prefetch(ahead_[row] + c * kSize);
   }
 
   // Calls write(target, pitch, source, rows) for the loaded elements, to write their results into
@@ -76,7 +86,6 @@ class ColumnBlock {
                             const char* const source = buffer_ + i * kPitch;
                             char* const target = output_ + offset;
                             if (direct) {
-                              prefetch_next<1>(target, out_.step(), length, groups_.output_step);
                               write(target, out_.step(), source, length);
                             } else {
                               move(target, source, length);
@@ -105,25 +114,14 @@ class ColumnBlock {
     }
   }
 
-  // Asks for the next block's lines where columns are neighbours: a processor does not foresee
-  // pieces of so few bytes.
-  template <int kWrite>
-  void prefetch_next(const char* row, std::int64_t step, std::int64_t rows,
-                     std::int64_t group_step) const {
-    if (group_step != kSize || columns_ < kColumns) return;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t i = 0; i < kPitch; i += kLineBytes) {
-        __builtin_prefetch(row + r * step + kPitch + i, kWrite);
-      }
-    }
-  }
-
   const Groups& groups_;
   const GroupShape& in_;
   const GroupShape& out_;
   std::int64_t count_, columns_ = 0, loaded_ = -1;
   const char* input_ = nullptr;
   char* output_ = nullptr;
+  bool more_ = false;
+  const char* ahead_[kBlockRows];  // where the rows go on
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };
 
@@ -142,9 +140,12 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
 // is what they see there.
 template <class T>
 class ColumnSums {
+  using Sums = LaneSums<T>;
+  using Lane = typename Sums::Lane;
+
  public:
   template <class MakeTerms, class Seen>
-  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, double* sums) {
+  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, Lane* sums) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
     for (std::int64_t b = 0; b < blocks; ++b) {
       const char* const x = block.load(b);
@@ -154,13 +155,20 @@ class ColumnSums {
         const auto terms_here = terms(c);
         Seen seen_here = seen[c / kLanes<f32x>];
         const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
+          block.prefetch_next(r, c);
           return terms_here.term(load_columns<T>(x, r, c), seen_here);
         };
-        for (std::int64_t lane = 0; lane < least(rows, kSumLanes); ++lane) {
+        const auto lane_sum = [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
           Sums sum = Sums::of(term(lane));
           if (step != 0) sum += Sums::from(sums_[lane] + c);
           for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
-          sum.store_to(sums_[lane] + c);
+          return sum;
+        };
+        const std::int64_t used = least(rows, kSumLanes);
+        if (blocks == 1) {
+          combined(used, lane_sum).store_to(sums + c);
+        } else {
+          for (std::int64_t lane = 0; lane < used; ++lane) lane_sum(lane).store_to(sums_[lane] + c);
         }
         seen[c / kLanes<f32x>] = seen_here;
       });
@@ -169,41 +177,49 @@ class ColumnSums {
       add_blocks(false, least(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes),
                  columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        combined<0, 1>(kSumLanes, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+        alignas(kVectorBytes) double lanes[kLanes<f32x>];
+        combined(kSumLanes, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
           return LaneSums<float>::from(blocks_[lane] + c);
-        }).store_to(sums + c);
+        }).store_to(lanes);
+        for (int k = 0; k < kLanes<f32x>; ++k) sums[c + k] = static_cast<Lane>(lanes[k]);
       });
-    } else {
+    } else if (blocks > 1) {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        store_as_double(sums + c, combined<0, 1>(least(block.count(), kSumLanes),
-                                                 [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
-                                                   return Sums::from(sums_[lane] + c);
-                                                 }));
+        combined(kSumLanes, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+          return Sums::from(sums_[lane] + c);
+        }).store_to(sums + c);
       });
     }
   }
 
  private:
-  using Sums = LaneSums<T>;
   static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
 
-  // The sum of lanes kLane, kLane + kStride, ...: lane j takes in lane j + 8, then j + 4, ... Lanes
-  // from `used` on are empty; kLane is not.
-  template <int kLane, int kStride, class GetLane>
+  // The sum of all lanes: lane j takes in lane j + 8, then j + 4, ... Lanes from `used` on are
+  // empty; the first is not. Quarters go one by one, for all at once are much code.
+  template <class GetLane>
   DMLOPS_INLINE static auto combined(std::int64_t used, const GetLane& lane) {
-    if constexpr (kStride == kSumLanes) {
-      return lane(kLane);
-    } else {
-      auto sum = combined<kLane, 2 * kStride>(used, lane);
-      if (kLane + kStride < used) sum += combined<kLane + kStride, 2 * kStride>(used, lane);
-      return sum;
+    constexpr int kQuarters = 4;
+    decltype(lane(0)) quarters[kQuarters];
+    for (std::int64_t j = 0; j < least(used, kQuarters); ++j) {
+      quarters[j] = combined<0, kQuarters, kSumLanes>(
+          used - j, [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return lane(j + k); });
     }
+    return combined<0, 1, kQuarters>(
+        used, [&](std::int64_t j) DMLOPS_LAMBDA_INLINE { return quarters[j]; });
   }
 
-  DMLOPS_INLINE static void store_as_double(double* target, const Sums& sums) {
-    alignas(kVectorBytes) typename Sums::Lane lanes[kLanes<f32x>];
-    sums.store_to(lanes);
-    for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) store(target + k, to_double(lanes + k));
+  // That of lanes kLane, kLane + kStride, ... before kEnd; kLane is not empty.
+  template <int kLane, int kStride, int kEnd, class GetLane>
+  DMLOPS_INLINE static auto combined(std::int64_t used, const GetLane& lane) {
+    if constexpr (kStride == kEnd) {
+      return lane(kLane);
+    } else {
+      constexpr int kNext = kLane + kStride;
+      auto sum = combined<kLane, 2 * kStride, kEnd>(used, lane);
+      if (kNext < used) sum += combined<kNext, 2 * kStride, kEnd>(used, lane);
+      return sum;
+    }
   }
 
   // Moves the first `used` lanes on: a last block can be short.
@@ -216,8 +232,8 @@ class ColumnSums {
     }
   }
 
-  alignas(kVectorBytes) typename Sums::Lane sums_[kSumLanes][kColumns];  // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];             // of those before
+  alignas(kVectorBytes) Lane sums_[kSumLanes][kColumns];      // of the current block
+  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];  // of those before
 };
 
 template <class T>

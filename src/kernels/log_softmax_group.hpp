@@ -10,10 +10,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Groups of fewer elements are done down columns, unless they are few. In float16, whose plain sums
-// they would often find not to be enough, their maxima come first.
+// From which size on a group's plain sum comes first. Shorter ones, in float16, would often find it
+// not to be enough: they begin with the maxima.
 template <class T>
-constexpr std::int64_t kShort = std::is_same_v<T, float> ? 64 : 128;
+constexpr std::int64_t kPlainFirst = std::is_same_v<T, float> ? 0 : 128;
 
 // Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
 template <class Way, class T, int kCapacity>
@@ -22,7 +22,7 @@ class Batch {
   void run(std::int64_t count) {
     Way& way = static_cast<Way&>(*this);
     bool enough = false;
-    if (std::is_same_v<T, float> || way.elements() >= kShort<T>) {
+    if (kPlainFirst<T> == 0 || way.elements() >= kPlainFirst<T>) {
       if (near_) {
         way.template add_plain<true>();
         near_ = subtrahends_.all_from(count, kExpEnd);
@@ -62,21 +62,38 @@ struct GroupShape {
   std::int64_t run() const { return sizes[rank - 1]; }     // elements that follow each other ...
   std::int64_t step() const { return strides[rank - 1]; }  // ... at this distance
 
+  // Asks for what begins the run after the one at `row`, which a processor does not foresee.
+  template <int kWrite>
+  DMLOPS_INLINE void prefetch_next(const char* row) const {
+    if (rank == 1) return;
+    constexpr std::int64_t kMost = 2048;
+    for (std::int64_t i = 0; i < least(run() * step(), kMost); i += kLineBytes) {
+      __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
+    }
+  }
+
   // visit(offset of a run in memory, its index in the part, its length) for the part [begin, end)
   // of the group.
   template <class Visit>
   DMLOPS_INLINE void for_each_run(std::int64_t begin, std::int64_t end, const Visit& visit) const {
     if (rank == 1) return visit(begin * step(), 0, end - begin);
     const std::int64_t inner = run();
-    for (std::int64_t i = begin; i < end;) {
-      std::int64_t index = i / inner, offset = (i % inner) * step();
-      for (int d = rank - 2; d >= 0; --d) {
-        offset += (index % sizes[d]) * strides[d];
-        index /= sizes[d];
-      }
-      const std::int64_t length = least(inner - i % inner, end - i);
-      visit(offset, i - begin, length);
+    std::int64_t index[kMaxRank], offset = 0, row = begin / inner, first = begin % inner;
+    for (int d = rank - 2; d >= 0; --d) {
+      index[d] = row % sizes[d];
+      row /= sizes[d];
+      offset += index[d] * strides[d];
+    }
+    for (std::int64_t i = begin; i < end; first = 0) {
+      const std::int64_t length = least(inner - first, end - i);
+      visit(offset + first * step(), i - begin, length);
       i += length;
+      for (int d = rank - 2; d >= 0; --d) {
+        offset += strides[d];
+        if (++index[d] < sizes[d]) break;
+        offset -= sizes[d] * strides[d];
+        index[d] = 0;
+      }
     }
   }
 };

@@ -34,6 +34,7 @@ template <class T>
 void log_softmax_finish(const GroupParts& parts, const double* sums, const double* maxima,
                         void* output) {
   constexpr std::int64_t kBatch = 32;
+  using Sum = typename Subtrahends<T, kBatch>::Sum;
   Subtrahends<T, kBatch> subtrahends = {};
   const T* x = static_cast<const T*>(parts.input);
   T* y = static_cast<T*>(output);
@@ -41,8 +42,8 @@ void log_softmax_finish(const GroupParts& parts, const double* sums, const doubl
     const std::int64_t used = least(kBatch, parts.count - first);
     for (std::int64_t k = 0; k < used; ++k) {
       subtrahends.max[k] = parts.max[first + k];
-      subtrahends.rest[k] = sums[2 * (first + k)];
-      subtrahends.plain[k] = sums[2 * (first + k) + 1];
+      subtrahends.rest[k] = static_cast<Sum>(sums[2 * (first + k)]);
+      subtrahends.plain[k] = static_cast<Sum>(sums[2 * (first + k) + 1]);
       subtrahends.maxima[k] = static_cast<float>(maxima[first + k]);
     }
     subtrahends.take_plain(used);

@@ -7,13 +7,27 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kSumSteps = kSumBlock / kSumLanes;
 
+// The maximum of neighbours in memory, in lanes.
+template <class T>
+struct RowMaximum {
+  f32x max = splat<f32x>(-kInfinity);
+
+  DMLOPS_INLINE void add(const T* x, std::int64_t count) {
+    std::int64_t i = 0;
+    for (; i + kLanes<f32x> <= count; i += kLanes<f32x>) max = at_least(max, load<f32x>(x + i));
+    if (i < count) max = at_least(max, load_first(x + i, count - i, kNegativeInfinity<T>));
+  }
+};
+
 template <class Terms>
 class RowSum {
  public:
   using T = typename Terms::Element;
   using Seen = typename Terms::Seen;
 
-  explicit RowSum(const Terms& terms) : terms_(terms) {}
+  explicit RowSum(const Terms& terms) : terms_(terms) {
+    for (auto& sums : sums_) sums = LaneSums<T>{};
+  }
 
   // Adds elements of the group: a whole number of steps, or the last ones.
   DMLOPS_INLINE void add(const T* x, std::int64_t count) {
@@ -53,9 +67,9 @@ class RowSum {
   using Term = decltype(std::declval<Terms>().term(f32x(), std::declval<Seen&>()));
 
   static constexpr int kVectors = kSumLanes / kLanes<f32x>;
-  // Terms that are known before they are added, as many as there are registers for: their steps
+  // Terms that are known before they are added, where there are registers for them: their steps
   // overlap further than a processor looks ahead.
-  static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 8 : 1;
+  static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 4 : 1;
 
   DMLOPS_INLINE void add_steps(const T* x, std::int64_t count) {
     const std::int64_t whole = count / kSumLanes * kSumLanes;
@@ -86,7 +100,7 @@ class RowSum {
     alignas(kVectorBytes) typename LaneSums<T>::Lane lanes[kSumLanes];
     for (int k = 0; k < kVectors; ++k) {
       sums_[k].store_to(lanes + k * kLanes<f32x>);
-      sums_[k] = {};
+      sums_[k] = LaneSums<T>{};
     }
     for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
       const f64x ended = to_double(lanes + j);

@@ -35,9 +35,14 @@ class DenseRows {
     input_ = reinterpret_cast<const T*>(first_input_ + group * input_step_);
     output_ = reinterpret_cast<T*>(first_output_ + group * output_step_);
   }
+  // The group after the selected one.
+  DMLOPS_INLINE void next() {
+    input_ = reinterpret_cast<const T*>(reinterpret_cast<const char*>(input_) + input_step_);
+    output_ = reinterpret_cast<T*>(reinterpret_cast<char*>(output_) + output_step_);
+  }
 
-  template <class Terms>
-  DMLOPS_INLINE void add_to(RowSum<Terms>& sum) {
+  template <class Sum>
+  DMLOPS_INLINE void add_to(Sum& sum) {
     sum.add(input_, count_);
   }
 
@@ -74,8 +79,13 @@ class RowParts {
     output_ = groups_.output + group * groups_.output_step;
   }
 
-  template <class Terms>
-  DMLOPS_INLINE void add_to(RowSum<Terms>& sum) {
+  void next() {
+    input_ += groups_.input_step;
+    output_ += groups_.output_step;
+  }
+
+  template <class Sum>
+  DMLOPS_INLINE void add_to(Sum& sum) {
     for_each([&](const T* x, std::int64_t, std::int64_t length)
                  DMLOPS_LAMBDA_INLINE { sum.add(x, length); });
   }
@@ -92,6 +102,7 @@ class RowParts {
           begin, begin + length,
           [&](std::int64_t offset, std::int64_t i, std::int64_t run) DMLOPS_LAMBDA_INLINE {
             if (dense_output_) {
+              out_.template prefetch_next<1>(output_ + offset);
               write(reinterpret_cast<T*>(output_ + offset), x + i, run);
             } else {
               unpack<Bits<T>>(output_ + offset, out_.step(), 0, buffer_ + i * kSize, run, 1);
@@ -115,6 +126,7 @@ class RowParts {
           begin, begin + length,
           [&](std::int64_t offset, std::int64_t i, std::int64_t run) DMLOPS_LAMBDA_INLINE {
             if (dense_input_) {
+              in_.template prefetch_next<0>(input_ + offset);
               visit(reinterpret_cast<const T*>(input_ + offset), begin + i, run);
             } else {
               pack_row<Bits<T>>(buffer_ + i * kSize, run, input_ + offset, in_.step());
@@ -163,26 +175,38 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
  private:
   using Base::subtrahends_;
-  using Folded = typename LaneSums<T>::Folded;
+  using Sum = typename LaneSums<T>::Lane;
+  using Folded = Vec<Sum>;
 
   std::int64_t elements() const { return rows_.count(); }
 
-  void find_maxima() { add_plain<false>(); }  // of few, so that no sweep of its own is worth it
+  void find_maxima() {
+    rows_.select(first_);
+    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
+      RowMaximum<T> maximum;
+      rows_.add_to(maximum);
+      maxima_.set(k, maximum.max);
+    }
+    fold_maxima();
+  }
 
   template <bool kNear>
   void add_plain() {
-    for (std::int64_t k = 0; k < count_; ++k) {
+    rows_.select(first_);
+    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
       RowSum<PlainTerms<T, kNear>> sum({});
       add_group(k, sum, subtrahends_.plain);
       minima_.set(k, sum.seen().min);
       maxima_.set(k, sum.seen().max);
     }
     fold_sums(subtrahends_.plain);
-    fold_ranges();
+    fold_minima();
+    fold_maxima();
   }
 
   void add_rest() {
-    for (std::int64_t k = 0; k < count_; ++k) {
+    rows_.select(first_);
+    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
       if (subtrahends_.others[k] >= 0) {  // it has all that it needs
         others_.set(k, i32x{});
         continue;
@@ -204,28 +228,32 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   template <class Terms>
-  DMLOPS_INLINE void add_group(std::int64_t k, RowSum<Terms>& sum, double* sums) {
-    rows_.select(first_ + k);
+  DMLOPS_INLINE void add_group(std::int64_t k, RowSum<Terms>& sum, Sum* sums) {
     rows_.add_to(sum);
     if (single_block_) {
       sums_.set(k, sum.folded());
     } else {
-      sums[k] = sum.sum();
+      sums[k] = static_cast<Sum>(sum.sum());
     }
   }
 
-  void fold_sums(double* sums) {
+  void fold_sums(Sum* sums) {
     if (!single_block_) return;
     for (std::int64_t k = 0; k < count_; k += kLanes<Folded>) {
-      store_as_double(sums + k, sums_.fold(k, count_, Addition()));
+      store(sums + k, sums_.fold(k, count_, Addition()));
     }
   }
 
-  void fold_ranges() {
+  void fold_minima() {
     for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
       store(subtrahends_.min + k, minima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
         return at_most(a, b);
       }));
+    }
+  }
+
+  void fold_maxima() {
+    for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
       store(subtrahends_.max + k, maxima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
         return at_least(a, b);
       }));
@@ -233,8 +261,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   void finish() {
-    for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(first_ + k);
+    rows_.select(first_);
+    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
       const float high = subtrahends_.high[k], low = subtrahends_.low[k];
       if (subtrahends_.near(k)) {
         rows_.template finish<true>(high, low);

@@ -5,18 +5,36 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// e^-r after reduce(), as a rounded number and what it lacks, together to 2^-26.
+//
+// The terms of a sum lack their factors e^(-n kLn2Low), which this makes up for. It takes n to be
+// the maximum's less 1; for each 1 that it is not, the error is 2^-29, which counts in small sums
+// of large terms alone.
+struct Inverse {
+  f32x rounded, lacking;
+
+  explicit Inverse(f32x r) {
+    const f32x tail = exp_tail(-r, 1.0f), square = r * r;
+    const f32x m = fma(tail, square, -r);
+    rounded = m + 1.0f;
+    lacking = (m - (rounded - 1.0f)) + (fma(tail, square, kLn2Low - r) - m);
+  }
+};
+
 // What each group's elements are lessened by, max + ln(1 + others), as a sum of two float32: a
 // rounded sum and what its rounding took. In float16, whose differences of two elements float32
 // holds well enough, they are the two terms.
 template <class T, int kCapacity>
 struct Subtrahends {
+  using Sum = typename LaneSums<T>::Lane;
+
   alignas(kVectorBytes) float min[kCapacity];
   alignas(kVectorBytes) float max[kCapacity];
-  alignas(kVectorBytes) double plain[kCapacity];  // the plain sum
-  alignas(kVectorBytes) double rest[kCapacity];   // the sum without the maxima
+  alignas(kVectorBytes) Sum plain[kCapacity];     // the plain sum
+  alignas(kVectorBytes) Sum rest[kCapacity];      // the sum without the maxima
   alignas(kVectorBytes) float maxima[kCapacity];  // how many elements equal the maximum
   // e^(x - max) of all elements but one maximum; -1 where it takes `rest` and `maxima` to know.
-  alignas(kVectorBytes) double others[kCapacity];
+  alignas(kVectorBytes) Sum others[kCapacity];
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
@@ -29,34 +47,39 @@ struct Subtrahends {
   // float16.
   bool take_plain(std::int64_t count) {
     constexpr bool is_float = std::is_same_v<T, float>;
-    constexpr double kLargest = is_float ? 40 : 32, kLeastSum = is_float ? 0x1p-20 : 0.5;
+    constexpr float kLargest = is_float ? 40 : 32;
+    Vec<Sum> worst = {};  // of vectors: what is beside the last group is like a group
+    const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
+      if (i >= count) return;  // a half that no group is in
+      constexpr Sum kLeast = is_float ? 0x1p-20f : 0.5f;
+      const Vec<Sum> taken = sum >= kLeast ? sum : splat<Vec<Sum>>(-1);
+      store(others + i, taken);
+      worst = at_most(worst, taken);
+    };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(max + i);
       const Reduced reduced = reduce<64>(top);
-      alignas(kVectorBytes) float n[kLanes<f32x>], inverse[kLanes<f32x>], term[kLanes<f32x>];
-      store(n, reduced.n);
-      store(inverse, bit_cast<f32x>((254u << 23) - bit_cast<u32x>(reduced.power)));
+      const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
+      const i32x in_range = (top >= -64.0f) & (top <= kLargest);
+      const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
+      const auto term = PlainTerms<T, true>::exp(top);
+      constexpr Sum kUnscale = Sum{1} / kTermScale;
       if constexpr (is_float) {
-        store(term, PlainTerms<T, true>::exp(top));
+        const Inverse inverse(reduced.r);
+        const Doubles terms = to_double(term), rounded = to_double(inverse.rounded * scale),
+                      lacking = to_double(inverse.lacking * scale);
+        constexpr std::int64_t half = kLanes<f64x>;
+        const f64x lower = load<f64x>(plain + i) - terms.lower;
+        const f64x upper = load<f64x>(plain + i + half) - terms.upper;
+        take(i, lower * kUnscale * (rounded.lower + lacking.lower));
+        take(i + half, upper * kUnscale * (rounded.upper + lacking.upper));
       } else {
-        store(term, PlainTerms<T, true>::exp(top).value());
-      }
-      for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-        const f64x x = to_double(max + i + k);
-        // The terms lack their factors e^(-n kLn2Low). This takes n to be the maximum's less 1; for
-        // each 1 that it is not, the error is 2^-29, which counts in small sums of large terms
-        // alone.
-        const f64x remainder =
-            x - to_double(n + k) * static_cast<double>(kLn2) - static_cast<double>(kLn2Low);
-        const f64x sum = (load<f64x>(plain + i + k) - to_double(term + k)) *
-                         to_double(inverse + k) * exp_of_remainder(-remainder);
-        store(others + i + k,
-              ((x >= -64.0) & (x <= kLargest) & (sum >= kLeastSum)) ? sum : f64x{} - 1.0);
+        const f32x sum = load<f32x>(plain + i) - term.value();
+        take(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
       }
     }
-    bool all = true;
-    for (std::int64_t i = 0; i < count; ++i) all &= others[i] >= 0;
-    return all;
+    return fold(bit_cast<i32x>(worst),
+                [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? a : b; }) >= 0;
   }
 
   void take_none(std::int64_t count) {
@@ -65,23 +88,26 @@ struct Subtrahends {
 
   // From `rest` and `maxima`, where `plain` was not enough.
   void take_rest(std::int64_t count) {
+    const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
+      const auto before = load<Vec<Sum>>(others + i);
+      store(others + i, before >= Sum{0} ? before : sum);
+    };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(max + i);
-      // An infinite maximum makes NaN of it.
-      alignas(kVectorBytes) float more[kLanes<f32x>], n[kLanes<f32x>] = {}, near[kLanes<f32x>] = {};
-      store(more, load<f32x>(maxima + i) - 1.0f + (top - top));
+      const f32x more = load<f32x>(maxima + i) - 1.0f + (top - top);  // NaN of an infinite maximum
       if constexpr (std::is_same_v<T, float>) {
         const OtherTerms<T> terms(top);
-        store(n, terms.n());
+        alignas(kVectorBytes) float near[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
         store(near, terms.near());
-      }
-      for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-        const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
-        f64x sum = load<f64x>(rest + i + k) * (1.0 / kTermScale);
-        if constexpr (std::is_same_v<T, float>) sum *= exp_of_remainder(-remainder);
-        sum += to_double(more + k);
-        const f64x before = load<f64x>(others + i + k);
-        store(others + i + k, before >= 0.0 ? before : sum);
+        store(n, terms.n());
+        store(added, more);
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+          const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
+          take(i + k, load<f64x>(rest + i + k) * (1.0 / kTermScale) * exp_of_remainder(-remainder) +
+                          to_double(added + k));
+        }
+      } else {
+        take(i, fma(load<f32x>(rest + i), splat<f32x>(1.0f / kTermScale), more));
       }
     }
   }
@@ -89,17 +115,13 @@ struct Subtrahends {
   void compute(std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       if constexpr (std::is_same_v<T, float>) {
-        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-          set(i + k, log1p(load<f64x>(others + i + k)));
-        }
+        const f64x a = log1p(load<f64x>(others + i)),
+                   b = log1p(load<f64x>(others + i + kLanes<f64x>));
+        set(i, a);
+        set(i + kLanes<f64x>, b);
       } else {
-        alignas(kVectorBytes) float sum[kLanes<f32x>];
-        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-          const f32half rounded = to_float(load<f64x>(others + i + k));
-          std::memcpy(sum + k, &rounded, sizeof rounded);
-        }
         store(high + i, load<f32x>(max + i));
-        store(low + i, log1p(load<f32x>(sum)));
+        store(low + i, log1p(load<f32x>(others + i)));
       }
     }
   }
@@ -120,7 +142,9 @@ struct Subtrahends {
   template <class V>
   DMLOPS_INLINE static auto is_near(V least, V high, V low) {
     if constexpr (std::is_same_v<T, float>) {
-      return (high > 0.0f) & (high < 0x1p126f) & (least >= -high);
+      using Bits = std::conditional_t<std::is_same_v<V, float>, std::uint32_t, u32x>;
+      const V same_exponent = bit_cast<V>(bit_cast<Bits>(high) | 0x7fffffu);  // the largest
+      return (high > 0.0f) & (high < 0x1p126f) & (least >= -same_exponent);
     } else {
       return high - high == low - low;  // 0 of finite numbers, else NaN
     }
@@ -156,8 +180,8 @@ class Difference {
     keep_in_register(one_);
   }
 
-  // kNear: in float32 no |x| is larger than high > 0, and no result infinite; in float16 nothing
-  // that is subtracted is infinite or NaN.
+  // kNear: in float32 high > 0, no |x| has a larger exponent, and no result is infinite; in float16
+  // nothing that is subtracted is infinite or NaN.
   template <bool kNear>
   DMLOPS_INLINE f32x of(f32x x) const {
     const f32x difference = x - high_;

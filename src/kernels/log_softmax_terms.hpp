@@ -12,7 +12,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr double kTermScale = 0x1p64;  // of all terms, so that nothing is lost to subnormals
+constexpr float kTermScale = 0x1p64f;  // of all terms, so that nothing is lost to subnormals
 
 // The least and the largest of elements; NaN are passed over (they come back through the sum).
 struct Range {
@@ -171,7 +171,7 @@ struct LaneSums;
 template <>
 struct LaneSums<float> {
   using Lane = double;
-  f64x lower = {}, upper = {};
+  f64x lower, upper;
 
   static LaneSums from(const Lane* lanes) {
     return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
@@ -185,7 +185,6 @@ struct LaneSums<float> {
     lower += other.lower;
     upper += other.upper;
   }
-  using Folded = f64x;
   DMLOPS_INLINE f64x folded() const { return lower + upper; }
   DMLOPS_INLINE void store_to(Lane* lanes) const {
     store(lanes, lower);
@@ -197,7 +196,7 @@ struct LaneSums<float> {
 template <>
 struct LaneSums<float16> {
   using Lane = float;
-  f32x sums = {};
+  f32x sums;
 
   static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
   DMLOPS_INLINE static LaneSums of(const Product& terms) { return {terms.value()}; }
@@ -205,16 +204,8 @@ struct LaneSums<float16> {
     sums = fma(terms.factor, terms.power, sums);
   }
   DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
-  using Folded = f32x;
   DMLOPS_INLINE f32x folded() const { return sums; }
   DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
 };
-
-DMLOPS_INLINE void store_as_double(double* target, f64x v) { store(target, v); }
-DMLOPS_INLINE void store_as_double(double* target, f32x v) {
-  alignas(kVectorBytes) float lanes[kLanes<f32x>];
-  store(lanes, v);
-  for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) store(target + k, to_double(lanes + k));
-}
 
 }  // namespace dmlops::DMLOPS_TARGET
