@@ -134,11 +134,17 @@ void normalize_rows(const Rows& rows, const void* parameters) {
       normalize_pixels(tile, channels, act);
       return;
     }
+    // Past the caches, parts end where lines do, and few rows go together: what a processor reads
+    // ahead beyond a part is still in a cache when that is the next.
+    constexpr std::int64_t line = kLineBytes / std::int64_t{sizeof(Out)};
+    const std::int64_t shared = tile.non_temporal ? 32 : tile.count;
     Tile<T, Out> part = tile;
-    for (std::int64_t column = 0; column < tile.length; column += Channels<T>::kCapacity) {
-      part.length = least(Channels<T>::kCapacity, tile.length - column);
-      part.count = across ? 1 : tile.count;
-      for (std::int64_t r = 0; r < tile.count; r += part.count) {
+    for (std::int64_t r = 0; r < tile.count; r += part.count) {
+      part.count = across ? 1 : least(shared, tile.count - r);
+      std::int64_t end = tile.non_temporal ? distance_to_unit(tile.output_row(r), line) - line : 0;
+      for (std::int64_t column = 0; column < tile.length; column = end) {
+        end = least(end + Channels<T>::kCapacity, tile.length);
+        part.length = end - column;
         part.output = reinterpret_cast<char*>(tile.output_row(r) + column);
         part.input = reinterpret_cast<const char*>(tile.input_row(r) + column);
         prepare<T>(channels, part.length, rows, tile.row + r, tile.column + column, false,
