@@ -52,9 +52,7 @@ def refused(
 
 
 @each_function
-@pytest.mark.parametrize(
-    "value", [[1.0, 2.0], 3.0, 7, None, "text", (1.0,), {}, object()], ids=repr
-)
+@pytest.mark.parametrize("value", [[1.0, 2.0], 3.0, 7, None, "text", (1.0,), {}, ...], ids=repr)
 def test_input_is_no_array(name: str, value: Any) -> None:
     words = [name, "input", type(value).__name__, "numpy.ndarray"]
     refused(TypeError, words, FUNCTIONS[name], value)
@@ -147,7 +145,7 @@ def test_out_of_another_byte_order_or_rank_9(name: str) -> None:
 
 
 @pytest.mark.parametrize("argument", ["min", "max"])
-@pytest.mark.parametrize("value", ["1", [1], 1j, b"1", object()], ids=repr)
+@pytest.mark.parametrize("value", ["1", [1], 1j, b"1", ...], ids=repr)
 def test_bound_is_no_number(argument: str, value: Any) -> None:
     keywords: dict[str, Any] = {argument: value}
     for x in (X, np.zeros(3, np.int8)):
@@ -273,7 +271,7 @@ def test_the_advice_works() -> None:
     normalize(mean=vector.reshape([int(size) for size in shape[1].split(",")]))
 
 
-@pytest.mark.parametrize("value", ["relu", 1, object()], ids=repr)
+@pytest.mark.parametrize("value", ["relu", 1, ...], ids=repr)
 def test_fused_activation_of_wrong_type(value: Any) -> None:
     words = ["batch_normalization", "fused_activation", type(value).__name__]
     refused(TypeError, words, normalize, fused_activation=value)
@@ -318,7 +316,7 @@ def test_too_many_axes() -> None:
     refused(ValueError, words, dmlops.log_softmax, X, [0, 1, 2] * 3)
 
 
-@pytest.mark.parametrize("axes", [1.0, None, "1", ["1"], [1.0], object()], ids=repr)
+@pytest.mark.parametrize("axes", [1.0, None, "1", ["1"], [1.0], ...], ids=repr)
 def test_axes_of_wrong_type(axes: Any) -> None:
     refused(TypeError, ["log_softmax", "axes", "int"], dmlops.log_softmax, X, axes)
 

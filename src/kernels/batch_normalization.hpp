@@ -37,29 +37,37 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
   const f32x head = normalized(channels.throughout(0), 0);
   const f32x tail = normalized(channels.throughout(count - 1), last);
   const std::int64_t begin = distance_to_alignment<f32x>(output) % lanes;
+  // write(first, end, result): target[i] = result(i) for vectors.
   const auto write_all = [&](const auto& write) DMLOPS_LAMBDA_INLINE {
     auto parameters = channels.throughout(0);
     std::int64_t i = begin, end = length;
+    const auto result = [&](std::int64_t at)
+                            DMLOPS_LAMBDA_INLINE { return normalized(parameters, at); };
     for (std::int64_t k = 0;; end += length) {
-      for (std::int64_t left = (end - i) / lanes; left > 0; --left, i += lanes)
-        write(i, normalized(parameters, i));
+      const std::int64_t whole = i + (end - i) / lanes * lanes;
+      write(i, whole, result);
+      i = whole;
       if (++k == count) break;
       const auto next = channels.throughout(k);
       if (i < end) {
         parameters.take_from(next, end - i);
-        write(i, normalized(parameters, i));
+        write(i, i + lanes, result);
         i += lanes;
       }
       parameters = next;
     }
   };
   if (rows.non_temporal && misalignment<f32x>(output + begin) == 0) {
-    write_all([&](std::int64_t i, f32x v) DMLOPS_LAMBDA_INLINE {
-      prefetch_ahead<f32x>(input + i);
-      store_non_temporal(output + i, v);
+    write_all([&](std::int64_t i, std::int64_t end, const auto& result) DMLOPS_LAMBDA_INLINE {
+      store_lines<f32x>(output, i, end, [&](std::int64_t at) DMLOPS_LAMBDA_INLINE {
+        prefetch_ahead<f32x>(input + at);
+        return result(at);
+      });
     });
   } else {
-    write_all([&](std::int64_t i, f32x v) DMLOPS_LAMBDA_INLINE { store(output + i, v); });
+    write_all([&](std::int64_t i, std::int64_t end, const auto& result) DMLOPS_LAMBDA_INLINE {
+      for (; i < end; i += lanes) store(output + i, result(i));
+    });
   }
   store(output, head);
   store(output + last, tail);

@@ -164,12 +164,21 @@ class ColumnSums {
           for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
           return sum;
         };
+        // In a single block, each lane takes in its partner at once.
         const std::int64_t used = least(rows, kSumLanes);
-        if (blocks == 1) {
-          combined(used, lane_sum).store_to(sums + c);
-        } else {
-          for (std::int64_t lane = 0; lane < used; ++lane) lane_sum(lane).store_to(sums_[lane] + c);
+        for (std::int64_t lane = 0; lane < least(used, kHalf); ++lane) {
+          Sums sum = lane_sum(lane);
+          if (lane + kHalf < used) {
+            const Sums partner = lane_sum(lane + kHalf);
+            if (blocks == 1) {
+              sum += partner;
+            } else {
+              partner.store_to(sums_[lane + kHalf] + c);
+            }
+          }
+          sum.store_to(sums_[lane] + c);
         }
+        if (blocks == 1) combined<kHalf>(sums_, used, c).store_to(sums + c);
         seen[c / kLanes<f32x>] = seen_here;
       });
     }
@@ -178,46 +187,33 @@ class ColumnSums {
                  columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         alignas(kVectorBytes) double lanes[kLanes<f32x>];
-        combined(kSumLanes, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
-          return LaneSums<float>::from(blocks_[lane] + c);
-        }).store_to(lanes);
+        combined<kSumLanes>(blocks_, kSumLanes, c).store_to(lanes);
         for (int k = 0; k < kLanes<f32x>; ++k) sums[c + k] = static_cast<Lane>(lanes[k]);
       });
     } else if (blocks > 1) {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        combined(kSumLanes, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
-          return Sums::from(sums_[lane] + c);
-        }).store_to(sums + c);
+        combined<kSumLanes>(sums_, kSumLanes, c).store_to(sums + c);
       });
     }
   }
 
  private:
   static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
+  static constexpr int kHalf = kSumLanes / 2;
 
-  // The sum of all lanes: lane j takes in lane j + 8, then j + 4, ... Lanes from `used` on are
-  // empty; the first is not. Quarters go one by one, for all at once are much code.
-  template <class GetLane>
-  DMLOPS_INLINE static auto combined(std::int64_t used, const GetLane& lane) {
-    constexpr int kQuarters = 4;
-    decltype(lane(0)) quarters[kQuarters];
-    for (std::int64_t j = 0; j < least(used, kQuarters); ++j) {
-      quarters[j] = combined<0, kQuarters, kSumLanes>(
-          used - j, [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return lane(j + k); });
-    }
-    return combined<0, 1, kQuarters>(
-        used, [&](std::int64_t j) DMLOPS_LAMBDA_INLINE { return quarters[j]; });
-  }
-
-  // That of lanes kLane, kLane + kStride, ... before kEnd; kLane is not empty.
-  template <int kLane, int kStride, int kEnd, class GetLane>
-  DMLOPS_INLINE static auto combined(std::int64_t used, const GetLane& lane) {
+  // The sum of lanes kLane, kLane + kStride, ... before kEnd, which is 16, or 8 once lane j has
+  // taken in lane j + 8: then it takes in j + 4, and so on. Lanes from `used` on are empty; kLane
+  // is not.
+  template <int kEnd, int kLane = 0, int kStride = 1, class L>
+  DMLOPS_INLINE static auto combined(const L (*lanes)[kColumns], std::int64_t used,
+                                     std::int64_t c) {
+    using SumsOfLanes = LaneSums<std::conditional_t<std::is_same_v<L, double>, float, float16>>;
     if constexpr (kStride == kEnd) {
-      return lane(kLane);
+      return SumsOfLanes::from(lanes[kLane] + c);
     } else {
+      auto sum = combined<kEnd, kLane, 2 * kStride>(lanes, used, c);
       constexpr int kNext = kLane + kStride;
-      auto sum = combined<kLane, 2 * kStride, kEnd>(used, lane);
-      if (kNext < used) sum += combined<kNext, 2 * kStride, kEnd>(used, lane);
+      if (kNext < used) sum += combined<kEnd, kNext, 2 * kStride>(lanes, used, c);
       return sum;
     }
   }

@@ -71,11 +71,15 @@ DMLOPS_INLINE void normalize_periodic(Out* output, const T* input, std::int64_t 
   normalize_varying(output, input, head, channels, 0, act);
   std::int64_t i = head;
   for (std::int64_t column = head % period; i < end; column -= period) {
-    for (; column < period && i < end; i += lanes, column += lanes) {
-      prefetch_ahead<f32x>(input + i);
-      const f32x normalized = channels[column].normalize(load<f32x>(input + i));
-      store_non_temporal(output + i, canonical_nan(act(normalized)));
-    }
+    const std::int64_t rest = (period - column + lanes - 1) / lanes * lanes;
+    const std::int64_t first = i, past_last = least(i + rest, end);
+    store_lines<f32x>(output, first, past_last, [&](std::int64_t j) DMLOPS_LAMBDA_INLINE {
+      prefetch_ahead<f32x>(input + j);
+      const auto parameters = channels[column + j - first];
+      return canonical_nan(act(parameters.normalize(load<f32x>(input + j))));
+    });
+    column += past_last - first;
+    i = past_last;
   }
   normalize_varying(output + end, input + end, total - end, channels, end % period, act);
 }
