@@ -37,7 +37,7 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
   const f32x head = normalized(channels.throughout(0), 0);
   const f32x tail = normalized(channels.throughout(count - 1), last);
   const std::int64_t begin = distance_to_alignment<f32x>(output) % lanes;
-  // write(first, end, result): target[i] = result(i) for vectors.
+  // write(first, end, result): output[i] = result(i), for whole vectors.
   const auto write_all = [&](const auto& write) DMLOPS_LAMBDA_INLINE {
     auto parameters = channels.throughout(0);
     std::int64_t i = begin, end = length;
@@ -58,12 +58,8 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
     }
   };
   if (rows.non_temporal && misalignment<f32x>(output + begin) == 0) {
-    write_all([&](std::int64_t i, std::int64_t end, const auto& result) DMLOPS_LAMBDA_INLINE {
-      store_lines<f32x>(output, i, end, [&](std::int64_t at) DMLOPS_LAMBDA_INLINE {
-        prefetch_ahead<f32x>(input + at);
-        return result(at);
-      });
-    });
+    write_all([&](std::int64_t i, std::int64_t end, const auto& result)
+                  DMLOPS_LAMBDA_INLINE { store_lines<f32x>(output, input, i, end, result); });
   } else {
     write_all([&](std::int64_t i, std::int64_t end, const auto& result) DMLOPS_LAMBDA_INLINE {
       for (; i < end; i += lanes) store(output + i, result(i));

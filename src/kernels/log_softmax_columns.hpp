@@ -178,7 +178,7 @@ class ColumnSums {
           }
           sum.store_to(sums_[lane] + c);
         }
-        if (blocks == 1) combined<kHalf>(sums_, used, c).store_to(sums + c);
+        if (blocks == 1) combined<Sums, kHalf>(sums_, used, c).store_to(sums + c);
         seen[c / kLanes<f32x>] = seen_here;
       });
     }
@@ -187,12 +187,12 @@ class ColumnSums {
                  columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         alignas(kVectorBytes) double lanes[kLanes<f32x>];
-        combined<kSumLanes>(blocks_, kSumLanes, c).store_to(lanes);
+        combined<LaneSums<float>, kSumLanes>(blocks_, kSumLanes, c).store_to(lanes);
         for (int k = 0; k < kLanes<f32x>; ++k) sums[c + k] = static_cast<Lane>(lanes[k]);
       });
     } else if (blocks > 1) {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        combined<kSumLanes>(sums_, kSumLanes, c).store_to(sums + c);
+        combined<Sums, kSumLanes>(sums_, kSumLanes, c).store_to(sums + c);
       });
     }
   }
@@ -204,16 +204,15 @@ class ColumnSums {
   // The sum of lanes kLane, kLane + kStride, ... before kEnd, which is 16, or 8 once lane j has
   // taken in lane j + 8: then it takes in j + 4, and so on. Lanes from `used` on are empty; kLane
   // is not.
-  template <int kEnd, int kLane = 0, int kStride = 1, class L>
-  DMLOPS_INLINE static auto combined(const L (*lanes)[kColumns], std::int64_t used,
-                                     std::int64_t c) {
-    using SumsOfLanes = LaneSums<std::conditional_t<std::is_same_v<L, double>, float, float16>>;
+  template <class S, int kEnd, int kLane = 0, int kStride = 1>
+  DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kColumns], std::int64_t used,
+                                  std::int64_t c) {
     if constexpr (kStride == kEnd) {
-      return SumsOfLanes::from(lanes[kLane] + c);
+      return S::from(lanes[kLane] + c);
     } else {
-      auto sum = combined<kEnd, kLane, 2 * kStride>(lanes, used, c);
+      S sum = combined<S, kEnd, kLane, 2 * kStride>(lanes, used, c);
       constexpr int kNext = kLane + kStride;
-      if (kNext < used) sum += combined<kEnd, kNext, 2 * kStride>(lanes, used, c);
+      if (kNext < used) sum += combined<S, kEnd, kNext, 2 * kStride>(lanes, used, c);
       return sum;
     }
   }

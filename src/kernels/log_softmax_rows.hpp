@@ -238,26 +238,24 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   void fold_sums(Sum* sums) {
-    if (!single_block_) return;
-    for (std::int64_t k = 0; k < count_; k += kLanes<Folded>) {
-      store(sums + k, sums_.fold(k, count_, Addition()));
-    }
+    if (single_block_) fold_into(sums, sums_, Addition());
   }
 
   void fold_minima() {
-    for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
-      store(subtrahends_.min + k, minima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
-        return at_most(a, b);
-      }));
-    }
+    fold_into(subtrahends_.min, minima_,
+              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
   }
 
   void fold_maxima() {
-    for (std::int64_t k = 0; k < count_; k += kLanes<f32x>) {
-      store(subtrahends_.max + k, maxima_.fold(k, count_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE {
-        return at_least(a, b);
-      }));
-    }
+    fold_into(subtrahends_.max, maxima_,
+              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
+  }
+
+  template <class V, class Operation>
+  DMLOPS_INLINE void fold_into(Lane<V>* target, const Folding<V, kRowBatch>& rows,
+                               const Operation& operation) {
+    for (std::int64_t k = 0; k < count_; k += kLanes<V>)
+      store(target + k, rows.fold(k, count_, operation));
   }
 
   void finish() {

@@ -115,10 +115,8 @@ struct Subtrahends {
   void compute(std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       if constexpr (std::is_same_v<T, float>) {
-        const f64x a = log1p(load<f64x>(others + i)),
-                   b = log1p(load<f64x>(others + i + kLanes<f64x>));
-        set(i, a);
-        set(i + kLanes<f64x>, b);
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>)
+          set(i + k, log1p(load<f64x>(others + i + k)));
       } else {
         store(high + i, load<f32x>(max + i));
         store(low + i, log1p(load<f32x>(others + i)));

@@ -69,17 +69,15 @@ DMLOPS_INLINE void normalize_periodic(Out* output, const T* input, std::int64_t 
   const std::int64_t head = least(distance_to_unit(output, line), total);
   const std::int64_t end = total - (total - head) % line;
   normalize_varying(output, input, head, channels, 0, act);
-  std::int64_t i = head;
-  for (std::int64_t column = head % period; i < end; column -= period) {
-    const std::int64_t rest = (period - column + lanes - 1) / lanes * lanes;
-    const std::int64_t first = i, past_last = least(i + rest, end);
-    store_lines<f32x>(output, first, past_last, [&](std::int64_t j) DMLOPS_LAMBDA_INLINE {
-      prefetch_ahead<f32x>(input + j);
-      const auto parameters = channels[column + j - first];
+  for (std::int64_t i = head, column = head % period; i < end;) {
+    const std::int64_t vectors = (period - column + lanes - 1) / lanes;
+    const std::int64_t past = least(i + vectors * lanes, end);
+    store_lines<f32x>(output, input, i, past, [&](std::int64_t j) DMLOPS_LAMBDA_INLINE {
+      const auto parameters = channels[column + j - i];
       return canonical_nan(act(parameters.normalize(load<f32x>(input + j))));
     });
-    column += past_last - first;
-    i = past_last;
+    column += past - i - period;
+    i = past;
   }
   normalize_varying(output + end, input + end, total - end, channels, end % period, act);
 }

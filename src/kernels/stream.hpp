@@ -75,24 +75,28 @@ DMLOPS_INLINE void prefetch_ahead(EverySecond<T> source) {
   __builtin_prefetch(source.begin + kPrefetchAhead + kLanes<V> * sizeof(T));
 }
 
-// target[i] = result(i) past the caches, for vectors of whole lines.
+// target[i] = result(i) past the caches, for vectors of whole lines; result(i) reads source[i].
 //
 // Results come several at a time: Intel's processors take a line that is read for one that was just
 // written if they lie a multiple of 1 MiB apart, and wait. In arrays of a power of two that follow
 // one another, these are a line and the one after it (with every vector by itself, 1.4 times the
 // time).
-template <class V, class T, class Result>
-DMLOPS_INLINE void store_lines(T* target, std::int64_t begin, std::int64_t end,
+template <class V, class T, class Source, class Result>
+DMLOPS_INLINE void store_lines(T* target, Source source, std::int64_t begin, std::int64_t end,
                                const Result& result) {
   constexpr std::int64_t kTogether = 8, lanes = kLanes<V>;
+  const auto next = [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+    prefetch_ahead<V>(source + i);
+    return result(i);
+  };
   std::int64_t i = begin;
   for (; i + kTogether * lanes <= end; i += kTogether * lanes) {
     V results[kTogether];
-    for (std::int64_t k = 0; k < kTogether; ++k) results[k] = result(i + k * lanes);
+    for (std::int64_t k = 0; k < kTogether; ++k) results[k] = next(i + k * lanes);
     for (std::int64_t k = 0; k < kTogether; ++k)
       store_non_temporal(target + i + k * lanes, results[k]);
   }
-  for (; i < end; i += lanes) store_non_temporal(target + i, result(i));
+  for (; i < end; i += lanes) store_non_temporal(target + i, next(i));
 }
 
 // stream() past the caches, of more than a line. Only whole lines go that way. What is left at both
@@ -118,8 +122,7 @@ DMLOPS_INLINE void stream_non_temporal(T* target, Source source, std::int64_t co
       std::memcpy(target + first, elements + (first - i), static_cast<std::size_t>(written * size));
     }
   }
-  store_lines<V>(target, begin, end, [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    prefetch_ahead<V>(source + i);
+  store_lines<V>(target, source, begin, end, [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
     return formula(load<V>(source + i), i);
   });
 }
