@@ -220,10 +220,15 @@ namespace {
 
 // Output and input are so large that a cache would not hold them. Where elements are packed first,
 // reading does not overlap with the reading that usual stores cause, and half as much is enough.
+// The transposition of a single large matrix writes lines that no processor foresees: a quarter.
 bool is_large(const Plan& plan) {
-  const std::int64_t bytes = 2 * plan.element_size * element_count(plan);
-  const bool packed = plan.strides[1][0] != plan.element_size;
-  return bytes >= non_temporal_threshold() / (packed ? 2 : 1);
+  const std::int64_t threshold = non_temporal_threshold(), size = plan.element_size;
+  const auto moved = [size](std::int64_t elements) { return 2 * size * elements; };
+  const bool packed = plan.strides[1][0] != size;
+  if (moved(element_count(plan)) >= threshold / (packed ? 2 : 1)) return true;
+  const bool transposed =
+      packed && plan.operands == 2 && plan.rank > 1 && plan.strides[1][1] == size;
+  return transposed && moved(plan.sizes[0] * plan.sizes[1]) >= threshold / 4;
 }
 
 void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {

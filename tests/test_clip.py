@@ -313,6 +313,22 @@ def test_transposed_in_squares(dtype: str, shape: tuple[int, int], offset: int) 
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+def test_transposed_between_canaries(dtype: str) -> None:
+    """Rows that begin anywhere in their lines, between elements that stay as they are."""
+    random = np.random.default_rng(17)
+    for _ in range(60):
+        rows, columns = random.integers(8, 300, 2).tolist()
+        before, after = random.integers(0, 70, 2).tolist()
+        x = samples.any_bits((columns, rows), dtype, seed=18).T
+        out = np.full((rows + 2, before + columns + after), 77, dtype)
+        expected = out.copy()
+        part = (slice(1, -1), slice(before, before + columns))
+        dmlops.clip(x, 2, 100, out=out[part])
+        expected[part] = reference.clip(x, 2, 100)
+        assert_same_values(out, expected, f"{x.shape} between {before} and {after}")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_permutations_in_squares(dtype: str, threads: int) -> None:
     """Rows and columns of several dimensions each, wherever lines begin, between canaries."""

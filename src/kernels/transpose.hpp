@@ -156,86 +156,110 @@ DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Be
   }
 }
 
+// Fills a buffer with the squares of an area. Processors foresee little of this order; each area
+// asks for the next, in the second-level cache, since the first one has no place for both.
+template <class T>
+DMLOPS_INLINE void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows,
+                                  const Area& area, const Area& next) {
+  constexpr std::int64_t size = sizeof(T), side = kSide<T>;
+  const std::int64_t step = rows.step[1];
+  const char* const input = rows.data[1] + area.down.begin * size;
+  const char* const next_input = rows.data[1] + next.down.begin * size;
+  if (rows.offsets != nullptr) {
+    const std::int64_t* const offsets = rows.offsets + area.across.begin;
+    return for_each_square(
+        area, side, [](std::int64_t) {},
+        [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+          transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch, input + r * size,
+                                    offsets + c);
+        });
+  }
+  for_each_square(
+      area, side,
+      [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        for (std::int64_t c = i; c < least(i + side, next.across.count); ++c)
+          prefetch_lines<2>(next_input + (next.across.begin + c) * step, next.down.count * size);
+      },
+      [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+        transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch,
+                                  input + (area.across.begin + c) * step + r * size, step);
+      });
+}
+
+// From so many bytes of output on, its lines are asked for.
+constexpr std::int64_t kUnlikelyCached = 1 << 20;
+
 // Calls visit(runs) for such rows, a tile at a time: squares go to a buffer, where the runs begin.
 // One tile follows another down the rows, so that the input is read in the order of its memory as
 // far as possible.
+//
+// Past the caches, runs end where cache lines of the output do. Where rows begin elsewhere in their
+// lines than their neighbours, each run begins up to a line further on than its tile, which takes
+// in another square.
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit) {
   constexpr std::int64_t size = sizeof(T), side = kSide<T>;
-  constexpr std::int64_t pitch = 2 * kLineBytes, width = pitch / size, height = 128;
+  constexpr std::int64_t width = 2 * side, height = 128, pitch = 3 * kLineBytes;
   alignas(kLineBytes) char buffer[height * pitch];
   const char* const input = rows.data[1];
-  const std::int64_t step = rows.step[1];
-  const bool gathered = rows.offsets != nullptr;
-  const bool non_temporal = rows.non_temporal;
-  // Tiles end where cache lines do, if rows or columns are not too short for a smaller first tile.
-  const std::int64_t left = gathered ? 0 : -past_line<T>(rows.data[0], rows.pitch[0]);
+  const bool gathered = rows.offsets != nullptr, non_temporal = rows.non_temporal;
+  const bool shifted = non_temporal && !gathered && rows.pitch[0] % kLineBytes != 0;
+  const bool ask = !non_temporal && rows.length * rows.count * size >= kUnlikelyCached;
+  const std::int64_t extra = shifted ? side : 0;
+  // The first tile is smaller, if rows or columns are not too short for that.
+  const std::int64_t left = gathered ? 0 : -extra - past_line<T>(rows.data[0], rows.pitch[0]);
   const std::int64_t top = gathered                  ? -past_line<T>(input, 0)
                            : rows.count < 4 * height ? 0
-                                                     : -past_line<T>(input, step);
+                                                     : -past_line<T>(input, rows.step[1]);
   struct Corner {
     std::int64_t column, row;
   };
   for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
     next = {corner.column, corner.row + height};
     if (next.row >= rows.count) next = {corner.column + width, top};
-    const auto area_at = [&rows](Corner from) DMLOPS_LAMBDA_INLINE {
-      return Area{Part(from.column, width, rows.length, side),
+    const auto area_at = [&rows, extra](Corner from) DMLOPS_LAMBDA_INLINE {
+      return Area{Part(from.column, width + extra, rows.length, side),
                   Part(from.row, height, rows.count, side)};
     };
-    const Area area = area_at(corner), next_area = area_at(next);
+    const Area area = area_at(corner);
+    const Part &across = area.across, &down = area.down;
     const auto output_row = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
-      return row_at(rows.data[0], area.down.begin + r, rows.pitch[0], rows.row_offsets);
+      return row_at(rows.data[0], down.begin + r, rows.pitch[0], rows.row_offsets);
     };
-    // Lines at the ends of rows, which go through the caches, should be there in time.
-    if (non_temporal && (corner.column < 0 || corner.column + width > rows.length)) {
-      const std::int64_t edge = corner.column < 0 ? 0 : (rows.length - 1) * size;
-      for (std::int64_t r = 0; r < area.down.count; ++r)
-        __builtin_prefetch(output_row(r) + edge, 1);
+    // What goes through the caches should be there in time: past them, lines at the ends of rows.
+    const bool first = corner.column<0, last = corner.column + width> rows.length;
+    if (ask) {
+      for (std::int64_t r = 0; r < down.count; ++r)
+        prefetch_lines<2>(output_row(r) + across.begin * size, across.count * size);
+    } else if (non_temporal && (first || last)) {
+      const std::int64_t edge = first ? 0 : (rows.length - 1) * size;
+      for (std::int64_t r = 0; r < down.count; ++r) __builtin_prefetch(output_row(r) + edge, 1);
     }
-    if (gathered) {
-      for_each_square(
-          area, side, [](std::int64_t) {},
-          [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-            transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch,
-                                      input + (area.down.begin + r) * size,
-                                      rows.offsets + area.across.begin + c);
-          });
-    } else {
-      // Processors foresee little of this order; each area asks for the next, in the second-level
-      // cache, since the first one has no place for both.
-      for_each_square(
-          area, side,
-          [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-            const Part &columns = next_area.across, &lines = next_area.down;
-            const char* const row = input + lines.begin * size;
-            for (std::int64_t k = i; k < least(i + side, columns.count); ++k)
-              prefetch_lines<2>(row + (columns.begin + k) * step, lines.count * size);
-          },
-          [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-            transpose_square<Bits<T>>(
-                buffer + r * pitch + c * size, pitch,
-                input + (area.across.begin + c) * step + (area.down.begin + r) * size, step);
-          });
+    transpose_area<T>(buffer, pitch, rows, area, area_at(next));
+    const std::int64_t together = shifted ? 1 : down.count;
+    for (std::int64_t r = 0; r < down.count; r += together) {
+      std::int64_t begin = corner.column;
+      if (shifted)
+        begin += distance_to_unit(reinterpret_cast<const T*>(output_row(r)), side) % side;
+      if (begin >= rows.length) continue;
+      const std::int64_t end = least(begin + width, rows.length);
+      // Past the caches goes only what no tile before has written; else there is a vector at least.
+      begin = non_temporal ? (begin < 0 ? 0 : begin) : across.begin;
+      Runs<T> runs;
+      runs.output = rows.data[0] + begin * size;
+      runs.input = buffer + r * pitch + (begin - across.begin) * size;
+      runs.output_pitch = rows.pitch[0];
+      runs.input_pitch = pitch;
+      runs.length = end - begin;
+      runs.count = together;
+      runs.non_temporal = non_temporal;
+      if (rows.row_offsets != nullptr) {
+        runs.output_offsets = rows.row_offsets + down.begin + r;
+      } else {
+        runs.output += (down.begin + r) * rows.pitch[0];
+      }
+      visit(runs);
     }
-    // Past the caches goes only what no tile before has written.
-    const std::int64_t written = non_temporal ? corner.column - area.across.begin : 0;
-    const std::int64_t begin = written < 0 ? 0 : written;
-    const std::int64_t *const offsets = rows.row_offsets, down = area.down.begin;
-    Runs<T> runs;
-    runs.output = rows.data[0] + (area.across.begin + begin) * size;
-    runs.input = buffer + begin * size;
-    runs.output_pitch = rows.pitch[0];
-    runs.input_pitch = pitch;
-    runs.length = area.across.count - begin;
-    runs.count = area.down.count;
-    runs.non_temporal = non_temporal;
-    if (offsets != nullptr) {
-      runs.output_offsets = offsets + down;
-    } else {
-      runs.output += down * rows.pitch[0];
-    }
-    visit(runs);
   }
   if (non_temporal) finish_non_temporal();
 }
