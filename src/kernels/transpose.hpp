@@ -199,7 +199,9 @@ constexpr std::int64_t kUnlikelyCached = 1 << 20;
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit) {
   constexpr std::int64_t size = sizeof(T), side = kSide<T>;
-  constexpr std::int64_t width = 2 * side, height = 128, pitch = 3 * kLineBytes;
+  // Longer rows take less for each, higher tiles use more of what was read together.
+  constexpr std::int64_t lines = size >= 4 ? 4 : 2, height = 256 / lines, width = lines * side;
+  constexpr std::int64_t pitch = (lines + 1) * kLineBytes;
   alignas(kLineBytes) char buffer[height * pitch];
   const char* const input = rows.data[1];
   const bool gathered = rows.offsets != nullptr, non_temporal = rows.non_temporal;
