@@ -299,6 +299,25 @@ def test_subnormals_are_kept() -> None:
         assert_same_bits(dmlops.clip(x, scale_bias=ScaleBias(2.0)), x + x)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
+@pytest.mark.parametrize("scale", [None, (1.0, 3.0)])
+def test_output_just_beyond_the_input(dtype: str, scale: tuple[float, float] | None) -> None:
+    """But for 1 MiB, where loops go downwards: every length of a few groups of vectors."""
+    itemsize = np.dtype(dtype).itemsize
+    memory = np.zeros((1 << 20) + (1 << 14), np.uint8)
+    bound = None if scale is None else ScaleBias(*scale)
+    for count in [*range(1, 300), 1000, 1024]:
+        for beyond in (itemsize, 16, 64, 1024, 1032):
+            x = memory[:8192].view(dtype)[:count]
+            x[:] = samples.any_bits((count,), dtype, seed=count)
+            begin = (1 << 20) + beyond
+            around = memory[begin - itemsize : begin + (count + 1) * itemsize].view(dtype)
+            around[:] = 77
+            dmlops.clip(x, 2, 100, scale_bias=bound, out=around[1:-1])
+            assert_same_values(around[1:-1], reference.clip(x, 2, 100, scale), f"{count} {beyond}")
+            assert around[0] == around[-1] == 77
+
+
 @pytest.mark.parametrize("shape", [(64, 64), (129, 65), (300, 70), (1100, 140), (70, 1024)])
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("offset", [0, 1, 9])
