@@ -75,10 +75,10 @@ DMLOPS_INLINE void prefetch_vector(EverySecond<T> source) {
   __builtin_prefetch(source.begin + kLanes<V> * sizeof(T));
 }
 
-// Should a loop go downwards? Intel's processors take a load for one of what an earlier store has
-// yet to write if the last 20 bits of the addresses say so, and let it wait. Upwards, that is each
-// vector where the output lies a few bytes beyond the input but for whole MiB, as two arrays of a
-// power of two do in one heap: 4 to 10 times the time.
+// Should a loop go downwards? Intel's processors compare the last 20 bits of addresses: a load that
+// agrees in them with a store waits until that has written. A loop that goes upwards meets this at
+// each vector where the output lies a few bytes beyond the input but for whole MiB, as two arrays
+// of a power of two that follow one another in a heap: 4 to 10 times the time.
 template <class T, class In>
 DMLOPS_INLINE bool goes_down(const T* target, const In* source) {
   constexpr std::uintptr_t kCompared = 1 << 20, kNear = 1024;
@@ -181,8 +181,10 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
                      results[k] = formula(load<V>(source + at + k * lanes), at + k * lanes);
                    for (int k = 0; k < kUnroll; ++k) store(target + at + k * lanes, results[k]);
                  });
-  for (i += groups * group; i < last; i += lanes)
-    store(target + i, formula(load<V>(source + i), i));
+  if constexpr (kUnroll > 1) {
+    for (i += groups * group; i < last; i += lanes)
+      store(target + i, formula(load<V>(source + i), i));
+  }
   if (!short_run) store(target, head);
   store(target + last, tail);
 }

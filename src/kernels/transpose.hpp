@@ -229,7 +229,8 @@ DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit
       return row_at(rows.data[0], down.begin + r, rows.pitch[0], rows.row_offsets);
     };
     // What goes through the caches should be there in time: past them, lines at the ends of rows.
-    const bool first = corner.column<0, last = corner.column + width> rows.length;
+    const bool first = corner.column < 0;
+    const bool last = corner.column + width > rows.length;
     if (ask) {
       for (std::int64_t r = 0; r < down.count; ++r)
         prefetch_lines<2>(output_row(r) + across.begin * size, across.count * size);
