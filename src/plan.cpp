@@ -231,6 +231,15 @@ bool is_large(const Plan& plan) {
   return transposed && moved(plan.sizes[0] * plan.sizes[1]) >= threshold / 4;
 }
 
+// Is each element of the output aligned, so that cache lines consist of whole ones?
+bool is_aligned(const Plan& plan, const char* output) {
+  const std::int64_t size = plan.element_size;
+  return size != 0 &&
+         reinterpret_cast<std::uintptr_t>(output) % static_cast<std::uintptr_t>(size) == 0 &&
+         std::all_of(plan.strides[0], plan.strides[0] + plan.rank,
+                     [size](std::int64_t stride) { return stride % size == 0; });
+}
+
 void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void* parameters) {
   const std::int64_t bytes = plan.bytes_per_element * element_count(plan);
   if (bytes < kLeastToSplit) return run_serially(plan, data, kernel, parameters);
@@ -269,7 +278,7 @@ void run(const FloatEnvironment&, const Plan& plan, char* const* data, RowKernel
          const void* parameters) {
   if (Gathered::worth(plan)) {
     run_rows(Gathered(plan).plan(), data, kernel, parameters);
-  } else if (is_large(plan) && data[0] != data[1]) {
+  } else if (is_large(plan) && data[0] != data[1] && is_aligned(plan, data[0])) {
     Plan large = plan;
     large.non_temporal = true;
     run_rows(large, data, kernel, parameters);

@@ -57,7 +57,7 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
       parameters = next;
     }
   };
-  if (rows.non_temporal && misalignment<f32x>(output + begin) == 0) {
+  if (rows.non_temporal) {
     write_all([&](std::int64_t i, std::int64_t end, const auto& result)
                   DMLOPS_LAMBDA_INLINE { store_lines<f32x>(output, input, i, end, result); });
   } else {

@@ -168,7 +168,7 @@ void clip_scaled_bytes(const Rows& rows, const ScaledInteger<T>& formula) {
     const ScaledBytes<T> vectors(candidate);
     if (vectors.equals(exact)) return map_rows<T, Vec<T>, 1>(rows, vectors);
   }
-  map_bytes<T>(rows, exact);
+  map_bytes(rows, exact);
 }
 #endif
 #endif

@@ -28,23 +28,22 @@ DMLOPS_INLINE T truncate(double value) {
   }
 }
 
-// One element after the other.
+// A RunsFunction: one element after the other.
+template <class T, class Formula>
+DMLOPS_NO_INLINE void map_run_elements(const Runs<T>& runs, const void* formula) {
+  const Formula f = *static_cast<const Formula*>(formula);
+  for (std::int64_t r = 0; r < runs.count; ++r) {
+    auto* const output = reinterpret_cast<char*>(runs.output_row(r));
+    const auto* const input = reinterpret_cast<const char*>(runs.input_row(r));
+    for (std::int64_t i = 0; i < runs.length; ++i) {
+      const auto offset = i * static_cast<std::int64_t>(sizeof(T));
+      store_element(output + offset, f(load_element<T>(input + offset)));
+    }
+  }
+}
 template <class T, class Formula>
 DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
-  map_runs<T>(
-      rows,
-      [](const Runs<T>& runs, const void* given) {
-        const Formula f = *static_cast<const Formula*>(given);
-        for (std::int64_t r = 0; r < runs.count; ++r) {
-          auto* const output = reinterpret_cast<char*>(runs.output_row(r));
-          const auto* const input = reinterpret_cast<const char*>(runs.input_row(r));
-          for (std::int64_t i = 0; i < runs.length; ++i) {
-            const auto offset = i * static_cast<std::int64_t>(sizeof(T));
-            store_element(output + offset, f(load_element<T>(input + offset)));
-          }
-        }
-      },
-      &formula);
+  map_runs<T>(rows, &map_run_elements<T, Formula>, &formula);
 }
 
 DMLOPS_INLINE bool worth_a_table(const Rows& rows) {
@@ -65,17 +64,13 @@ ByteTable byte_table(const Formula& formula) {
 }
 
 // The table is a copy of its own: nothing that is stored can be part of it.
-template <class T>
-void map_bytes(const Rows& rows, ByteTable table) {
+inline void map_bytes(const Rows& rows, ByteTable table) {
 #if defined(DMLOPS_HAS_LOOKUP)
   const ByteLookup lookup(table.results);
-  map_rows<T, Vec<T>, 1>(rows, [lookup](Vec<T> x) DMLOPS_LAMBDA_INLINE {
-    return bit_cast<Vec<T>>(lookup(bit_cast<u8x>(x)));
-  });
+  map_rows<std::uint8_t, u8x, 1>(rows, [lookup](u8x x) DMLOPS_LAMBDA_INLINE { return lookup(x); });
 #else
-  map_elements<T>(rows, [&table](T x) DMLOPS_LAMBDA_INLINE {
-    return bit_cast<T>(table.results[bit_cast<std::uint8_t>(x)]);
-  });
+  map_elements<std::uint8_t>(
+      rows, [&table](std::uint8_t x) DMLOPS_LAMBDA_INLINE { return table.results[x]; });
 #endif
 }
 
@@ -83,7 +78,7 @@ void map_bytes(const Rows& rows, ByteTable table) {
 template <class T, class Formula>
 void map_integers(const Rows& rows, const Formula& formula) {
   if constexpr (sizeof(T) == 1) {
-    if (worth_a_table(rows)) return map_bytes<T>(rows, byte_table<T>(formula));
+    if (worth_a_table(rows)) return map_bytes(rows, byte_table<T>(formula));
   }
   map_elements<T>(rows, formula);
 }

@@ -29,7 +29,8 @@ struct Rows {
   // them.
   std::int64_t layers = 1;
   std::int64_t layer_pitch[2];
-  bool non_temporal = false;  // write the output past the caches
+  // Write the output past the caches. Its elements are aligned.
+  bool non_temporal = false;
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);

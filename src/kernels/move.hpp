@@ -242,8 +242,9 @@ struct GatheredColumns {
 // Fills `count` dense rows of `length` elements of type U, `target_pitch` bytes apart, from
 // elements that lie `step` bytes apart in rows `pitch` bytes apart.
 template <class U>
-void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
-          const char* source, std::int64_t step, std::int64_t pitch) {
+DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t length,
+                           std::int64_t count, const char* source, std::int64_t step,
+                           std::int64_t pitch) {
   constexpr std::int64_t size = sizeof(U);
   if (pitch == size && step != size) {
     const SteppedColumns columns{source, step, count * size};
@@ -260,8 +261,9 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
 
 // The same, from elements at `offsets` from the begins of their rows.
 template <class U>
-void pack_gathered(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
-                   const char* source, const std::int64_t* offsets, std::int64_t pitch) {
+DMLOPS_NO_INLINE void pack_gathered(char* target, std::int64_t target_pitch, std::int64_t length,
+                                    std::int64_t count, const char* source,
+                                    const std::int64_t* offsets, std::int64_t pitch) {
   constexpr std::int64_t size = sizeof(U);
   const GatheredColumns columns{source, offsets};
   // Small elements take as many steps as large ones, for fewer bytes.
@@ -282,8 +284,8 @@ void pack_row(void* target, std::int64_t length, const char* source, std::int64_
 
 // The inverse of pack, from rows that follow one another.
 template <class U>
-void unpack(char* target, std::int64_t step, std::int64_t pitch, const char* source,
-            std::int64_t length, std::int64_t count) {
+DMLOPS_NO_INLINE void unpack(char* target, std::int64_t step, std::int64_t pitch,
+                             const char* source, std::int64_t length, std::int64_t count) {
   constexpr std::int64_t size = sizeof(U);
   for (std::int64_t row = 0; row < count; ++row, target += pitch, source += length * size) {
     for (std::int64_t i = 0; i < length; ++i)

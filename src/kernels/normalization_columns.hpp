@@ -11,12 +11,19 @@ template <class T, class Out, class Act>
 DMLOPS_INLINE void normalize_varying(Out* output, const T* input, std::int64_t length,
                                      const Channels<T>& channels, std::int64_t first,
                                      const Act& act, bool non_temporal = false) {
-  if (length == 0) return;
   stream<f32x, 1>(
       output, input, length,
       [&](f32x x, std::int64_t i)
           DMLOPS_LAMBDA_INLINE { return canonical_nan(act(channels[first + i].normalize(x))); },
       non_temporal);
+}
+
+// The same for what is left at the ends of whole vectors. Not inlined, as that is in many places.
+template <class T, class Out, class Act>
+DMLOPS_NO_INLINE void normalize_end(Out* output, const T* input, std::int64_t length,
+                                    const Channels<T>& channels, std::int64_t first,
+                                    const Act& act) {
+  if (length > 0) normalize_varying(output, input, length, channels, first, Act(act));
 }
 
 // Parameters can take more time to read than the input. What float16's conversions take hides that,
@@ -49,9 +56,9 @@ DMLOPS_INLINE void normalize_columns(const Tile<T, Out>& rows, const Channels<T>
     }
     if (begin == 0 && end == rows.length) continue;
     for (std::int64_t k = r; k < r + kTogether; ++k) {
-      normalize_varying(rows.output_row(k), rows.input_row(k), begin, channels, first, act);
-      normalize_varying(rows.output_row(k) + end, rows.input_row(k) + end, rows.length - end,
-                        channels, first + end, act);
+      normalize_end(rows.output_row(k), rows.input_row(k), begin, channels, first, act);
+      normalize_end(rows.output_row(k) + end, rows.input_row(k) + end, rows.length - end, channels,
+                    first + end, act);
     }
   }
   for (; r < rows.count; ++r)
@@ -68,7 +75,7 @@ DMLOPS_INLINE void normalize_periodic(Out* output, const T* input, std::int64_t 
   constexpr std::int64_t lanes = kLanes<f32x>, line = kLineBytes / sizeof(Out);
   const std::int64_t head = least(distance_to_unit(output, line), total);
   const std::int64_t end = total - (total - head) % line;
-  normalize_varying(output, input, head, channels, 0, act);
+  normalize_end(output, input, head, channels, 0, act);
   for (std::int64_t i = head, column = head % period; i < end;) {
     const std::int64_t vectors = (period - column + lanes - 1) / lanes;
     const std::int64_t past = least(i + vectors * lanes, end);
@@ -79,7 +86,7 @@ DMLOPS_INLINE void normalize_periodic(Out* output, const T* input, std::int64_t 
     column += past - i - period;
     i = past;
   }
-  normalize_varying(output + end, input + end, total - end, channels, end % period, act);
+  normalize_end(output + end, input + end, total - end, channels, end % period, act);
 }
 
 // Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
@@ -99,11 +106,9 @@ DMLOPS_INLINE void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& cha
   repeat(channels, pixels.length, least(length + Channels<T>::kOverlap, total));
   Out* const output = pixels.output_row(0);
   const T* const input = pixels.input_row(0);
-  if (pixels.non_temporal && reinterpret_cast<std::uintptr_t>(output) % sizeof(Out) == 0) {
-    return normalize_periodic(output, input, total, channels, length, act);
-  }
+  if (pixels.non_temporal) return normalize_periodic(output, input, total, channels, length, act);
   const std::int64_t head = least(distance_to_alignment<f32x>(output), total);
-  normalize_varying(output, input, head, channels, 0, act);
+  normalize_end(output, input, head, channels, 0, act);
   Tile<T, Out> rows = pixels;
   rows.length = length;
   rows.count = (total - head) / length;
@@ -113,7 +118,7 @@ DMLOPS_INLINE void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& cha
   rows.input_pitch = length * std::int64_t{sizeof(T)};
   normalize_columns(rows, channels, head, act);
   const std::int64_t done = head + rows.count * length;
-  normalize_varying(output + done, input + done, total - done, channels, head, act);
+  normalize_end(output + done, input + done, total - done, channels, head, act);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

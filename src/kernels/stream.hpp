@@ -8,20 +8,13 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr std::int64_t kUnalignedVectors = 16;  // shorter runs are not worth a head
 
-// Bytes from the last boundary of a vector of V's lanes, as elements of type T.
-template <class V, class T>
-DMLOPS_INLINE std::int64_t misalignment(const T* target) {
-  constexpr auto bytes = static_cast<std::uintptr_t>(kLanes<V>) * sizeof(T);
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % bytes);
-}
-
 // How many of `unit` elements lie before the next aligned unit; all where they begin aligned.
 template <class T>
 DMLOPS_INLINE std::int64_t distance_to_unit(const T* target, std::int64_t unit) {
-  constexpr std::int64_t size = sizeof(T);
+  constexpr std::uintptr_t size = sizeof(T);
   const auto place = reinterpret_cast<std::uintptr_t>(target);
-  const auto past = static_cast<std::int64_t>(place % static_cast<std::uintptr_t>(unit * size));
-  return unit - (past + size - 1) / size;
+  const std::uintptr_t past = place % (static_cast<std::uintptr_t>(unit) * size);
+  return unit - static_cast<std::int64_t>((past + size - 1) / size);
 }
 template <class V, class T>
 DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
@@ -122,9 +115,7 @@ template <class V, class T, class Source, class Formula>
 DMLOPS_INLINE void stream_non_temporal(T* target, Source source, std::int64_t count,
                                        const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
-  const bool none_whole = reinterpret_cast<std::uintptr_t>(target) % sizeof(T) != 0;
-  const std::int64_t begin =
-      none_whole ? count : least(distance_to_unit(target, line) % line, count);
+  const std::int64_t begin = least(distance_to_unit(target, line) % line, count);
   std::int64_t end = count - (count - begin) % line;
   if (end == count && !std::is_pointer_v<Source>) end -= line;  // what follows may not be read
   const std::int64_t edges[][2] = {{0, begin}, {end, count}};
@@ -152,8 +143,7 @@ template <class V, int kUnroll, class T, class Source, class Formula>
 DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Formula& formula,
                           bool non_temporal = false) {
   constexpr std::int64_t lanes = kLanes<V>;
-  if (non_temporal && reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0 &&
-      count > kLineBytes / std::int64_t{sizeof(T)})
+  if (non_temporal && count > kLineBytes / std::int64_t{sizeof(T)})
     return stream_non_temporal<V>(target, source, count, formula);
   // The first and the last vector overlap their neighbours, so that whole vectors cover every
   // length and those between them are aligned in the target. Both are computed first and stored
@@ -165,6 +155,7 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
   const V tail = formula(whole ? load_last<V>(source + last) : load_partial<V>(source, rest),
                          whole ? last : 0);
   if (!whole) return store_partial(target, tail, rest);
+  if (last == 0) return store(target, tail);
   std::int64_t i = 0;
   V head = tail;
   const bool short_run = count < kUnalignedVectors * lanes;
@@ -174,13 +165,15 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
   }
   constexpr std::int64_t group = kUnroll * lanes;
   const std::int64_t groups = (last - i + lanes - 1) / group;
-  for_each_group(i, groups, group, goes_down(target, source),
-                 [&](std::int64_t at) DMLOPS_LAMBDA_INLINE {
-                   V results[kUnroll];
-                   for (int k = 0; k < kUnroll; ++k)
-                     results[k] = formula(load<V>(source + at + k * lanes), at + k * lanes);
-                   for (int k = 0; k < kUnroll; ++k) store(target + at + k * lanes, results[k]);
-                 });
+  if (groups > 0) {
+    for_each_group(i, groups, group, goes_down(target, source),
+                   [&](std::int64_t at) DMLOPS_LAMBDA_INLINE {
+                     V results[kUnroll];
+                     for (int k = 0; k < kUnroll; ++k)
+                       results[k] = formula(load<V>(source + at + k * lanes), at + k * lanes);
+                     for (int k = 0; k < kUnroll; ++k) store(target + at + k * lanes, results[k]);
+                   });
+  }
   if constexpr (kUnroll > 1) {
     for (i += groups * group; i < last; i += lanes)
       store(target + i, formula(load<V>(source + i), i));
@@ -207,11 +200,25 @@ struct Runs {
   DMLOPS_INLINE const In* input_row(std::int64_t r) const {
     return reinterpret_cast<const In*>(input + r * input_pitch);
   }
+
+  // Calls visit(output, input) for each run.
+  template <class Visit>
+  DMLOPS_INLINE void for_each(const Visit& visit) const {
+    char* output_begin = output;
+    const char* input_begin = input;
+    const std::int64_t* offset = output_offsets;
+    for (std::int64_t r = 0; r < count; ++r) {
+      visit(reinterpret_cast<T*>(offset != nullptr ? output + *offset++ : output_begin),
+            reinterpret_cast<const In*>(input_begin));
+      output_begin += output_pitch;
+      input_begin += input_pitch;
+    }
+  }
 };
 
 // Copies to memory past the caches, whole vectors of it.
-inline void copy_non_temporal(std::uint8_t* target, const std::uint8_t* source,
-                              std::int64_t bytes) {
+DMLOPS_NO_INLINE void copy_non_temporal(std::uint8_t* target, const std::uint8_t* source,
+                                        std::int64_t bytes) {
   constexpr std::int64_t step = sizeof(u8x);
   const std::int64_t head = least(distance_to_alignment<u8x>(target) % step, bytes);
   const std::int64_t end = head + (bytes - head) / step * step;

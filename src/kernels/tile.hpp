@@ -104,7 +104,31 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
   if (rows.non_temporal) finish_non_temporal();
 }
 
-// Calls visit(runs) for the tiles.
+// Calls visit(runs) for layers of rows, in which nothing needs a buffer. Processors do not foresee
+// where the next layer is; what is short enough comes in time without being asked for.
+template <class T, class Visit>
+DMLOPS_INLINE void for_each_layer(const Rows& rows, const Visit& visit) {
+  constexpr std::int64_t kTogether = 4096;  // bytes that are asked for before others are worked on
+  const std::int64_t bytes = rows.length * static_cast<std::int64_t>(sizeof(T));
+  const bool ask = bytes >= 4 * kLineBytes;
+  const std::int64_t most = ask ? (kTogether + bytes - 1) / bytes : rows.count;
+  for (std::int64_t layer = 0; layer < rows.layers; ++layer) {
+    for (std::int64_t row = 0; row < rows.count; row += most) {
+      Runs<T> runs;
+      runs.output = rows.data[0] + layer * rows.layer_pitch[0] + row * rows.pitch[0];
+      runs.input = rows.data[1] + layer * rows.layer_pitch[1] + row * rows.pitch[1];
+      runs.output_pitch = rows.pitch[0];
+      runs.input_pitch = rows.pitch[1];
+      runs.length = rows.length;
+      runs.count = least(most, rows.count - row);
+      for (std::int64_t r = 0; ask && r < runs.count; ++r)
+        prefetch_lines(runs.input + rows.layer_pitch[1] + r * rows.pitch[1], bytes);
+      visit(runs);
+    }
+  }
+}
+
+// Calls visit(runs) until all rows are covered.
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_runs(const Rows& rows, const Visit& visit) {
   for_each_tile<T>(rows, [&visit](const Tile<T>& tile) DMLOPS_LAMBDA_INLINE {
@@ -122,59 +146,13 @@ DMLOPS_INLINE void for_each_runs(const Rows& rows, const Visit& visit) {
   });
 }
 
-// Calls visit(output, input) for each row of layers, in which nothing needs a buffer. Processors do
-// not foresee where the next layer is; what is short enough comes in time without being asked for.
-template <class T, class Visit>
-DMLOPS_INLINE void for_each_layered_row(const Rows& rows, const Visit& visit) {
-  const std::int64_t bytes = rows.length * static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t layers = rows.layers, count = rows.count, next = rows.layer_pitch[1];
-  const std::int64_t output_pitch = rows.pitch[0], input_pitch = rows.pitch[1];
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
-    char* output = rows.data[0] + layer * rows.layer_pitch[0];
-    const char* input = rows.data[1] + layer * next;
-    for (std::int64_t r = 0; r < count; ++r, output += output_pitch, input += input_pitch) {
-      if (bytes >= 4 * kLineBytes) prefetch_lines(input + next, bytes);
-      visit(reinterpret_cast<T*>(output), reinterpret_cast<const T*>(input));
-    }
-  }
-}
-
 // Dense rows from every second element along them?
 template <class T>
 DMLOPS_INLINE bool every_second_of(const Rows& rows) {
   constexpr std::int64_t size = sizeof(T);
   return rows.offsets == nullptr && rows.step[0] == size && rows.step[1] == 2 * size &&
+         rows.length >= 2 * kLanes<Vec<Bits<T>>> &&
          (rows.count == 1 || magnitude(rows.pitch[1]) >= 2 * size);
-}
-
-// map_rows, but for one dense row: a function of its own, so that small calls do not set up its
-// buffer.
-template <class T, class V, int kUnroll, class Formula>
-DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Formula& given) {
-  const Formula formula = given;  // no part of it is read again after a store
-  const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
-  if (rows.layers > 1) {
-    const std::int64_t length = rows.length;
-    return for_each_layered_row<T>(rows, [&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
-      stream<V, kUnroll>(output, input, length, indexed);
-    });
-  }
-  if (every_second_of<T>(rows) && rows.length >= 2 * kLanes<V>) {
-    for (std::int64_t r = 0; r < rows.count; ++r) {
-      stream<V, kUnroll>(reinterpret_cast<T*>(rows.data[0] + r * rows.pitch[0]),
-                         EverySecond<T>(rows.data[1] + r * rows.pitch[1]), rows.length, indexed,
-                         rows.non_temporal);
-    }
-    if (rows.non_temporal) finish_non_temporal();
-    return;
-  }
-  if (transposes<T>(rows)) return map_columns<T, V>(rows, formula);
-  for_each_runs<T>(rows, [&indexed](const Runs<T>& runs) DMLOPS_LAMBDA_INLINE {
-    for (std::int64_t r = 0; r < runs.count; ++r) {
-      stream<V, kUnroll>(runs.output_row(r), runs.input_row(r), runs.length, indexed,
-                         runs.non_temporal);
-    }
-  });
 }
 
 // Is it a single dense run?
@@ -185,36 +163,107 @@ DMLOPS_INLINE bool is_one_run(const Rows& rows) {
          rows.offsets == nullptr && !rows.non_temporal;
 }
 
+// A formula on dense runs.
+template <class T, class In = T>
+using RunsFunction = void (*)(const Runs<T, In>& runs, const void* formula);
+
+// What the layouts come down to. The ways there are compiled once for all formulas.
+template <class T>
+struct Loops {
+  RunsFunction<T> dense;
+  RunsFunction<T> short_runs;              // a cache line long or a few, from a buffer
+  RunsFunction<T> every_second = nullptr;  // of the input's elements; or they are packed first
+};
+
+// output = formula(input) for every element. A function of its own, so that small calls do not set
+// up its buffer.
+template <class T>
+DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Loops<T>& loops, const void* formula) {
+  if (rows.layers > 1) {
+    for_each_layer<T>(rows, [&](const Runs<T>& runs) { loops.dense(runs, formula); });
+  } else if (loops.every_second != nullptr && every_second_of<T>(rows)) {
+    Runs<T> runs;
+    runs.output = rows.data[0];
+    runs.input = rows.data[1];
+    runs.output_pitch = rows.pitch[0];
+    runs.input_pitch = rows.pitch[1];
+    runs.length = rows.length;
+    runs.count = rows.count;
+    runs.non_temporal = rows.non_temporal;
+    loops.every_second(runs, formula);
+    if (rows.non_temporal) finish_non_temporal();
+  } else if (transposes<T>(rows)) {
+    for_each_transposed_tile<T>(rows,
+                                [&](const Runs<T>& runs) { loops.short_runs(runs, formula); });
+  } else {
+    for_each_runs<T>(rows, [&](const Runs<T>& runs) { loops.dense(runs, formula); });
+  }
+}
+
+// The loops of a formula on vectors of type V. They copy it: no part is read again after a store.
+template <class T, class V, int kUnroll, class Formula>
+struct VectorLoops {
+  static void dense(const Runs<T>& runs, const void* formula) {
+    each_run(runs, formula, [](const T* input) DMLOPS_LAMBDA_INLINE { return input; });
+  }
+
+  static void every_second(const Runs<T>& runs, const void* formula) {
+    each_run(runs, formula, [](const T* input) DMLOPS_LAMBDA_INLINE {
+      return EverySecond<T>(reinterpret_cast<const char*>(input));
+    });
+  }
+
+  static void short_runs(const Runs<T>& given, const void* formula) {
+    const Formula f = *static_cast<const Formula*>(formula);
+    const Runs<T> runs = given;
+    runs.for_each([&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
+      if (runs.non_temporal) {
+        write_run_non_temporal<V>(output, input, runs.length, f);
+      } else {
+        write_run<V>(output, input, runs.length, f);
+      }
+    });
+  }
+
+ private:
+  // source(input): what is read of a run.
+  template <class Source>
+  DMLOPS_INLINE static void each_run(const Runs<T>& given, const void* formula,
+                                     const Source& source) {
+    const Formula f = *static_cast<const Formula*>(formula);
+    const auto indexed = [&f](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return f(v); };
+    const Runs<T> runs = given;
+    if (runs.non_temporal && runs.length > kLineBytes / std::int64_t{sizeof(T)}) {
+      runs.for_each([&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
+        stream_non_temporal<V>(output, source(input), runs.length, indexed);
+      });
+    } else {  // in a loop of its own, as rows may be short
+      runs.for_each([&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
+        stream<V, kUnroll>(output, source(input), runs.length, indexed);
+      });
+    }
+  }
+};
+
 // output = formula(input) for every element, on vectors of type V.
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map_rows(const Rows& rows, const Formula& formula) {
-  if (!is_one_run<T>(rows)) return map_any_rows<T, V, kUnroll>(rows, formula);
+  // Without the hint the loop below would be taken for a rare one, and left where it falls.
+  if (__builtin_expect(!is_one_run<T>(rows), 0)) {
+    using Own = VectorLoops<T, V, kUnroll, Formula>;
+    static constexpr Loops<T> loops = {&Own::dense, &Own::short_runs, &Own::every_second};
+    const Formula copy = formula;  // so that the other may stay in registers
+    return map_any_rows<T>(rows, loops, &copy);
+  }
   stream<V, kUnroll>(reinterpret_cast<T*>(rows.data[0]), reinterpret_cast<const T*>(rows.data[1]),
                      rows.length,
                      [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
 }
 
-// A formula on dense runs.
-template <class T, class In = T>
-using RunsFunction = void (*)(const Runs<T, In>& runs, const void* formula);
-
-// map_rows for long formulas: all layouts share one compiled copy of them.
+// map_rows for long formulas, with one loop for all layouts.
 template <class T>
-DMLOPS_NO_INLINE void map_runs(const Rows& rows, RunsFunction<T> map, const void* formula) {
-  const auto visit = [=](const Runs<T>& runs) DMLOPS_LAMBDA_INLINE { map(runs, formula); };
-  if (rows.layers == 1)
-    return transposes<T>(rows) ? for_each_transposed_tile<T>(rows, visit)
-                               : for_each_runs<T>(rows, visit);
-  Runs<T> runs;
-  runs.output_pitch = rows.pitch[0];
-  runs.input_pitch = rows.pitch[1];
-  runs.length = rows.length;
-  runs.count = rows.count;
-  for (std::int64_t layer = 0; layer < rows.layers; ++layer) {
-    runs.output = rows.data[0] + layer * rows.layer_pitch[0];
-    runs.input = rows.data[1] + layer * rows.layer_pitch[1];
-    visit(runs);
-  }
+DMLOPS_INLINE void map_runs(const Rows& rows, RunsFunction<T> map, const void* formula) {
+  map_any_rows<T>(rows, {map, map}, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -67,14 +67,14 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
 
 // Not inlined, as they are the same for every formula.
 template <class U>
-__attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
-                                                const char* source, std::int64_t step) {
+DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
+                                       std::int64_t step) {
   transpose_columns<U>(target, pitch,
                        [source, step](int c) DMLOPS_LAMBDA_INLINE { return source + c * step; });
 }
 template <class U>
-__attribute__((noinline)) void transpose_square(char* target, std::int64_t pitch,
-                                                const char* source, const std::int64_t* offsets) {
+DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
+                                       const std::int64_t* offsets) {
   transpose_columns<U>(
       target, pitch, [source, offsets](int c) DMLOPS_LAMBDA_INLINE { return source + offsets[c]; });
 }
@@ -158,10 +158,10 @@ DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Be
 
 // Fills a buffer with the squares of an area. Processors foresee little of this order; each area
 // asks for the next, in the second-level cache, since the first one has no place for both.
-template <class T>
-DMLOPS_INLINE void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows,
-                                  const Area& area, const Area& next) {
-  constexpr std::int64_t size = sizeof(T), side = kSide<T>;
+template <class U>
+DMLOPS_NO_INLINE void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows,
+                                     const Area& area, const Area& next) {
+  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
   const std::int64_t step = rows.step[1];
   const char* const input = rows.data[1] + area.down.begin * size;
   const char* const next_input = rows.data[1] + next.down.begin * size;
@@ -170,8 +170,7 @@ DMLOPS_INLINE void transpose_area(char* buffer, std::int64_t pitch, const Rows& 
     return for_each_square(
         area, side, [](std::int64_t) {},
         [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-          transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch, input + r * size,
-                                    offsets + c);
+          transpose_square<U>(buffer + r * pitch + c * size, pitch, input + r * size, offsets + c);
         });
   }
   for_each_square(
@@ -181,8 +180,8 @@ DMLOPS_INLINE void transpose_area(char* buffer, std::int64_t pitch, const Rows& 
           prefetch_lines<2>(next_input + (next.across.begin + c) * step, next.down.count * size);
       },
       [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-        transpose_square<Bits<T>>(buffer + r * pitch + c * size, pitch,
-                                  input + (area.across.begin + c) * step + r * size, step);
+        transpose_square<U>(buffer + r * pitch + c * size, pitch,
+                            input + (area.across.begin + c) * step + r * size, step);
       });
 }
 
@@ -238,7 +237,7 @@ DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit
       const std::int64_t edge = first ? 0 : (rows.length - 1) * size;
       for (std::int64_t r = 0; r < down.count; ++r) __builtin_prefetch(output_row(r) + edge, 1);
     }
-    transpose_area<T>(buffer, pitch, rows, area, area_at(next));
+    transpose_area<Bits<T>>(buffer, pitch, rows, area, area_at(next));
     const std::int64_t together = shifted ? 1 : down.count;
     for (std::int64_t r = 0; r < down.count; r += together) {
       std::int64_t begin = corner.column;
@@ -265,20 +264,6 @@ DMLOPS_INLINE void for_each_transposed_tile(const Rows& rows, const Visit& visit
     }
   }
   if (non_temporal) finish_non_temporal();
-}
-
-// output = formula(input) on such rows.
-template <class T, class V, class Formula>
-DMLOPS_INLINE void map_columns(const Rows& rows, const Formula& formula) {
-  for_each_transposed_tile<T>(rows, [&formula](const Runs<T>& runs) DMLOPS_LAMBDA_INLINE {
-    for (std::int64_t r = 0; r < runs.count; ++r) {
-      if (runs.non_temporal) {
-        write_run_non_temporal<V>(runs.output_row(r), runs.input_row(r), runs.length, formula);
-      } else {
-        write_run<V>(runs.output_row(r), runs.input_row(r), runs.length, formula);
-      }
-    }
-  });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
