@@ -355,3 +355,25 @@ def test_special_values() -> None:
     assert one(1, 0, math.inf, 1, 3, 0) == 3
     assert one(-math.inf, 0, 1, 2, 5, 0) == -math.inf
     assert one(2.0**-140, 0, 1, 1, 0, 0) == 2.0**-140  # subnormals are kept
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("order", ["mvsbxy", "yxmvsb", "xymvsb", "mvxysb"])
+def test_operands_just_beyond_each_other(dtype: str, order: str) -> None:
+    """But for 1 MiB, where results may go through a buffer: its parts, and what is left of them."""
+    step = (1 << 20) + 16
+    memory = np.zeros(len(order) * step, np.uint8)
+    for count in (16, 64, 1000, 1023, 1024, 1025, 1031, 1032, 1039, 1040, 2047, 2056, 3000):
+        size = count * np.dtype(dtype).itemsize
+        near = {name: memory[place * step :][:size].view(dtype) for place, name in enumerate(order)}
+        x = samples.uniform((count,), dtype, -3, 3, seed=count)
+        operands = [x, *parameters((count,), dtype)]
+        for name, operand in zip("xmvsb", operands, strict=True):
+            near[name][:] = operand
+        result = near.pop("y")
+        result[:] = 77
+        dmlops.batch_normalization(*(near[name] for name in "xmvsb"), 1e-5, out=result)
+        assert_same_bits(result, dmlops.batch_normalization(*operands, 1e-5), str(count))
+        assert not memory[(order.index("y") * step + size) :][:64].any()  # nothing beyond it
+        for name, operand in zip("xmvsb", operands, strict=True):
+            assert_same_bits(near[name], operand, name)

@@ -69,8 +69,21 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
   store(output + last, tail);
 }
 
+// Would a loop wait for what it has written? It goes the way that suits the input; parameters that
+// are read like that can lie on the output's other side.
+inline bool waits(const Rows& rows) {
+  const char* const output = rows.data[0];
+  const bool down = goes_down(output, rows.data[1]);
+  bool any = false;
+  for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
+    const char* const operand = rows.data[k];
+    any = any || (down ? is_just_beyond(operand, output) : is_just_beyond(output, operand));
+  }
+  return any;
+}
+
 // One row, of a vector's length at least, with parameters of its own that lie dense and that no
-// other row shares: straight from memory.
+// other row shares: straight from memory, and to it but where that makes the reading wait.
 template <class T, class Out, class Act>
 DMLOPS_INLINE void normalize_dense(Out* output, const T* input, std::int64_t length,
                                    const Rows& rows, std::int64_t row, std::int64_t column,
@@ -81,15 +94,26 @@ DMLOPS_INLINE void normalize_dense(Out* output, const T* input, std::int64_t len
   const T *const mean = operand(kMean), *const variance = operand(kVariance);
   const T *const scale = operand(kScale), *const bias = operand(kBias);
   const f32x epsilons = splat<f32x>(epsilon);
-  stream<f32x, 1>(
-      output, input, length,
-      [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-        const auto factor =
-            normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
-        return canonical_nan(
-            act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
-      },
-      non_temporal);
+  constexpr std::int64_t kPart = 1024;
+  alignas(kVectorBytes) Out buffer[kPart];
+  const bool buffered = !non_temporal && waits(rows);
+  for (std::int64_t begin = 0, count = length; begin < length; begin += count) {
+    count = length - begin;
+    if (buffered && count > kPart)  // a vector at least is left for the next part
+      count = count < kPart + kLanes<f32x> ? kPart - kLanes<f32x> : kPart;
+    stream<f32x, 1>(
+        buffered ? buffer : output + begin, input + begin, count,
+        [&](f32x x, std::int64_t at) DMLOPS_LAMBDA_INLINE {
+          const std::int64_t i = begin + at;
+          const auto factor =
+              normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
+          return canonical_nan(
+              act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
+        },
+        non_temporal);
+    if (buffered)
+      std::memcpy(output + begin, buffer, static_cast<std::size_t>(count) * sizeof(Out));
+  }
 }
 
 template <class T, class Out, class Act>
