@@ -358,7 +358,7 @@ def test_special_values() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("order", ["mvsbxy", "yxmvsb", "xymvsb", "mvxysb"])
+@pytest.mark.parametrize("order", ["mvsbxy", "yxmvsb", "xymvsb", "mvxysb", "mvyxsb"])
 def test_operands_just_beyond_each_other(dtype: str, order: str) -> None:
     """But for 1 MiB, where results may go through a buffer: its parts, and what is left of them."""
     step = (1 << 20) + 16

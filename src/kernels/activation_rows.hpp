@@ -12,16 +12,16 @@ void activate_runs(const Runs<T, In>& given, const void* formula) {
   const Act act = *static_cast<const Act*>(formula);  // no part of it is read again after a store
   const Runs<T, In> runs = given;
   const char* next = runs.next != nullptr ? runs.next : runs.input;  // any address will do
-  for (std::int64_t r = 0; r < runs.count; ++r) {
+  runs.for_each([&](T* output, const In* input) DMLOPS_LAMBDA_INLINE {
     stream<f32x, 1>(
-        runs.output_row(r), runs.input_row(r), runs.length,
+        output, input, runs.length,
         [&act, next](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
           __builtin_prefetch(next + i * std::int64_t{sizeof(T)}, 0, 2);
           return canonical_nan(act(x));
         },
         runs.non_temporal);
     next += runs.length * std::int64_t{sizeof(T)};
-  }
+  });
 }
 
 // An activation on its own: the same functor that batch normalization fuses.
@@ -32,11 +32,7 @@ void activation(const Rows& rows, const void* parameters) {
     map_rows<T, f32x, 1>(rows,
                          [act](f32x x) DMLOPS_LAMBDA_INLINE { return canonical_nan(act(x)); });
   } else if (is_one_run<T>(rows)) {
-    Runs<T> runs;
-    runs.output = rows.data[0];
-    runs.input = rows.data[1];
-    runs.length = rows.length;
-    activate_runs<T, T, Act>(runs, &act);
+    activate_runs<T, T, Act>(in_place<T>(rows), &act);
   } else {
     map_runs<T>(rows, &activate_runs<T, T, Act>, &act);
   }

@@ -69,19 +69,6 @@ DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>&
   store(output + last, tail);
 }
 
-// Would a loop wait for what it has written? It goes the way that suits the input; parameters that
-// are read like that can lie on the output's other side.
-inline bool waits(const Rows& rows) {
-  const char* const output = rows.data[0];
-  const bool down = goes_down(output, rows.data[1]);
-  bool any = false;
-  for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
-    const char* const operand = rows.data[k];
-    any = any || (down ? is_just_beyond(operand, output) : is_just_beyond(output, operand));
-  }
-  return any;
-}
-
 // One row, of a vector's length at least, with parameters of its own that lie dense and that no
 // other row shares: straight from memory, and to it but where that makes the reading wait.
 template <class T, class Out, class Act>
@@ -94,9 +81,16 @@ DMLOPS_INLINE void normalize_dense(Out* output, const T* input, std::int64_t len
   const T *const mean = operand(kMean), *const variance = operand(kVariance);
   const T *const scale = operand(kScale), *const bias = operand(kBias);
   const f32x epsilons = splat<f32x>(epsilon);
+  // Would a loop wait for what it has written? It goes the way that suits the input; parameters can
+  // lie on the output's other side.
+  const bool down = goes_down(output, input);
+  const auto waits = [=](const T* operand) DMLOPS_LAMBDA_INLINE {
+    return down ? is_just_beyond(operand, output) : is_just_beyond(output, operand);
+  };
+  const bool buffered = !non_temporal && length >= kUnalignedVectors * kLanes<f32x> &&
+                        (waits(mean) || waits(variance) || waits(scale) || waits(bias));
   constexpr std::int64_t kPart = 1024;
   alignas(kVectorBytes) Out buffer[kPart];
-  const bool buffered = !non_temporal && waits(rows);
   for (std::int64_t begin = 0, count = length; begin < length; begin += count) {
     count = length - begin;
     if (buffered && count > kPart)  // a vector at least is left for the next part

@@ -30,16 +30,16 @@ DMLOPS_INLINE T truncate(double value) {
 
 // A RunsFunction: one element after the other.
 template <class T, class Formula>
-DMLOPS_NO_INLINE void map_run_elements(const Runs<T>& runs, const void* formula) {
+DMLOPS_NO_INLINE void map_run_elements(const Runs<T>& given, const void* formula) {
   const Formula f = *static_cast<const Formula*>(formula);
-  for (std::int64_t r = 0; r < runs.count; ++r) {
-    auto* const output = reinterpret_cast<char*>(runs.output_row(r));
-    const auto* const input = reinterpret_cast<const char*>(runs.input_row(r));
+  const Runs<T> runs = given;
+  runs.for_each([&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
     for (std::int64_t i = 0; i < runs.length; ++i) {
       const auto offset = i * static_cast<std::int64_t>(sizeof(T));
-      store_element(output + offset, f(load_element<T>(input + offset)));
+      store_element(reinterpret_cast<char*>(output) + offset,
+                    f(load_element<T>(reinterpret_cast<const char*>(input) + offset)));
     }
-  }
+  });
 }
 template <class T, class Formula>
 DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {

@@ -29,7 +29,7 @@ struct Rows {
   // them.
   std::int64_t layers = 1;
   std::int64_t layer_pitch[2];
-  // Write the output past the caches. Its elements are aligned.
+  // Write the output past the caches; only where its elements are aligned.
   bool non_temporal = false;
 };
 

@@ -114,8 +114,9 @@ DMLOPS_INLINE void store_lines(T* target, Source source, std::int64_t begin, std
                  });
 }
 
-// stream() past the caches, of more than a line. Only whole lines go that way. What is left at both
-// ends is written as usual, and no line is written in both ways: it would be read again.
+// stream() past the caches, of aligned elements: a vector at least, or some lie before `source`.
+// Only whole lines go that way. What is left at both ends is written as usual, and no line is
+// written in both ways: it would be read again.
 template <class V, class T, class Source, class Formula>
 DMLOPS_INLINE void stream_non_temporal(T* target, Source source, std::int64_t count,
                                        const Formula& formula) {
@@ -187,7 +188,7 @@ DMLOPS_INLINE void stream(T* target, Source source, std::int64_t count, const Fo
   store(target + last, tail);
 }
 
-// Dense runs of equal length.
+// Runs of equal length, dense in the output and, where nothing else is said, in the input.
 template <class T, class In = T>
 struct Runs {
   char* output;
@@ -195,28 +196,29 @@ struct Runs {
   std::int64_t output_pitch = 0, input_pitch = 0;  // bytes
   const std::int64_t* output_offsets = nullptr;    // where not null, instead of the pitch
   std::int64_t length, count = 1;
+  // All of these again, at so many bytes from them.
+  std::int64_t layers = 1, output_layer_pitch = 0, input_layer_pitch = 0;
   bool non_temporal = false;  // write the output past the caches
   // Where not null: as many dense elements of type T, to be read into a cache in the meantime.
   const char* next = nullptr;
 
-  DMLOPS_INLINE T* output_row(std::int64_t r) const {
-    return reinterpret_cast<T*>(row_at(output, r, output_pitch, output_offsets));
-  }
-  DMLOPS_INLINE const In* input_row(std::int64_t r) const {
-    return reinterpret_cast<const In*>(input + r * input_pitch);
-  }
-
-  // Calls visit(output, input) for each run.
+  // Calls visit(output, input) for each run. Processors do not foresee where the next layer is;
+  // what is short enough comes in time without being asked for.
   template <class Visit>
   DMLOPS_INLINE void for_each(const Visit& visit) const {
-    char* output_begin = output;
-    const char* input_begin = input;
-    const std::int64_t* offset = output_offsets;
-    for (std::int64_t r = 0; r < count; ++r) {
-      visit(reinterpret_cast<T*>(offset != nullptr ? output + *offset++ : output_begin),
-            reinterpret_cast<const In*>(input_begin));
-      output_begin += output_pitch;
-      input_begin += input_pitch;
+    const std::int64_t bytes = length * static_cast<std::int64_t>(sizeof(In));
+    const bool ask = layers > 1 && bytes >= 4 * kLineBytes;
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      char* output_begin = output + layer * output_layer_pitch;
+      const char* input_begin = input + layer * input_layer_pitch;
+      const std::int64_t* offset = output_offsets;
+      for (std::int64_t r = 0; r < count; ++r) {
+        if (ask) prefetch_lines(input_begin + input_layer_pitch, bytes);
+        visit(reinterpret_cast<T*>(offset != nullptr ? output + *offset++ : output_begin),
+              reinterpret_cast<const In*>(input_begin));
+        output_begin += output_pitch;
+        input_begin += input_pitch;
+      }
     }
   }
 };

@@ -104,30 +104,6 @@ DMLOPS_INLINE void for_each_tile(const Rows& rows, const Visit& visit) {
   if (rows.non_temporal) finish_non_temporal();
 }
 
-// Calls visit(runs) for layers of rows, in which nothing needs a buffer. Processors do not foresee
-// where the next layer is; what is short enough comes in time without being asked for.
-template <class T, class Visit>
-DMLOPS_INLINE void for_each_layer(const Rows& rows, const Visit& visit) {
-  constexpr std::int64_t kTogether = 4096;  // bytes that are asked for before others are worked on
-  const std::int64_t bytes = rows.length * static_cast<std::int64_t>(sizeof(T));
-  const bool ask = bytes >= 4 * kLineBytes;
-  const std::int64_t most = ask ? (kTogether + bytes - 1) / bytes : rows.count;
-  for (std::int64_t layer = 0; layer < rows.layers; ++layer) {
-    for (std::int64_t row = 0; row < rows.count; row += most) {
-      Runs<T> runs;
-      runs.output = rows.data[0] + layer * rows.layer_pitch[0] + row * rows.pitch[0];
-      runs.input = rows.data[1] + layer * rows.layer_pitch[1] + row * rows.pitch[1];
-      runs.output_pitch = rows.pitch[0];
-      runs.input_pitch = rows.pitch[1];
-      runs.length = rows.length;
-      runs.count = least(most, rows.count - row);
-      for (std::int64_t r = 0; ask && r < runs.count; ++r)
-        prefetch_lines(runs.input + rows.layer_pitch[1] + r * rows.pitch[1], bytes);
-      visit(runs);
-    }
-  }
-}
-
 // Calls visit(runs) until all rows are covered.
 template <class T, class Visit>
 DMLOPS_INLINE void for_each_runs(const Rows& rows, const Visit& visit) {
@@ -167,12 +143,27 @@ DMLOPS_INLINE bool is_one_run(const Rows& rows) {
 template <class T, class In = T>
 using RunsFunction = void (*)(const Runs<T, In>& runs, const void* formula);
 
+// Rows of which nothing needs a buffer.
+template <class T>
+DMLOPS_INLINE Runs<T> in_place(const Rows& rows) {
+  Runs<T> runs;
+  runs.output = rows.data[0];
+  runs.input = rows.data[1];
+  runs.output_pitch = rows.pitch[0];
+  runs.input_pitch = rows.pitch[1];
+  runs.length = rows.length;
+  runs.count = rows.count;
+  runs.non_temporal = rows.non_temporal;
+  return runs;
+}
+
 // What the layouts come down to. The ways there are compiled once for all formulas.
 template <class T>
 struct Loops {
   RunsFunction<T> dense;
-  RunsFunction<T> short_runs;              // a cache line long or a few, from a buffer
-  RunsFunction<T> every_second = nullptr;  // of the input's elements; or they are packed first
+  RunsFunction<T> short_runs;  // a cache line long or a few, from a buffer
+  // Where every second of the input's elements counts. Where null, these are packed first.
+  RunsFunction<T> every_second = nullptr;
 };
 
 // output = formula(input) for every element. A function of its own, so that small calls do not set
@@ -180,17 +171,13 @@ struct Loops {
 template <class T>
 DMLOPS_NO_INLINE void map_any_rows(const Rows& rows, const Loops<T>& loops, const void* formula) {
   if (rows.layers > 1) {
-    for_each_layer<T>(rows, [&](const Runs<T>& runs) { loops.dense(runs, formula); });
+    Runs<T> runs = in_place<T>(rows);
+    runs.layers = rows.layers;
+    runs.output_layer_pitch = rows.layer_pitch[0];
+    runs.input_layer_pitch = rows.layer_pitch[1];
+    loops.dense(runs, formula);
   } else if (loops.every_second != nullptr && every_second_of<T>(rows)) {
-    Runs<T> runs;
-    runs.output = rows.data[0];
-    runs.input = rows.data[1];
-    runs.output_pitch = rows.pitch[0];
-    runs.input_pitch = rows.pitch[1];
-    runs.length = rows.length;
-    runs.count = rows.count;
-    runs.non_temporal = rows.non_temporal;
-    loops.every_second(runs, formula);
+    loops.every_second(in_place<T>(rows), formula);
     if (rows.non_temporal) finish_non_temporal();
   } else if (transposes<T>(rows)) {
     for_each_transposed_tile<T>(rows,
