@@ -52,7 +52,7 @@ def test_every_allocation_fails_once() -> None:
         pytest.skip("a free-threaded interpreter does not survive it, whatever it runs")
     run_script(
         """
-        import _testcapi, numpy as np, dmlops
+        import _testcapi, sys, numpy as np, dmlops
         from dmlops import BufferBinding, BufferTensorDesc, _core
         x, out = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.empty((2, 3), np.float32)
         tensor = BufferTensorDesc.from_array(x)
@@ -72,12 +72,13 @@ def test_every_allocation_fails_once() -> None:
             (lambda: device.compile(desc), None),
             (lambda: compiled.dispatch([x], [out]), None),
             (lambda: compiled.dispatch({"input_tensor": x}, [BufferBinding(out)]), None),
-            (lambda: repr(compiled), None),
             (lambda: _core.validate(wrong, 0x6400), "ValidationError"),
             (lambda: dmlops.clip("text"), "TypeError"),
             (lambda: dmlops.log_softmax(x, 2), "ValueError"),
             (lambda: compiled.dispatch([], [out]), "BindingError"),
         )
+        if sys.version_info[:2] != (3, 12):  # which crashes in any f-string, NumPy's too
+            calls += ((lambda: repr(compiled), None),)
         failures = 0
         for k, (call, refusal) in enumerate(calls):
             for n in range(1, 150):
