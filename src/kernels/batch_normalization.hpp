@@ -84,8 +84,8 @@ DMLOPS_INLINE void normalize_dense(Out* output, const T* input, std::int64_t len
   // Would a loop wait for what it has written? It goes the way that suits the input; parameters can
   // lie on the output's other side.
   const bool down = goes_down(output, input);
-  const auto waits = [=](const T* operand) DMLOPS_LAMBDA_INLINE {
-    return down ? is_just_beyond(operand, output) : is_just_beyond(output, operand);
+  const auto waits = [=](const T* read) DMLOPS_LAMBDA_INLINE {
+    return down ? is_just_beyond(read, output) : is_just_beyond(output, read);
   };
   const bool buffered = !non_temporal && length >= kUnalignedVectors * kLanes<f32x> &&
                         (waits(mean) || waits(variance) || waits(scale) || waits(bias));
