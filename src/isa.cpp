@@ -2,8 +2,10 @@
 // DMLOPS_ISA names.
 #include "isa.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -13,14 +15,14 @@
 
 // Each is defined in kernels/table.cpp, compiled for that instruction set.
 namespace dmlops::baseline {
-extern const KernelTable& table;
+void set_kernels(KernelTable& table);
 }
 #if defined(DMLOPS_X86)
 namespace dmlops::avx2 {
-extern const KernelTable& table;
+void set_kernels(KernelTable& table);
 }
 namespace dmlops::avx512 {
-extern const KernelTable& table;
+void set_kernels(KernelTable& table);
 }
 namespace dmlops::vbmi {
 void set_byte_kernels(KernelTable& table);  // in kernels/table_vbmi.cpp
@@ -46,42 +48,54 @@ bool has_avx512() {
   return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
 }
 // With VBMI's kernels where the processor has it.
-const KernelTable& avx512_table() {
-  static const KernelTable found = [] {
-    KernelTable table = avx512::table;
-    constexpr unsigned int kVbmi = bits({1});
-    if (has_avx512() && has(CpuId(7).c, kVbmi)) vbmi::set_byte_kernels(table);
-    return table;
-  }();
-  return found;
+void set_avx512_kernels(KernelTable& table) {
+  avx512::set_kernels(table);
+  constexpr unsigned int kVbmi = bits({1});
+  if (has(CpuId(7).c, kVbmi)) vbmi::set_byte_kernels(table);
 }
-const KernelTable& avx2_table() { return avx2::table; }
 #endif
-const KernelTable& baseline_table() { return baseline::table; }
 bool always() { return true; }
 
 struct Candidate {
-  const KernelTable& (*table)();
+  const char* name;
   bool (*runs_here)();
+  void (*set_kernels)(KernelTable& table);  // only where it runs
 };
-const Candidate kCandidates[] = {
+constexpr Candidate kCandidates[] = {
 // the fastest first
 #if defined(DMLOPS_X86)
-    {avx512_table, has_avx512},
-    {avx2_table, has_avx2},
+    {"avx512", has_avx512, set_avx512_kernels},
+    {"avx2", has_avx2, avx2::set_kernels},
 #endif
-    {baseline_table, always},
+    {"baseline", always, baseline::set_kernels},
 };
+
+// The tables of the candidates; those that do not run here have no name.
+using Tables = std::array<KernelTable, std::size(kCandidates)>;
+const Tables& tables() {
+  static const Tables all = [] {
+    Tables found = {};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!kCandidates[i].runs_here()) continue;
+      kCandidates[i].set_kernels(found[i]);
+      found[i].name = kCandidates[i].name;
+    }
+    return found;
+  }();
+  return all;
+}
 
 // The kernels of that name, or the best where there is none. `who` asks for them.
 const KernelTable& select(const std::string& name, const char* who) {
+  for (const KernelTable& table : tables()) {
+    if (table.name != nullptr && (name.empty() || name == table.name)) return table;
+  }
   std::string known, available;
   for (const Candidate& candidate : kCandidates) {
-    const std::string candidate_name = candidate.table().name;
-    known += (known.empty() ? "" : ", ") + candidate_name;
-    if (!candidate.runs_here()) continue;
-    if (name.empty() || name == candidate_name) return candidate.table();
-    available += (available.empty() ? "" : ", ") + candidate_name;
+    known += (known.empty() ? "" : ", ") + std::string(candidate.name);
+  }
+  for (const std::string& usable : available_isas()) {
+    available += (available.empty() ? "" : ", ") + usable;
   }
   throw std::invalid_argument(who + name + " cannot be used; known: " + known +
                               "; available on this processor: " + available);
@@ -111,8 +125,8 @@ std::string isa() { return kernels().name; }
 
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
-  for (const Candidate& candidate : kCandidates) {
-    if (candidate.runs_here()) names.emplace_back(candidate.table().name);
+  for (const KernelTable& table : tables()) {
+    if (table.name != nullptr) names.emplace_back(table.name);
   }
   return names;
 }

@@ -298,6 +298,12 @@ using Activations =
     List<Elu, Celu, HardSigmoid, Identity, LeakyRelu, Linear, ParametricSoftplus, Relu, ScaledElu,
          ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu>;
 
+template <class... Acts>
+constexpr std::size_t size(List<Acts...>) {
+  return sizeof...(Acts);
+}
+static_assert(size(Activations()) == kActivationCount);
+
 // Those of dozens of instructions, beside which a call counts little.
 using LongActivations =
     List<Elu, Celu, ParametricSoftplus, ScaledElu, ScaledTanh, Sigmoid, Softplus, Tanh, Gelu>;

@@ -1,10 +1,9 @@
 // The kernels that look bytes up in a table, with AVX-512 VBMI, which has an instruction for it.
 #include "kernels/clip.hpp"
 #include "kernels/shrink.hpp"
+#include "kernels/table.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-void set_byte_kernels(KernelTable& table);
 
 void set_byte_kernels(KernelTable& table) {
   constexpr auto int8 = static_cast<std::size_t>(DataType::int8);
