@@ -2,118 +2,61 @@
 #pragma once
 
 #include "kernels/activation_rows.hpp"
-#include "kernels/normalization_columns.hpp"
+#include "kernels/normalization_loops.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// One row with the same parameters throughout (those at `index`).
-template <class T, class Out, class Act>
-DMLOPS_INLINE void normalize_constant(Out* output, const T* input, std::int64_t length,
-                                      const Channels<T>& channels, std::int64_t index,
-                                      const Act& act, bool non_temporal) {
-  const auto parameters = channels.throughout(index);
-  stream<f32x, 2>(
-      output, input, length,
-      [&](f32x x, std::int64_t)
-          DMLOPS_LAMBDA_INLINE { return canonical_nan(act(parameters.normalize(x))); },
-      non_temporal);
-}
-
-// `count` rows from `first` on that follow one another, a vector long at least, with the first
-// `count` parameters: in vectors aligned in the output, some of which go on into the next row. That
-// suits images of few pixels, which have few other vectors, and writing past the caches, where a
-// line that two rows share would be read again.
-template <class T, class Out, class Act>
-DMLOPS_INLINE void normalize_images(const Tile<T, Out>& rows, const Channels<T>& channels,
-                                    std::int64_t first, std::int64_t count, const Act& act) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  Out* const output = rows.output_row(first);
-  const T* const input = rows.input_row(first);
-  const std::int64_t length = rows.length, last = length * count - lanes;
-  const auto normalized = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    return canonical_nan(act(parameters.normalize(load<f32x>(input + i))));
+// Short rows that follow one another, as pixels of a few channels, and share parameters: as rows of
+// several of them, whole vectors long where that can be and aligned in the output.
+template <class T, class Out>
+void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& channels,
+                      const NormalizationLoops<T, Out>& loops, const void* act) {
+  constexpr std::int64_t lanes = kLanes<f32x>, line = kLineBytes / sizeof(Out);
+  const std::int64_t least_length = reads_parameters_once(pixels) ? 128 : 512;
+  const std::int64_t total = pixels.length * pixels.count;
+  std::int64_t period = pixels.length;
+  while ((period % lanes != 0 || period < least_length) &&
+         period + pixels.length + lanes <= Channels<T>::kCapacity) {
+    period += pixels.length;
+  }
+  period = least(period, total);
+  repeat(channels, pixels.length, least(period + Channels<T>::kOverlap, total));
+  // `count` rows from the element at `begin` on.
+  const auto rows = [&](std::int64_t begin, std::int64_t length, std::int64_t count) {
+    Tile<T, Out> part = pixels;
+    part.length = length;
+    part.count = count;
+    part.output = reinterpret_cast<char*>(pixels.output_row(0) + begin);
+    part.input = reinterpret_cast<const char*>(pixels.input_row(0) + begin);
+    part.output_pitch = length * std::int64_t{sizeof(Out)};
+    part.input_pitch = length * std::int64_t{sizeof(T)};
+    return part;
   };
-  // As in stream(), the ends overlap their neighbours, and so are computed first and stored last.
-  const f32x head = normalized(channels.throughout(0), 0);
-  const f32x tail = normalized(channels.throughout(count - 1), last);
-  const std::int64_t begin = distance_to_alignment<f32x>(output) % lanes;
-  // write(first, end, result): output[i] = result(i), for whole vectors.
-  const auto write_all = [&](const auto& write) DMLOPS_LAMBDA_INLINE {
-    auto parameters = channels.throughout(0);
-    std::int64_t i = begin, end = length;
-    const auto result = [&](std::int64_t at)
-                            DMLOPS_LAMBDA_INLINE { return normalized(parameters, at); };
-    for (std::int64_t k = 0;; end += length) {
-      const std::int64_t whole = i + (end - i) / lanes * lanes;
-      write(i, whole, result);
-      i = whole;
-      if (++k == count) break;
-      const auto next = channels.throughout(k);
-      if (i < end) {
-        parameters.take_from(next, end - i);
-        write(i, i + lanes, result);
-        i += lanes;
-      }
-      parameters = next;
-    }
+  // Past the caches go whole lines, in which one row can end and the next begin.
+  const std::int64_t unit = pixels.non_temporal ? line : period;
+  const std::int64_t aligned = pixels.non_temporal ? line : lanes;
+  const std::int64_t head = least(distance_to_unit(pixels.output_row(0), aligned), total);
+  const std::int64_t tail = (total - head) % unit, middle = total - head - tail;
+  // What is left at both ends is written as usual.
+  const auto normalize_end = [&](std::int64_t begin, std::int64_t length) {
+    if (length == 0) return;
+    Tile<T, Out> end = rows(begin, length, 1);
+    end.non_temporal = false;
+    loops.columns(end, channels, begin % period, act);
   };
-  if (rows.non_temporal) {
-    write_all([&](std::int64_t i, std::int64_t end, const auto& result)
-                  DMLOPS_LAMBDA_INLINE { store_lines<f32x>(output, input, i, end, result); });
+  normalize_end(0, head);
+  if (pixels.non_temporal) {
+    loops.periodic(rows(head, middle, 1), channels, head % period, period, act);
   } else {
-    write_all([&](std::int64_t i, std::int64_t end, const auto& result) DMLOPS_LAMBDA_INLINE {
-      for (; i < end; i += lanes) store(output + i, result(i));
-    });
+    loops.columns(rows(head, period, middle / period), channels, head, act);
   }
-  store(output, head);
-  store(output + last, tail);
+  normalize_end(total - tail, tail);
 }
 
-// One row, of a vector's length at least, with parameters of its own that lie dense and that no
-// other row shares: straight from memory, and to it but where that makes the reading wait.
-template <class T, class Out, class Act>
-DMLOPS_INLINE void normalize_dense(Out* output, const T* input, std::int64_t length,
-                                   const Rows& rows, std::int64_t row, std::int64_t column,
-                                   float epsilon, const Act& act, bool non_temporal) {
-  const auto operand = [&](int k) {
-    return reinterpret_cast<const T*>(rows.data[k] + row * rows.pitch[k]) + column;
-  };
-  const T *const mean = operand(kMean), *const variance = operand(kVariance);
-  const T *const scale = operand(kScale), *const bias = operand(kBias);
-  const f32x epsilons = splat<f32x>(epsilon);
-  // Would a loop wait for what it has written? It goes the way that suits the input; parameters can
-  // lie on the output's other side.
-  const bool down = goes_down(output, input);
-  const auto waits = [=](const T* read) DMLOPS_LAMBDA_INLINE {
-    return down ? is_just_beyond(read, output) : is_just_beyond(output, read);
-  };
-  const bool buffered = !non_temporal && length >= kUnalignedVectors * kLanes<f32x> &&
-                        (waits(mean) || waits(variance) || waits(scale) || waits(bias));
-  constexpr std::int64_t kPart = 1024;
-  alignas(kVectorBytes) Out buffer[kPart];
-  for (std::int64_t begin = 0, count = length; begin < length; begin += count) {
-    count = length - begin;
-    if (buffered && count > kPart)  // a vector at least is left for the next part
-      count = count < kPart + kLanes<f32x> ? kPart - kLanes<f32x> : kPart;
-    stream<f32x, 1>(
-        buffered ? buffer : output + begin, input + begin, count,
-        [&](f32x x, std::int64_t at) DMLOPS_LAMBDA_INLINE {
-          const std::int64_t i = begin + at;
-          const auto factor =
-              normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
-          return canonical_nan(
-              act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
-        },
-        non_temporal);
-    if (buffered)
-      std::memcpy(output + begin, buffer, static_cast<std::size_t>(count) * sizeof(Out));
-  }
-}
-
-template <class T, class Out, class Act>
-void normalize_rows(const Rows& rows, const void* parameters) {
-  const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
-  const Act act(p.activation);
+// All ways to the loops: compiled once for all activations.
+template <class T, class Out>
+DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
+                                     const NormalizationLoops<T, Out>& loops, const void* act) {
   bool along = false, across = false;  // do parameters change along a row, or from row to row?
   bool dense = true;                   // do all change from each element of a row to the next?
   for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
@@ -129,52 +72,50 @@ void normalize_rows(const Rows& rows, const void* parameters) {
                           (tile.non_temporal || tile.length < kUnalignedVectors * kLanes<f32x>);
       const std::int64_t group = across ? Channels<T>::kCapacity : tile.count;
       for (std::int64_t first = 0; first < tile.count; first += group) {
-        const std::int64_t end = least(first + group, tile.count);
-        prepare<T>(channels, across ? end - first : 1, rows, tile.row + first, tile.column, true,
-                   p.epsilon);
+        const Tile<T, Out> part = tile.part(first, least(group, tile.count - first));
+        prepare<T>(channels, across ? part.count : 1, rows, part.row, part.column, true, epsilon);
         if (images) {
-          normalize_images(tile, channels, first, end - first, act);
-          continue;
-        }
-        for (std::int64_t r = first; r < end; ++r) {
-          normalize_constant(tile.output_row(r), tile.input_row(r), tile.length, channels,
-                             across ? r - first : 0, act, tile.non_temporal);
+          loops.images(part, channels, act);
+        } else {
+          loops.constant(part, channels, across, act);
         }
       }
       return;
     }
-    if (dense && (across || tile.count == 1) && tile.length >= kLanes<f32x>) {
-      for (std::int64_t r = 0; r < tile.count; ++r) {
-        normalize_dense(tile.output_row(r), tile.input_row(r), tile.length, rows, tile.row + r,
-                        tile.column, p.epsilon, act, tile.non_temporal);
-      }
-      return;
-    }
+    if (dense && (across || tile.count == 1) && tile.length >= kLanes<f32x>)
+      return loops.dense(tile, rows, epsilon, act);
     if (!across && tile.count > 1 && tile.contiguous() &&
         tile.length <= Channels<T>::kCapacity / (tile.non_temporal ? 1 : 2)) {
-      prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, p.epsilon);
-      normalize_pixels(tile, channels, act);
-      return;
+      prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, epsilon);
+      return normalize_pixels(tile, channels, loops, act);
     }
     // Past the caches, parts end where lines do, and few rows go together: what a processor reads
     // ahead beyond a part is still in a cache when that is the next.
     constexpr std::int64_t line = kLineBytes / std::int64_t{sizeof(Out)};
-    const std::int64_t shared = tile.non_temporal ? 32 : tile.count;
-    Tile<T, Out> part = tile;
-    for (std::int64_t r = 0; r < tile.count; r += part.count) {
-      part.count = across ? 1 : least(shared, tile.count - r);
+    const std::int64_t shared = across ? 1 : tile.non_temporal ? 32 : tile.count;
+    for (std::int64_t r = 0; r < tile.count; r += shared) {
+      Tile<T, Out> part = tile.part(r, least(shared, tile.count - r));
       std::int64_t end = tile.non_temporal ? distance_to_unit(tile.output_row(r), line) - line : 0;
       for (std::int64_t column = 0; column < tile.length; column = end) {
         end = least(end + Channels<T>::kCapacity, tile.length);
         part.length = end - column;
         part.output = reinterpret_cast<char*>(tile.output_row(r) + column);
         part.input = reinterpret_cast<const char*>(tile.input_row(r) + column);
-        prepare<T>(channels, part.length, rows, tile.row + r, tile.column + column, false,
-                   p.epsilon);
-        normalize_columns(part, channels, 0, act);
+        prepare<T>(channels, part.length, rows, tile.row + r, tile.column + column, false, epsilon);
+        loops.columns(part, channels, 0, act);
       }
     }
   });
+}
+
+template <class T, class Out, class Act>
+void normalize_by(const Rows& rows, const void* parameters) {
+  using Own = ActivatedLoops<T, Out, Act>;
+  static constexpr NormalizationLoops<T, Out> loops = {&Own::constant, &Own::images, &Own::dense,
+                                                       &Own::columns, &Own::periodic};
+  const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
+  const Act act(p.activation);
+  normalize_rows<T, Out>(rows, p.epsilon, loops, &act);
 }
 
 // Batch normalization part by part, each of which goes through `activate` while the first cache has
@@ -205,7 +146,7 @@ DMLOPS_NO_INLINE void normalize_then(const Rows& rows, const void* parameters,
       part.step[0] = size;
       part.pitch[0] = part.length * size;
       part.non_temporal = false;
-      normalize_rows<T, float, Identity>(part, parameters);
+      normalize_by<T, float, Identity>(part, parameters);
 
       alignas(kVectorBytes) T activated[capacity];
       const std::int64_t run = part.length * std::int64_t{sizeof(T)};
@@ -240,7 +181,7 @@ void batch_normalization(const Rows& rows, const void* parameters) {
     const Act act(static_cast<const BatchNormalizationParameters*>(parameters)->activation);
     normalize_then<T>(rows, parameters, &activate_runs<T, float, Act>, &act);
   } else {
-    normalize_rows<T, T, Act>(rows, parameters);
+    normalize_by<T, T, Act>(rows, parameters);
   }
 }
 

@@ -76,7 +76,8 @@ DMLOPS_INLINE f32x towards_zero(f32x x) { return bit_cast<f32x>(bit_cast<u32x>(x
 // Any numbers. Beyond float32's normal numbers, and where the quotient is 0, infinite or NaN by its
 // operands, that is the factor.
 template <class T>
-DMLOPS_INLINE NormalizationFactor<T> any_factor(f32x scale, f32x variance, f32x epsilon, f32x sum) {
+DMLOPS_NO_INLINE NormalizationFactor<T> any_factor(f32x scale, f32x variance, f32x epsilon,
+                                                   f32x sum) {
   const f32x size = abs(scale);
   const UsualSize of_sum(sum), of_scale(size);
   NormalizationFactor<T> factor = usual_factor<T>(scale * of_scale.there, variance * of_sum.there,

@@ -26,6 +26,19 @@ struct Tile {
   const T* input_row(std::int64_t r) const {
     return reinterpret_cast<const T*>(input + r * input_pitch);
   }
+  // So many of its rows, from the first one given on.
+  Tile part(std::int64_t first, std::int64_t rows) const {
+    Tile result = *this;
+    result.row += first;
+    result.count = rows;
+    if (row_offsets != nullptr) {
+      result.row_offsets += first;
+    } else {
+      result.output += first * output_pitch;
+    }
+    result.input += first * input_pitch;
+    return result;
+  }
   // True where each row begins where the one before it ends, so that all are one run.
   bool contiguous() const {
     const auto dense = [this](std::int64_t pitch, std::size_t size) {

@@ -28,7 +28,7 @@
 #define DMLOPS_INLINE inline __attribute__((always_inline))
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
 #endif
-#define DMLOPS_NO_INLINE static __attribute__((noinline))
+#define DMLOPS_NO_INLINE __attribute__((noinline))
 
 namespace dmlops::DMLOPS_TARGET {
 
