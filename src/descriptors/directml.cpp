@@ -11,7 +11,7 @@
 namespace dmlops {
 namespace {
 
-[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+[[noreturn]] void refuse_struct(const std::string& where, const std::string& what) {
   throw ValidationError(where + what);
 }
 
@@ -35,8 +35,8 @@ BufferTensorDesc read_buffer_tensor(const std::string& where, const DML_BUFFER_T
   tensor.dimension_count = desc.DimensionCount;
   if (desc.DimensionCount > 0) {
     if (desc.Sizes == nullptr) {
-      refuse(where, " has no sizes: Sizes is null, and DimensionCount is " +
-                        std::to_string(desc.DimensionCount));
+      refuse_struct(where, " has no sizes: Sizes is null, and DimensionCount is " +
+                               std::to_string(desc.DimensionCount));
     }
     load_some(desc.Sizes, desc.DimensionCount, tensor.sizes);
   }
@@ -53,10 +53,11 @@ std::optional<BufferTensorDesc> read_tensor(const std::string& where,
   if (pointer == nullptr) return std::nullopt;  // the rules say where that is wrong
   const auto desc = load<DML_TENSOR_DESC>(pointer);
   if (desc.Type != DML_TENSOR_TYPE_BUFFER) {
-    refuse(where, " has tensor type " + std::to_string(static_cast<std::uint32_t>(desc.Type)) +
-                      "; it must be DML_TENSOR_TYPE_BUFFER (1)");
+    refuse_struct(where, " has tensor type " +
+                             std::to_string(static_cast<std::uint32_t>(desc.Type)) +
+                             "; it must be DML_TENSOR_TYPE_BUFFER (1)");
   }
-  if (desc.Desc == nullptr) refuse(where, " is a DML_TENSOR_DESC whose Desc is null");
+  if (desc.Desc == nullptr) refuse_struct(where, " is a DML_TENSOR_DESC whose Desc is null");
   return read_buffer_tensor(where, load<DML_BUFFER_TENSOR_DESC>(desc.Desc));
 }
 
@@ -70,11 +71,13 @@ std::vector<std::uint32_t> read_axes(const std::string& where, std::uint32_t cou
                                      const std::uint32_t* pointer) {
   if (count == 0) return {};  // the rules refuse it
   if (pointer == nullptr) {
-    refuse(where, "axes are missing: Axes is null, and AxisCount is " + std::to_string(count));
+    refuse_struct(where,
+                  "axes are missing: Axes is null, and AxisCount is " + std::to_string(count));
   }
   if (count > kMaxRank) {
-    refuse(where, "axes has " + std::to_string(count) + " entries; no tensor has more than " +
-                      std::to_string(kMaxRank) + " dimensions");
+    refuse_struct(where, "axes has " + std::to_string(count) +
+                             " entries; no tensor has more than " + std::to_string(kMaxRank) +
+                             " dimensions");
   }
   std::vector<std::uint32_t> axes(count);
   std::memcpy(axes.data(), pointer, count * sizeof *pointer);
@@ -89,7 +92,7 @@ struct Unary {
 
 OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
                   const std::string& where) {
-  if (source.Desc == nullptr) refuse(where, "Desc is null");
+  if (source.Desc == nullptr) refuse_struct(where, "Desc is null");
   OperatorDesc result;
   result.type = op.type;
   const auto read_tensors = [&](std::initializer_list<const DML_TENSOR_DESC*> pointers) {

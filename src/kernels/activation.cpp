@@ -6,7 +6,7 @@ namespace dmlops::DMLOPS_TARGET {
 namespace {
 
 template <class... Acts>
-void set_each(KernelTable& table, List<Acts...>) {
+void set_each_activation(KernelTable& table, List<Acts...>) {
   std::size_t i = 0;
   ((table.activation[i][0] = &activation<float, Acts>,
     table.activation[i][1] = &activation<float16, Acts>, ++i),
@@ -15,6 +15,6 @@ void set_each(KernelTable& table, List<Acts...>) {
 
 }  // namespace
 
-void set_activations(KernelTable& table) { set_each(table, Activations()); }
+void set_activations(KernelTable& table) { set_each_activation(table, Activations()); }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -7,7 +7,7 @@ namespace dmlops::DMLOPS_TARGET {
 namespace {
 
 template <class... Acts>
-void set_each(KernelTable& table, List<Acts...>) {
+void set_each_normalization(KernelTable& table, List<Acts...>) {
   std::size_t i = 0;
   ((table.batch_normalization[i][0] = &batch_normalization<float, Acts>,
     table.batch_normalization[i][1] = &batch_normalization<float16, Acts>, ++i),
@@ -16,6 +16,6 @@ void set_each(KernelTable& table, List<Acts...>) {
 
 }  // namespace
 
-void set_batch_normalizations(KernelTable& table) { set_each(table, Activations()); }
+void set_batch_normalizations(KernelTable& table) { set_each_normalization(table, Activations()); }
 
 }  // namespace dmlops::DMLOPS_TARGET

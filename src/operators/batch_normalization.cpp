@@ -10,7 +10,7 @@
 namespace dmlops {
 namespace {
 
-constexpr const char* kName = "batch_normalization";
+constexpr const char* kBatchNormalization = "batch_normalization";
 constexpr int kInputs = 5;
 
 // The shape that makes a vector broadcast along the one axis that it fits, channels first: "(1, 3,
@@ -34,11 +34,11 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
 
 void require_broadcastable(const char* argument, const ConstTensorView& parameter,
                            const ConstTensorView& input) {
-  require_same_type(kName, argument, parameter, input);
-  require_addressable(kName, argument, parameter);
+  require_same_type(kBatchNormalization, argument, parameter, input);
+  require_addressable(kBatchNormalization, argument, parameter);
   const auto both_shapes = [&] {
-    return std::string(kName) + ": " + argument + " has shape " + shape_text(parameter) +
-           ", but input has shape " + shape_text(input);
+    return std::string(kBatchNormalization) + ": " + argument + " has shape " +
+           shape_text(parameter) + ", but input has shape " + shape_text(input);
   };
   if (parameter.rank != input.rank) {
     throw std::invalid_argument(
@@ -58,7 +58,7 @@ void require_broadcastable(const char* argument, const ConstTensorView& paramete
 
 void check_batch_normalization(const BatchNormalizationInputs& inputs) {
   const ConstTensorView& input = inputs.input;
-  require_floating_point(kName, "input", input);
+  require_floating_point(kBatchNormalization, "input", input);
   require_broadcastable("mean", inputs.mean, input);
   require_broadcastable("variance", inputs.variance, input);
   require_broadcastable("scale", inputs.scale, input);
@@ -86,8 +86,8 @@ void batch_normalization(const FloatEnvironment& environment,
                          const TensorView& output) {
   check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
-  require_addressable(kName, "input", input);
-  require_output(kName, output, input);
+  require_addressable(kBatchNormalization, "input", input);
+  require_output(kBatchNormalization, output, input);
   if (is_empty(input)) return;
 
   const ReadableInput readable[kInputs] = {{input, output},

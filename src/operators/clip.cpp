@@ -14,15 +14,15 @@
 namespace dmlops {
 namespace {
 
-constexpr const char* kName = "clip";
+constexpr const char* kClip = "clip";
 
 [[noreturn]] DMLOPS_COLD void refuse_fraction(const char* argument, double value) {
-  throw std::invalid_argument(std::string(kName) + ": " + argument + "=" + number_text(value) +
+  throw std::invalid_argument(std::string(kClip) + ": " + argument + "=" + number_text(value) +
                               " is not a whole number, but the tensor's elements are integers");
 }
 
 [[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
-  throw TypeError(std::string(kName) + ": input has dtype " + name(type) + "; it takes " +
+  throw TypeError(std::string(kClip) + ": input has dtype " + name(type) + "; it takes " +
                   kClipTypesText);
 }
 
@@ -159,8 +159,8 @@ void clip(const FloatEnvironment& environment, const ConstTensorView& input, con
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
   const RowKernel kernel = kernel_for(parameters, input.type);
   if (run_if_plain(environment, input, output, kernel, &parameters)) return;
-  require_addressable(kName, "input", input);
-  require_output(kName, output, input);
+  require_addressable(kClip, "input", input);
+  require_output(kClip, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
   prepare_clip(readable.view(), parameters, output).run(environment);

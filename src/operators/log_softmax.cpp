@@ -11,26 +11,27 @@
 namespace dmlops {
 namespace {
 
-constexpr const char* kName = "log_softmax";
+constexpr const char* kLogSoftmax = "log_softmax";
 constexpr int kWeight = 4;  // time for an element, in units of what an elementwise operator needs
 
 // Which axes are reduced, as a set of bits.
 unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes,
                           std::size_t axis_count) {
   if (axis_count == 0)
-    throw std::invalid_argument(std::string(kName) + ": axes is empty; it needs at least one axis");
+    throw std::invalid_argument(std::string(kLogSoftmax) +
+                                ": axes is empty; it needs at least one axis");
   unsigned int reduced = 0;
   for (std::size_t i = 0; i < axis_count; ++i) {
     const std::int64_t axis = axes[i] < 0 ? axes[i] + input.rank : axes[i];
     if (axis < 0 || axis >= input.rank) {
-      throw std::invalid_argument(std::string(kName) + ": axis " + std::to_string(axes[i]) +
+      throw std::invalid_argument(std::string(kLogSoftmax) + ": axis " + std::to_string(axes[i]) +
                                   " is out of range for input with " + std::to_string(input.rank) +
                                   " dimensions, shape " + shape_text(input));
     }
     const unsigned int bit = 1u << axis;
     if ((reduced & bit) != 0) {
-      throw std::invalid_argument(std::string(kName) + ": axes names axis " + std::to_string(axis) +
-                                  " twice");
+      throw std::invalid_argument(std::string(kLogSoftmax) + ": axes names axis " +
+                                  std::to_string(axis) + " twice");
     }
     reduced |= bit;
   }
@@ -109,10 +110,10 @@ void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::si
 
 void log_softmax(const FloatEnvironment& environment, const ConstTensorView& input,
                  const std::int64_t* axes, std::size_t axis_count, const TensorView& output) {
-  require_floating_point(kName, "input", input);
-  require_addressable(kName, "input", input);
+  require_floating_point(kLogSoftmax, "input", input);
+  require_addressable(kLogSoftmax, "input", input);
   const unsigned int reduced = reduced_axes(input, axes, axis_count);
-  require_output(kName, output, input);
+  require_output(kLogSoftmax, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
   prepare_log_softmax(readable.view(), reduced, output).run(environment);

@@ -72,7 +72,7 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value) 
   return tensor;
 }
 
-std::optional<ScaleBias> read_scale_bias(const std::string& where, const py::object& value) {
+std::optional<ScaleBias> scale_bias_of(const std::string& where, const py::object& value) {
   if (value.is_none()) return std::nullopt;
   if (!has(value, "scale") || !has(value, "bias")) {
     refuse_type(where, "a ScaleBias or None", value);
@@ -115,7 +115,7 @@ class Reader {
         result_.min_max_data_type = static_cast<DataType>(read_uint(where, value));
         break;
       case FieldKind::scale_bias:
-        result_.scale_bias = read_scale_bias(where, value);
+        result_.scale_bias = scale_bias_of(where, value);
         break;
       case FieldKind::boolean:
         result_.spatial = py::bool_(value);

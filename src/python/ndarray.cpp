@@ -88,8 +88,8 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
   return nullptr;
 }
 
-DMLOPS_COLD bool refuse_type(const char* function, const char* argument, PyArray_Descr* descr,
-                             const char* accepted) {
+DMLOPS_COLD bool refuse_dtype(const char* function, const char* argument, PyArray_Descr* descr,
+                              const char* accepted) {
   PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
   if (dtype == nullptr) return false;
   PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
@@ -155,7 +155,7 @@ bool Array<View>::set_view(const char* function, const char* argument, const cha
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
   view_.type = data_type(descr);
-  if (view_.type == DataType::unknown) return refuse_type(function, argument, descr, accepted);
+  if (view_.type == DataType::unknown) return refuse_dtype(function, argument, descr, accepted);
   if (!PyArray_ISNOTSWAPPED(array)) return refuse_byte_order(function, argument, descr);
   view_.rank = PyArray_NDIM(array);
   if (view_.rank > kMaxRank) return refuse_rank(function, argument, view_.rank);

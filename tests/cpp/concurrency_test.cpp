@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kRows = 300, kColumns = 1001;  // enough for several threads
 constexpr std::size_t kElements = std::size_t{kRows} * kColumns;
 
-BufferTensorDesc tensor(std::uint32_t rows) {
+BufferTensorDesc matrix(std::uint32_t rows) {
   BufferTensorDesc result;
   result.data_type = DataType::float32;
   result.dimension_count = 2;
@@ -27,7 +27,7 @@ BufferTensorDesc tensor(std::uint32_t rows) {
 OperatorDesc unary(OperatorType type, std::uint32_t rows = kRows) {
   OperatorDesc desc;
   desc.type = type;
-  desc.tensors[0] = desc.tensors[1] = tensor(rows);
+  desc.tensors[0] = desc.tensors[1] = matrix(rows);
   desc.numbers = {-1.0f, 2.0f};
   desc.axes = {1};
   return desc;
