@@ -299,10 +299,11 @@ using Activations =
          ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu>;
 
 template <class... Acts>
-constexpr std::size_t size(List<Acts...>) {
+constexpr std::size_t count_of(List<Acts...>) {
   return sizeof...(Acts);
 }
-static_assert(size(Activations()) == kActivationCount);
+static_assert(count_of(Activations()) == kActivationCount,
+              "one functor for each Activation, in its order");
 
 // Those of dozens of instructions, beside which a call counts little.
 using LongActivations =

@@ -94,13 +94,14 @@ DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
     constexpr std::int64_t line = kLineBytes / std::int64_t{sizeof(Out)};
     const std::int64_t shared = across ? 1 : tile.non_temporal ? 32 : tile.count;
     for (std::int64_t r = 0; r < tile.count; r += shared) {
-      Tile<T, Out> part = tile.part(r, least(shared, tile.count - r));
+      const Tile<T, Out> group = tile.part(r, least(shared, tile.count - r));
+      Tile<T, Out> part = group;
       std::int64_t end = tile.non_temporal ? distance_to_unit(tile.output_row(r), line) - line : 0;
       for (std::int64_t column = 0; column < tile.length; column = end) {
         end = least(end + Channels<T>::kCapacity, tile.length);
         part.length = end - column;
-        part.output = reinterpret_cast<char*>(tile.output_row(r) + column);
-        part.input = reinterpret_cast<const char*>(tile.input_row(r) + column);
+        part.output = group.output + column * std::int64_t{sizeof(Out)};
+        part.input = group.input + column * std::int64_t{sizeof(T)};
         prepare<T>(channels, part.length, rows, tile.row + r, tile.column + column, false, epsilon);
         loops.columns(part, channels, 0, act);
       }

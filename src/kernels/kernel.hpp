@@ -88,7 +88,7 @@ using GroupFinishKernel = void (*)(const GroupParts& parts, const double* sums,
 constexpr std::size_t kFloatTypes = 2;  // float32, float16: the order of the tables' second index
 
 struct KernelTable {
-  const char* name;
+  const char* name;                       // given by who selects it
   RowKernel copy[4];                      // by the logarithm of the element size
   RowKernel clip[kDataTypeCount];         // by DataType; null where clip does not take the type
   RowKernel clip_scaled[kDataTypeCount];  // x * scale + bias first

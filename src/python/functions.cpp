@@ -200,8 +200,8 @@ PyMethodDef entry(const char* name) {
 
 template <Activation... kTypes>
 PyMethodDef* activation_methods() {
-  static PyMethodDef methods[] = {entry<activation<kTypes>>(info(kTypes).name)..., {}};
-  return methods;
+  static PyMethodDef entries[] = {entry<activation<kTypes>>(info(kTypes).name)..., {}};
+  return entries;
 }
 
 }  // namespace

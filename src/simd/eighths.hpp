@@ -9,10 +9,11 @@ namespace dmlops::DMLOPS_TARGET {
 // A float32 stands for 2^(k/8), whose logarithm is larger by kEighthShift[k mod 8], to 2^-37. Its
 // bits are those of 1, plus k << 20, plus kEighthBits[k mod 8]. At k = 1 it is so small that no
 // |r 2^(k/8)| exceeds half of 2^(k/8) - 1, and their sum's rounding is found without another.
-constexpr std::int32_t kEighthBits[8] = {0,       -326065, -510172, -656292,
-                                         -718934, -694344, -571339, -344007};
-constexpr float kEighthShift[8] = {0.0f,          -0x1.079dap-8f, -0x1.57ap-16f, -0x1.e968p-15f,
-                                   0x1.eb48p-15f, 0x1.702p-17f,   0x1.ea1p-15f,  -0x1.358p-17f};
+inline constexpr std::int32_t kEighthBits[8] = {0,       -326065, -510172, -656292,
+                                                -718934, -694344, -571339, -344007};
+inline constexpr float kEighthShift[8] = {0.0f,           -0x1.079dap-8f, -0x1.57ap-16f,
+                                          -0x1.e968p-15f, 0x1.eb48p-15f,  0x1.702p-17f,
+                                          0x1.ea1p-15f,   -0x1.358p-17f};
 constexpr float kEighthUnit = 0x1.8p23f + 8 * 127;  // the low bits of kEighthUnit + k are the index
 
 DMLOPS_INLINE f32x power_of_eighth(i32x index) {

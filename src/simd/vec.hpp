@@ -28,6 +28,7 @@
 #define DMLOPS_INLINE inline __attribute__((always_inline))
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
 #endif
+// For templates; what is none is `inline`, too.
 #define DMLOPS_NO_INLINE __attribute__((noinline))
 
 namespace dmlops::DMLOPS_TARGET {
@@ -276,7 +277,7 @@ struct DoubleSums {
 #endif
 
 // Processors without the instruction are rare by now: a call keeps this out of every formula.
-__attribute__((noinline)) static f32x emulated_fma(f32x a, f32x b, f32x c) {
+DMLOPS_NO_INLINE inline f32x emulated_fma(f32x a, f32x b, f32x c) {
 #if defined(__SSE2__)
   const DoubleSums sums(a, b, c);
   if (sums.round_safely()) return sums.rounded();
