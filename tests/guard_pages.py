@@ -6,9 +6,9 @@ Prints what it is about to do, so that a crash tells where it happened.
 from __future__ import annotations
 
 import faulthandler
+import functools
 import itertools
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ def operators() -> Iterator[tuple[str, Operator, int, tuple[str, ...]]]:
         types = FLOATS + integers.get(row.name, ())
         yield row.name, _one(getattr(dmlops, row.name)), 1, types
     for name in ACTIVATIONS:
-        yield f"batch_normalization {name}", partial(_normalize, name), 5, FLOATS
+        yield f"batch_normalization {name}", functools.partial(_normalize, name), 5, FLOATS
     yield "log_softmax", _one(dmlops.log_softmax), 1, FLOATS
     yield "log_softmax first", _one(dmlops.log_softmax, axes=0), 1, FLOATS
     yield (
@@ -73,6 +73,12 @@ def operators() -> Iterator[tuple[str, Operator, int, tuple[str, ...]]]:
         1,
         FLOATS,
     )
+
+
+@functools.cache
+def uniform(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+    """Return values that every operator takes; they are the same for each."""
+    return samples.uniform(shape, dtype, 0.5, 4, seed)
 
 
 def check(
@@ -84,7 +90,7 @@ def check(
 ) -> None:
     """Expect the bits that ordinary memory gives, with every operand at a guard."""
     itemsize = np.dtype(dtype).itemsize
-    values = [samples.uniform(shape, dtype, 0.5, 4, i) for i, shape in enumerate(shapes)]
+    values = [uniform(shape, dtype, i) for i, shape in enumerate(shapes)]
     for at_end in (True, False):
         inputs = []
         for block, value in zip(memory[1:], values, strict=False):

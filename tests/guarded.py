@@ -43,7 +43,4 @@ class GuardedMemory:
         before = 0 if empty else -sum(step for step in steps if step < 0)
         extent = 0 if empty else before + sum(step for step in steps if step > 0) + dtype.itemsize
         start = (self.bytes.size - extent if at_end else 0) + before
-        # Where nothing can be read, as in an empty array, NumPy wants a base of one element.
-        base = min(start, self.bytes.size - dtype.itemsize)
-        first: Array = self.bytes[base : base + dtype.itemsize].view(dtype)
-        return np.lib.stride_tricks.as_strided(first, tuple(shape), tuple(strides))
+        return np.ndarray(tuple(shape), dtype, self._mapping, PAGE + start, tuple(strides))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -59,20 +58,34 @@ def fma32(x: npt.ArrayLike, scale: float, bias: float) -> npt.NDArray[np.float32
         return round_sum(total, lost, np.float32)
 
 
-def _scaled_integer(x: int, scale: float, bias: float, low: int, high: int) -> int:
-    """Return fma(float64(x), scale, bias), truncated toward zero and saturated to [low, high]."""
+def _scaled_integers(
+    values: list[int], scale: float, bias: float, limits: tuple[int, int]
+) -> list[int]:
+    """Return fma(float64(x), scale, bias), truncated toward zero and saturated, of each x."""
+    low, high = limits
     if scale == 1 and bias == 0:
-        return x
-    if math.isfinite(scale) and math.isfinite(bias):
-        return min(
-            max(int(float(Fraction(float(x)) * Fraction(scale) + Fraction(bias))), low), high
-        )
-    value = float(x) * scale + bias
-    return 0 if math.isnan(value) else (high if value > 0 else low)
+        return values
+    if not (math.isfinite(scale) and math.isfinite(bias)):
+        results = (float(x) * scale + bias for x in values)
+        return [0 if math.isnan(y) else (high if y > 0 else low) for y in results]
+    # As integers over one denominator: Python's division of integers rounds once, to float64.
+    (factor, below_factor), (offset, below_offset) = (v.as_integer_ratio() for v in (scale, bias))
+    factor, offset = factor * below_offset, offset * below_factor
+    below = below_factor * below_offset
+    return [min(max(int((int(float(x)) * factor + offset) / below), low), high) for x in values]
 
 
 def _is_bound(bound: float | None) -> bool:
-    return bound is not None and not (isinstance(bound, float) and math.isnan(bound))
+    return bound is not None and not math.isnan(bound)
+
+
+def _integer_bound(bound: float | None, limits: tuple[int, int], default: int) -> int:
+    """Return a bound truncated and saturated to the type; the default stands for none, or NaN."""
+    if bound is None or not _is_bound(bound):
+        return default
+    if math.isinf(bound):
+        return limits[bound > 0]
+    return min(max(int(bound), limits[0]), limits[1])
 
 
 def _clip_integers(
@@ -80,22 +93,14 @@ def _clip_integers(
 ) -> Array:
     info = np.iinfo(x.dtype)
     limits = (int(info.min), int(info.max))
-
-    def saturated(bound: float) -> int:
-        if isinstance(bound, float) and math.isinf(bound):
-            return limits[bound > 0]
-        return min(max(int(bound), limits[0]), limits[1])
-
-    distinct, where = np.unique(x, return_inverse=True)
-    values = [int(v) for v in distinct]
+    least = x.dtype.type(_integer_bound(low, limits, limits[0]))
+    greatest = x.dtype.type(_integer_bound(high, limits, limits[1]))
     if scale is not None:
-        factor, offset = float(np.float32(scale[0])), float(np.float32(scale[1]))
-        values = [_scaled_integer(v, factor, offset, *limits) for v in values]
-    if high is not None and _is_bound(high):
-        values = [min(v, saturated(high)) for v in values]
-    if low is not None and _is_bound(low):
-        values = [max(v, saturated(low)) for v in values]
-    return np.array(values, x.dtype)[where].reshape(x.shape)
+        factor, offset = (float(np.float32(value)) for value in scale)
+        distinct, where = np.unique(x, return_inverse=True)
+        scaled = _scaled_integers([int(v) for v in distinct], factor, offset, limits)
+        x = np.array(scaled, x.dtype)[where].reshape(x.shape)
+    return np.asarray(np.maximum(np.minimum(x, greatest), least))
 
 
 def clip(

@@ -60,6 +60,17 @@ def test_fma_breaks_ties_by_what_float64_cannot_hold() -> None:
     ]
 
 
+def test_scaled_integers_are_rounded_once() -> None:
+    x = samples.any_bits((300,), np.int64, seed=3).tolist()
+    for scale, bias in np.array(
+        [(0.3, -7.9), (1 + 2.0**-23, 2.0**40), (1e-12, 0.1)], np.float32
+    ).tolist():
+        got = reference.clip(np.array(x), scale=(scale, bias)).tolist()
+        for value, result in zip(x, got, strict=True):
+            exact = Fraction(float(value)) * Fraction(scale) + Fraction(bias)
+            assert result == min(max(int(nearest(exact, np.float64)), -(2**63)), 2**63 - 1)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_ulp_is_the_gap_above(dtype: type[np.floating]) -> None:
     x = np.abs(samples.any_bits((5000,), dtype, seed=2))
