@@ -6,11 +6,14 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Parameters can take more time to read than the input. What float16's conversions take hides that,
-// as does main memory.
+// Should several rows that share parameters go together? The parameters can take more time to read
+// than the input. What float16's conversions take hides that, as does memory beyond the second
+// cache, from which one row after the other is read ahead.
 template <class T, class Out>
 bool reads_parameters_once(const Tile<T, Out>& tile) {
-  return std::is_same_v<T, float> && !tile.non_temporal;
+  constexpr std::int64_t kCached = 2 << 20;  // bytes
+  return std::is_same_v<T, float> && !tile.non_temporal &&
+         tile.length * tile.count <= kCached / std::int64_t{sizeof(T) + sizeof(Out)};
 }
 
 // The loops of one activation, `act`.
@@ -107,7 +110,9 @@ struct ActivatedLoops {
                       const void* given) {
     const Act act = *static_cast<const Act*>(given);
     constexpr std::int64_t kTogether = 4, lanes = kLanes<f32x>;
-    const bool together = reads_parameters_once(rows);
+    // Not where vectors that are aligned in one row are not in the next.
+    const bool together =
+        reads_parameters_once(rows) && rows.output_pitch % (lanes * std::int64_t{sizeof(Out)}) == 0;
     std::int64_t r = 0;
     for (; together && r + kTogether <= rows.count; r += kTogether) {
       Out* outputs[kTogether];
