@@ -20,7 +20,8 @@ void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& channels,
     period += pixels.length;
   }
   period = least(period, total);
-  repeat(channels, pixels.length, least(period + Channels<T>::kOverlap, total));
+  const std::int64_t repeated = least(period + Channels<T>::kOverlap, total);
+  repeat(channels, pixels.length, repeated);
   // `count` rows from the element at `begin` on.
   const auto rows = [&](std::int64_t begin, std::int64_t length, std::int64_t count) {
     Tile<T, Out> part = pixels;
@@ -38,19 +39,20 @@ void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& channels,
   const std::int64_t head = least(distance_to_unit(pixels.output_row(0), aligned), total);
   const std::int64_t tail = (total - head) % unit, middle = total - head - tail;
   // What is left at both ends is written as usual.
-  const auto normalize_end = [&](std::int64_t begin, std::int64_t length) {
+  const auto normalize_end = [&](std::int64_t begin, std::int64_t length, std::int64_t first) {
     if (length == 0) return;
     Tile<T, Out> end = rows(begin, length, 1);
     end.non_temporal = false;
-    loops.columns(end, channels, begin % period, act);
+    loops.columns(end, channels, first, act);
   };
-  normalize_end(0, head);
+  normalize_end(0, head, 0);
+  move_to_front(channels, head, repeated);  // aligned as the rows are
   if (pixels.non_temporal) {
-    loops.periodic(rows(head, middle, 1), channels, head % period, period, act);
+    loops.periodic(rows(head, middle, 1), channels, 0, period, act);
   } else {
-    loops.columns(rows(head, period, middle / period), channels, head, act);
+    loops.columns(rows(head, period, middle / period), channels, 0, act);
   }
-  normalize_end(total - tail, tail);
+  normalize_end(total - tail, tail, middle % period);
 }
 
 // All ways to the loops: compiled once for all activations.

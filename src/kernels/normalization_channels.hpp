@@ -15,7 +15,7 @@ struct Channels {
   using Factor = NormalizationFactor<T>;
 
   static constexpr std::int64_t kCapacity = 1024;
-  // A vector, or what is left of a cache line of float16, may begin at the last one.
+  // A vector may begin at the last one, of those that are left behind the first line of float16.
   static constexpr std::int64_t kOverlap = kLineBytes / sizeof(float16) + kLanes<f32x>;
   static constexpr std::int64_t kRoom = kCapacity + kOverlap;
   alignas(kVectorBytes) float mean[kRoom];
@@ -101,6 +101,17 @@ void repeat(Channels<T>& channels, std::int64_t length, std::int64_t total) {
   repeat_values(channels.mean);
   for (float* part : channels.factor) repeat_values(part);
   repeat_values(channels.bias);
+}
+
+// Those of the first `total` from the one at `begin` on, to the front.
+template <class T>
+void move_to_front(Channels<T>& channels, std::int64_t begin, std::int64_t total) {
+  const auto move_values = [&](float* values) {
+    std::memmove(values, values + begin, static_cast<std::size_t>(total - begin) * sizeof(float));
+  };
+  move_values(channels.mean);
+  for (float* part : channels.factor) move_values(part);
+  move_values(channels.bias);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

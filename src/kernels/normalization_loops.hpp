@@ -1,19 +1,23 @@
 // Batch normalization's loops over dense rows, which are compiled for each activation.
 #pragma once
 
+#include <limits>
+
 #include "kernels/normalization_channels.hpp"
 #include "kernels/stream.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Should several rows that share parameters go together? The parameters can take more time to read
-// than the input. What float16's conversions take hides that, as does memory beyond the second
-// cache, from which one row after the other is read ahead.
+// Should several rows that share parameters go together? The parameters take more time to read than
+// the input. Beyond the second cache, memory hides that in float32, and one row after the other is
+// what a processor reads ahead.
 template <class T, class Out>
 bool reads_parameters_once(const Tile<T, Out>& tile) {
   constexpr std::int64_t kCached = 2 << 20;  // bytes
-  return std::is_same_v<T, float> && !tile.non_temporal &&
-         tile.length * tile.count <= kCached / std::int64_t{sizeof(T) + sizeof(Out)};
+  constexpr std::int64_t kMost = std::is_same_v<T, float16>
+                                     ? std::numeric_limits<std::int64_t>::max()
+                                     : kCached / std::int64_t{sizeof(T) + sizeof(Out)};
+  return !tile.non_temporal && tile.length * tile.count <= kMost;
 }
 
 // The loops of one activation, `act`.
