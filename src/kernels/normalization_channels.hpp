@@ -38,6 +38,13 @@ struct Channels {
         factor.parts[k] = mine ? factor.parts[k] : other.factor.parts[k];
     }
   };
+  // Calls visit(values) for each array.
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    visit(mean);
+    for (float* part : factor) visit(part);
+    visit(bias);
+  }
   // The elements from the i-th on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
@@ -92,26 +99,20 @@ void prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::i
 // Repeats the first `length` parameters until there are `total`.
 template <class T>
 void repeat(Channels<T>& channels, std::int64_t length, std::int64_t total) {
-  const auto repeat_values = [&](float* values) {
+  channels.for_each([&](float* values) {
     for (std::int64_t done = length; done < total; done *= 2) {
       const auto count = static_cast<std::size_t>(least(done, total - done));
       std::memcpy(values + done, values, count * sizeof(float));
     }
-  };
-  repeat_values(channels.mean);
-  for (float* part : channels.factor) repeat_values(part);
-  repeat_values(channels.bias);
+  });
 }
 
 // Those of the first `total` from the one at `begin` on, to the front.
 template <class T>
 void move_to_front(Channels<T>& channels, std::int64_t begin, std::int64_t total) {
-  const auto move_values = [&](float* values) {
+  channels.for_each([&](float* values) {
     std::memmove(values, values + begin, static_cast<std::size_t>(total - begin) * sizeof(float));
-  };
-  move_values(channels.mean);
-  for (float* part : channels.factor) move_values(part);
-  move_values(channels.bias);
+  });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
