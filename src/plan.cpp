@@ -13,14 +13,20 @@
 namespace dmlops {
 namespace {
 
-// A thread is worth waking for this much memory traffic.
-constexpr std::int64_t kBytesPerPiece = 256 * 1024;
-constexpr std::int64_t kLeastToSplit = 2 * kBytesPerPiece;
+// From so much memory traffic on, or what takes as long, threads are worth waking.
+constexpr std::int64_t kLeastToSplit = 512 * 1024;
+constexpr std::int64_t kBytesPerPiece = 128 * 1024;  // at least
 
 struct Dimension {
   std::int64_t size;
   std::int64_t strides[kMaxOperands];
 };
+
+// Are elements of the operand read for several of the output's?
+bool is_broadcast(const Plan& plan, int operand) {
+  const std::int64_t* const strides = plan.strides[operand];
+  return std::any_of(strides, strides + plan.rank, [](std::int64_t stride) { return stride == 0; });
+}
 
 bool merges(const Dimension& inner, const Dimension& outer, int operands) {
   for (int k = 0; k < operands; ++k) {
@@ -113,11 +119,11 @@ void run_serially(const Plan& plan, char* const* data, RowKernel kernel, const v
 
 }  // namespace
 
-Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count) {
+Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count,
+               std::int64_t work) {
   Plan plan;
   plan.operands = input_count + 1;
   plan.element_size = static_cast<std::int64_t>(element_size(output.type));
-  plan.bytes_per_element = 2 * plan.element_size;
   plan.data[0] = static_cast<char*>(output.data);
   for (int k = 0; k < input_count; ++k) {
     // Kernels write operand 0 alone.
@@ -162,6 +168,12 @@ Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int inpu
     plan.sizes[d] = dimensions[d].size;
     for (int k = 0; k < plan.operands; ++k) plan.strides[k][d] = dimensions[d].strides[k];
   }
+  // Parameters count only where there is one for each element.
+  plan.bytes_per_element = 2 * plan.element_size;
+  for (int k = 2; k < plan.operands; ++k) {
+    if (!is_broadcast(plan, k)) plan.bytes_per_element += plan.element_size;
+  }
+  plan.bytes_per_element = std::max(plan.bytes_per_element, work);
   return plan;
 }
 
@@ -172,11 +184,11 @@ std::int64_t element_count(const Plan& plan) {
 }
 
 bool run_if_plain(const FloatEnvironment&, const ConstTensorView& input, const TensorView& output,
-                  RowKernel kernel, const void* parameters) {
-  constexpr std::int64_t kMost = kLeastToSplit / 2;  // both tensors are counted there
+                  RowKernel kernel, const void* parameters, std::int64_t work) {
   const int rank = input.rank;
   if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return false;
   const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t bytes_per_element = std::max(2 * size, work);
   std::int64_t length = 1;
   for (int d = rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
@@ -184,9 +196,9 @@ bool run_if_plain(const FloatEnvironment&, const ConstTensorView& input, const T
     if (output.sizes[axis] != count) return false;
     if (count == 1) continue;
     if (input.strides[axis] != length * size || output.strides[axis] != length * size) return false;
-    if (count <= 0 || count >= kMost) return false;
+    if (count <= 0 || count >= kLeastToSplit) return false;
     length *= count;
-    if (length * size >= kMost) return false;
+    if (length * bytes_per_element >= kLeastToSplit) return false;
   }
   const auto from = reinterpret_cast<std::uintptr_t>(input.data);
   const auto to = reinterpret_cast<std::uintptr_t>(output.data);
@@ -204,19 +216,14 @@ bool run_if_plain(const FloatEnvironment&, const ConstTensorView& input, const T
   return true;
 }
 
-int pieces_for(std::int64_t bytes, std::int64_t limit) {
-  if (bytes < kLeastToSplit) return 1;
-  const std::int64_t threads = get_num_threads();
-  return static_cast<int>(
-      std::max<std::int64_t>(1, std::min({threads, bytes / kBytesPerPiece, limit})));
-}
+namespace {
 
+// The begin of piece i of `count` pieces of `size`; where `unit` fits, pieces begin at multiples of
+// it.
 std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {
   const std::int64_t units = (size + unit - 1) / unit;
   return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
 }
-
-namespace {
 
 // Output and input are so large that a cache would not hold them. Where elements are packed first,
 // reading does not overlap with the reading that usual stores cause, and half as much is enough.
@@ -259,7 +266,8 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
         static_cast<int>(std::max_element(plan.sizes + first, plan.sizes + plan.rank) - plan.sizes);
   }
   const std::int64_t unit = split == 0 ? plan.split_unit : 1;
-  const int pieces = pieces_for(bytes, (plan.sizes[split] + unit - 1) / unit);
+  const std::int64_t units = (plan.sizes[split] + unit - 1) / unit;
+  const auto pieces = static_cast<int>(std::min({threads, units, bytes / kBytesPerPiece}));
   if (pieces == 1) return run_serially(plan, data, kernel, parameters);
   parallel_for(pieces, [&](int i) {
     const FloatEnvironment environment;

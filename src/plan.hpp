@@ -32,7 +32,10 @@ struct Plan {
 std::int64_t element_count(const Plan& plan);
 
 // Inputs are broadcast to the output: a dimension of size 1 gets stride 0. No size may be 0.
-Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count);
+// `work`: in bytes, what the formula takes for an element, if that is more than reading and writing
+// it.
+Plan make_plan(const TensorView& output, const ConstTensorView* inputs, int input_count,
+               std::int64_t work = 0);
 
 // Splits the rows over the threads where there is enough work, and calls the kernel. `data`: where
 // the operands are, if not where the plan says. Kernels need the state that the caller holds; other
@@ -46,15 +49,9 @@ inline void run(const FloatEnvironment& environment, const Plan& plan, RowKernel
 
 // Most calls are small, on dense tensors. Where both have the same type and sizes, lie dense in
 // row-major order, and are apart or the same, every rule about them holds, and they are one row:
-// runs the kernel and returns true. Elsewhere does nothing.
+// runs the kernel and returns true. Elsewhere does nothing. `work` as in make_plan.
 bool run_if_plain(const FloatEnvironment& environment, const ConstTensorView& input,
-                  const TensorView& output, RowKernel kernel, const void* parameters);
-
-// How many pieces to split work of so many bytes into, at most `limit`.
-int pieces_for(std::int64_t bytes, std::int64_t limit);
-
-// The begin of piece i of `count` pieces of `size`; where `unit` fits, pieces begin at multiples of
-// it.
-std::int64_t piece_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit);
+                  const TensorView& output, RowKernel kernel, const void* parameters,
+                  std::int64_t work = 0);
 
 }  // namespace dmlops

@@ -43,6 +43,7 @@ CALLS: dict[str, Callable[[], Array]] = {
     "hard_sigmoid": lambda: dmlops.hard_sigmoid(samples.uniform((1031, 1021), np.float16).T),
     "batch_normalization": lambda: normalized((1, 3, 349_529), "float32", 1),  # few long rows
     "batch_normalization last": lambda: normalized((103, 1021, 11), "float16", 2),
+    "softplus": lambda: dmlops.softplus(samples.uniform((131, 1021), np.float16).T),
     "log_softmax": lambda: dmlops.log_softmax(samples.uniform((1031, 1021), np.float32)),
     "log_softmax first": lambda: dmlops.log_softmax(samples.uniform((1031, 1021), np.float32), 0),
     "log_softmax one group": lambda: dmlops.log_softmax(samples.uniform((LARGE,), np.float32)),
@@ -58,6 +59,42 @@ def run_script(script: str, timeout: float = 120, **environment: str) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="Linux alone counts them there")
+@pytest.mark.parametrize(
+    ("call", "workers"),
+    [
+        ("dmlops.clip(x[:65_535], 0, 1)", 0),
+        ("dmlops.clip(x[:65_536], 0, 1)", 3),
+        ("dmlops.hard_sigmoid(x[:65_535])", 0),
+        # A long formula is work, too ...
+        ("dmlops.sigmoid(x[:16_383])", 0),
+        ("dmlops.sigmoid(x[:16_384])", 3),
+        ("dmlops.sigmoid(x[:32_768:2])", 3),
+        ("dmlops.sigmoid(x[:16_384].astype(np.float16))", 3),
+        ("normalized(22_000, 1, fused_activation=dmlops.ActivationReluOperatorDesc())", 0),
+        ("normalized(22_000, 1, fused_activation=dmlops.ActivationGeluOperatorDesc())", 3),
+        # ... and so are parameters for each element.
+        ("normalized(22_000, 22_000)", 3),
+        ("normalized(21_000, 21_000)", 0),
+    ],
+)
+def test_threads_from_enough_work_on(call: str, workers: int) -> None:
+    run_script(
+        f"""
+        import os, numpy as np, dmlops
+        x = np.zeros(1 << 16, np.float32)
+        def normalized(elements, parameters, **fused):
+            values = [np.ones(parameters, np.float32)] * 4
+            return dmlops.batch_normalization(x[:elements], *values, **fused)
+        dmlops.set_num_threads(4)
+        before = set(os.listdir("/proc/self/task"))
+        {call}
+        started = set(os.listdir("/proc/self/task")) - before
+        assert len(started) == {workers}, started
+        """
+    )
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux alone says and does it")
 def test_workers_are_woken_on_other_processors() -> None:
     run_script(
@@ -69,12 +106,13 @@ def test_workers_are_woken_on_other_processors() -> None:
         before = set(os.listdir("/proc/self/task"))
         dmlops.clip(x, 0, 1)
         (worker,) = set(os.listdir("/proc/self/task")) - before
+        first = os.sched_getaffinity(int(worker))  # it may have slept before it was called
         for processor in sorted(usable)[:2]:
             os.sched_setaffinity(0, {processor})
             for _ in range(3):
                 time.sleep(0.01)  # the worker sleeps
                 dmlops.clip(x, 0, 1)
-            assert os.sched_getaffinity(int(worker)) == usable  # there was no other to choose
+            assert os.sched_getaffinity(int(worker)) == first  # there was no other to choose
         os.sched_setaffinity(0, usable)
         for attempt in range(100 if len(usable) > 1 else 0):
             time.sleep(0.01)

@@ -305,15 +305,13 @@ constexpr std::size_t count_of(List<Acts...>) {
 static_assert(count_of(Activations()) == kActivationCount,
               "one functor for each Activation, in its order");
 
-// Those of dozens of instructions, beside which a call counts little.
-using LongActivations =
-    List<Elu, Celu, ParametricSoftplus, ScaledElu, ScaledTanh, Sigmoid, Softplus, Tanh, Gelu>;
-
 template <class Act, class... Acts>
-constexpr bool is_among(List<Acts...>) {
-  return (std::is_same_v<Act, Acts> || ...);
+constexpr Activation type_of(List<Acts...>) {
+  std::uint32_t i = 0;
+  (void)((std::is_same_v<Act, Acts> || (++i, false)) || ...);
+  return static_cast<Activation>(i);
 }
 template <class Act>
-inline constexpr bool kIsLong = is_among<Act>(LongActivations());
+inline constexpr bool kIsLong = is_long(type_of<Act>(Activations()));
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -35,6 +35,24 @@ struct Rows {
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);
 
+// Formulas of dozens of instructions, beside which a call counts little.
+constexpr bool is_long(Activation type) {
+  switch (type) {
+    case Activation::elu:
+    case Activation::celu:
+    case Activation::parametric_softplus:
+    case Activation::scaled_elu:
+    case Activation::scaled_tanh:
+    case Activation::sigmoid:
+    case Activation::softplus:
+    case Activation::tanh:
+    case Activation::gelu:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Bounds in the tensor's own type, as bits; `scale` and `bias` are read by the scaled kernels
 // alone.
 struct ClipParameters {

@@ -53,7 +53,7 @@ PreparedOperator prepare_activation(Activation type, const ConstTensorView& inpu
     const RowKernel shrink = kernels().shrink_integer[static_cast<std::size_t>(input.type)];
     return {make_plan(output, &input, 1), shrink, parameters};
   }
-  return {make_plan(output, &input, 1), float_kernel(type, input.type), parameters};
+  return {make_plan(output, &input, 1, work_of(type)), float_kernel(type, input.type), parameters};
 }
 
 void activation(Activation type, const ConstTensorView& input,
@@ -64,7 +64,8 @@ void activation(Activation type, const ConstTensorView& input,
 void activation(const FloatEnvironment& environment, Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output) {
   if (is_floating_point(input.type) &&
-      run_if_plain(environment, input, output, float_kernel(type, input.type), &parameters)) {
+      run_if_plain(environment, input, output, float_kernel(type, input.type), &parameters,
+                   work_of(type))) {
     return;
   }
   const char* const op = info(type).name;

@@ -70,7 +70,8 @@ PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5],
                                              const TensorView& output) {
   const FusedActivation activation = fused_activation.value_or(FusedActivation{});
   const auto& by_type = kernels().batch_normalization[static_cast<std::size_t>(activation.type)];
-  return {make_plan(output, inputs, kInputs), by_type[float_index(output.type)],
+  return {make_plan(output, inputs, kInputs, work_of(activation.type)),
+          by_type[float_index(output.type)],
           BatchNormalizationParameters{epsilon, activation.parameters}};
 }
 

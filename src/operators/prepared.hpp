@@ -35,6 +35,10 @@ struct PreparedOperator {
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);
 
+// Of an activation's formula, as make_plan takes it, or less: long ones take 0.6 to 1.5 ns where
+// the 8 bytes of float32 take 0.16 ns.
+constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 0; }
+
 // Each: no checks; inputs and output are apart or the same. Data pointers may be null, to be added
 // later.
 PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
