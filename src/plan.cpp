@@ -253,10 +253,10 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
 
   // The slowest dimension of which nobody gets over a quarter more than the average, or else the
   // largest. Pieces of a faster one may share the cache lines of the input.
-  const std::int64_t threads = get_num_threads();
-  const auto shares_evenly = [&plan, threads](int d) {
-    const std::int64_t most = (plan.sizes[d] + threads - 1) / threads;
-    return 4 * most * threads <= 5 * plan.sizes[d];
+  const std::int64_t shares = std::min<std::int64_t>(get_num_threads(), bytes / kBytesPerPiece);
+  const auto shares_evenly = [&plan, shares](int d) {
+    const std::int64_t most = (plan.sizes[d] + shares - 1) / shares;
+    return 4 * most * shares <= 5 * plan.sizes[d];
   };
   int split = plan.rank - 1;
   const int first = plan.offsets == nullptr ? 0 : 1;  // rows with offsets stay whole
@@ -267,7 +267,7 @@ void run_rows(const Plan& plan, char* const* data, RowKernel kernel, const void*
   }
   const std::int64_t unit = split == 0 ? plan.split_unit : 1;
   const std::int64_t units = (plan.sizes[split] + unit - 1) / unit;
-  const auto pieces = static_cast<int>(std::min({threads, units, bytes / kBytesPerPiece}));
+  const auto pieces = static_cast<int>(std::min(shares, units));
   if (pieces == 1) return run_serially(plan, data, kernel, parameters);
   parallel_for(pieces, [&](int i) {
     const FloatEnvironment environment;
