@@ -307,8 +307,9 @@ static_assert(count_of(Activations()) == kActivationCount,
 
 template <class Act, class... Acts>
 constexpr Activation type_of(List<Acts...>) {
+  constexpr bool is_it[] = {std::is_same_v<Act, Acts>...};
   std::uint32_t i = 0;
-  (void)((std::is_same_v<Act, Acts> || (++i, false)) || ...);
+  while (!is_it[i]) ++i;
   return static_cast<Activation>(i);
 }
 template <class Act>
