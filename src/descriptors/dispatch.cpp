@@ -1,4 +1,4 @@
-// CompiledOperator::dispatch: checks the bindings, and runs the plan on them.
+// CompiledOperator::dispatch: checks the bindings, and runs the operator on them.
 #include <string>
 
 #include "descriptors/compile.hpp"
@@ -67,7 +67,7 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   compiled.output().check(op, output);
   const Range written = range_of(output);
 
-  char* data[kMaxOperands];  // the plan was made for tensors at address 0
+  char* data[kMaxOperands];  // the nest was made for tensors at address 0
   data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
   for (int i = 0; i < count; ++i) {
     const Slot& slot = compiled.slots[i];
@@ -87,7 +87,8 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
     }
     data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 alone
   }
-  compiled.prepared.run(FloatEnvironment(), data);
+  const FloatEnvironment environment;
+  compiled.prepared.run(data);
 }
 
 }  // namespace dmlops

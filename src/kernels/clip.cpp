@@ -1,5 +1,4 @@
-// The kernels of clip, and those on integers, which share clip's ways through memory: shrink and
-// copies.
+// The kernels of clip, and the others on integers: shrink and copies.
 #include "kernels/clip.hpp"
 
 #include "kernels/shrink.hpp"
@@ -21,7 +20,7 @@ void set_shrink_of(KernelTable& table, DataType type) {
 
 template <class U>
 void copy(const Rows& rows, const void*) {
-  map_rows<U, Vec<U>, 4>(rows, [](Vec<U> x) DMLOPS_LAMBDA_INLINE { return x; });
+  map<U, Vec<U>, 4>(rows, [](Vec<U> x) DMLOPS_LAMBDA_INLINE { return x; });
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ void clip(const Rows& rows, const void* parameters) {
   } else {
     const auto min = splat<Vec<T>>(bound_from_bits<T>(p.min_bits));
     const auto max = splat<Vec<T>>(bound_from_bits<T>(p.max_bits));
-    map_rows<T, Vec<T>, 4>(
+    map<T, Vec<T>, 4>(
         rows, [min, max](Vec<T> x) DMLOPS_LAMBDA_INLINE { return at_least(at_most(x, max), min); });
   }
 }
@@ -41,7 +41,7 @@ template <class T>
 void clip_scaled_float(const Rows& rows, const ClipParameters& p) {
   const f32x min = splat_bound<T>(p.min_bits), max = splat_bound<T>(p.max_bits);
   const f32x scale = splat<f32x>(p.scale), bias = splat<f32x>(p.bias);
-  map_rows<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
+  map<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
     return canonical_nan(at_least(at_most(fma(x, scale, bias), max), min));
   });
 }

@@ -5,7 +5,7 @@
 // maximum of integers that are counted from the right place replaces all numbers beyond a bound.
 #pragma once
 
-#include "kernels/tile.hpp"
+#include "kernels/blocks/transform.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -52,7 +52,7 @@ template <bool kNegativeMax, bool kPositiveMin>
 void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
   const HalfAtMost<kNegativeMax> at_most_max(max);
   const HalfAtLeast<kPositiveMin> at_least_min(min);
-  map_rows<float16, u16x, 4>(rows, [=](u16x x) DMLOPS_LAMBDA_INLINE {
+  map<float16, u16x, 4>(rows, [=](u16x x) DMLOPS_LAMBDA_INLINE {
     keep_in_register(x);  // GCC reads it from memory for each use
     const i16x magnitudes = bit_cast<i16x>(x & static_cast<std::uint16_t>(~kHalfSign));
     const i16x is_nan = magnitudes > static_cast<std::int16_t>(kHalfInfinity);

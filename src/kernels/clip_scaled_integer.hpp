@@ -166,7 +166,7 @@ void clip_scaled_bytes(const Rows& rows, const ScaledInteger<T>& formula) {
   const ScaledInteger<T> candidates[] = {formula, less};
   for (const ScaledInteger<T>& candidate : candidates) {
     const ScaledBytes<T> vectors(candidate);
-    if (vectors.equals(exact)) return map_rows<T, Vec<T>, 1>(rows, vectors);
+    if (vectors.equals(exact)) return map<T, Vec<T>, 1>(rows, vectors);
   }
   map_bytes(rows, exact);
 }
@@ -186,7 +186,7 @@ void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
     const bool finite = p.scale - p.scale == 0 && p.bias - p.bias == 0;
     if (finite) {
       const ScaledIntegers<T> vectors(formula);
-      return map_rows<T, typename ScaledIntegers<T>::V, 1>(rows, vectors);
+      return map<T, typename ScaledIntegers<T>::V, 1>(rows, vectors);
     }
   }
 #endif

@@ -1,7 +1,7 @@
 // Integers through double: one element at a time, bytes through a table of their few values.
 #pragma once
 
-#include "kernels/tile.hpp"
+#include "kernels/blocks/transform.hpp"
 #include "simd/byte_lookup.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -28,26 +28,8 @@ DMLOPS_INLINE T truncate(double value) {
   }
 }
 
-// A RunsFunction: one element after the other.
-template <class T, class Formula>
-DMLOPS_NO_INLINE void map_run_elements(const Runs<T>& given, const void* formula) {
-  const Formula f = *static_cast<const Formula*>(formula);
-  const Runs<T> runs = given;
-  runs.for_each([&](T* output, const T* input) DMLOPS_LAMBDA_INLINE {
-    for (std::int64_t i = 0; i < runs.length; ++i) {
-      const auto offset = i * static_cast<std::int64_t>(sizeof(T));
-      store_element(reinterpret_cast<char*>(output) + offset,
-                    f(load_element<T>(reinterpret_cast<const char*>(input) + offset)));
-    }
-  });
-}
-template <class T, class Formula>
-DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
-  map_runs<T>(rows, &map_run_elements<T, Formula>, &formula);
-}
-
 DMLOPS_INLINE bool worth_a_table(const Rows& rows) {
-  return rows.length * rows.count * rows.layers >= 1024;  // elements
+  return rows.length * rows.count >= 1024;  // elements
 }
 
 struct ByteTable {
@@ -67,7 +49,7 @@ ByteTable byte_table(const Formula& formula) {
 inline void map_bytes(const Rows& rows, ByteTable table) {
 #if defined(DMLOPS_HAS_LOOKUP)
   const ByteLookup lookup(table.results);
-  map_rows<std::uint8_t, u8x, 1>(rows, [lookup](u8x x) DMLOPS_LAMBDA_INLINE { return lookup(x); });
+  map<std::uint8_t, u8x, 1>(rows, [lookup](u8x x) DMLOPS_LAMBDA_INLINE { return lookup(x); });
 #else
   map_elements<std::uint8_t>(
       rows, [&table](std::uint8_t x) DMLOPS_LAMBDA_INLINE { return table.results[x]; });

@@ -14,23 +14,31 @@ namespace dmlops {
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 
-// Rows of elements, the two innermost dimensions of a traversal. Operand 0 is the output.
+// How an operand reaches a dense block, or a block of results its operand.
+enum class Layout : std::uint8_t {
+  in_place,    // rows are dense already
+  broadcast,   // one value for each row
+  strided,     // any step, of either sign
+  transposed,  // dense across the rows
+  gathered,    // at offsets from a table
+};
+
+// The two innermost loops of a traversal, as rows of elements. Operand 0 is the output.
 struct Rows {
-  std::int64_t length = 0;  // elements in a row
+  int operands = 2;
+  std::int64_t length = 0;  // elements of a row
   std::int64_t count = 0;   // rows
   char* data[kMaxOperands];
-  std::int64_t step[kMaxOperands];   // bytes from an element to the next in its row
-  std::int64_t pitch[kMaxOperands];  // bytes from a row to the next
-  // Where not null, operand 1 has no step: its elements are at these bytes from their row's begin.
-  const std::int64_t* offsets = nullptr;
-  // Where not null, operand 0 has a pitch of 0: its rows begin at these bytes from its data.
+  std::int64_t step[kMaxOperands];   // bytes from an element to the next one of its row
+  std::int64_t pitch[kMaxOperands];  // bytes from a row to the next one
+  Layout layout[kMaxOperands];
+  // Where not null, byte offsets of a row's units, instead of the step. A unit is one element, or
+  // several that are contiguous.
+  const std::int64_t* offsets[kMaxOperands];
+  std::int64_t unit[kMaxOperands];  // bytes; set with `offsets`
+  // Where not null, byte offsets of the output's rows, instead of its pitch.
   const std::int64_t* row_offsets = nullptr;
-  // Short dense rows of two operands come in layers: all of these again, at so many bytes from
-  // them.
-  std::int64_t layers = 1;
-  std::int64_t layer_pitch[2];
-  // Write the output past the caches; only where its elements are aligned.
-  bool non_temporal = false;
+  bool streaming = false;  // write the output by non-temporal stores
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);
@@ -67,19 +75,24 @@ struct BatchNormalizationParameters {
   ActivationParameters activation = {};
 };
 
-// Independent groups that one call of the log_softmax kernel reduces. A group's elements are
-// counted in row-major order over its reduced dimensions; that order fixes the lanes of the sum,
-// whatever the strides are.
+// The loop nest of an input and an output.
+struct InputOutputNest {
+  int rank = 0;
+  std::int64_t sizes[kMaxRank] = {};
+  std::int64_t input_strides[kMaxRank] = {};  // in bytes
+  std::int64_t output_strides[kMaxRank] = {};
+};
+
+// The groups that log_softmax reduces, and the share of them that a call of the kernel computes.
 struct Groups {
-  std::int64_t count = 0;                        // groups
-  std::int64_t input_step = 0, output_step = 0;  // bytes from a group to the next
   const char* input = nullptr;
   char* output = nullptr;
-  int rank = 0;  // reduced dimensions, the slowest first
-  std::int64_t sizes[kMaxRank] = {};
-  std::int64_t input_strides[kMaxRank] = {};
-  std::int64_t output_strides[kMaxRank] = {};
-  bool non_temporal = false;  // write the output past the caches
+  // A group's elements are counted in row-major order over the reduced dimensions; that order fixes
+  // the lanes of the sum, whatever the strides are. The outermost dimension comes first.
+  InputOutputNest elements;
+  InputOutputNest kept;  // the dimensions that count groups, the innermost first
+  std::int64_t first = 0, end = 0;
+  bool streaming = false;  // write the output by non-temporal stores
 };
 
 using GroupKernel = void (*)(const Groups& groups);

@@ -13,20 +13,21 @@ constexpr std::int64_t kAlongRows = std::is_same_v<T, float> ? 32 : 64;
 
 template <class T>
 void log_softmax(const Groups& groups) {
-  const GroupShape in{groups.rank, groups.sizes, groups.input_strides};
-  const GroupShape out{groups.rank, groups.sizes, groups.output_strides};
-  const std::int64_t size = sizeof(T);
-  const bool contiguous = in.step() == size && in.run() >= kSumLanes;
+  const InputOutputNest& elements = groups.elements;
+  const ElementLoops in{elements.rank, elements.sizes, elements.input_strides};
+  const ElementLoops out{elements.rank, elements.sizes, elements.output_strides};
+  const std::int64_t size = sizeof(T), count = groups.end - groups.first;
+  const bool contiguous = in.step() == size && out.step() == size && in.run() >= kSumLanes;
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
-  const bool few = groups.count <= 4 && 8 * groups.count <= in.count();
+  const bool few = count <= 4 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
     if (DenseRows<T>::fit(in, out)) {
-      RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.count);
+      RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.first, groups.end);
     } else {
-      RowBatch<T, RowParts<T>>(groups, in, out).run(groups.count);
+      RowBatch<T, RowParts<T>>(groups, in, out).run(groups.first, groups.end);
     }
   } else {
-    ColumnBatch<T>(groups, in, out).run(groups.count);
+    ColumnBatch<T>(groups, in, out).run(groups.first, groups.end);
   }
 }
 

@@ -16,25 +16,29 @@ class ColumnBlock {
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kColumns * kSize;
 
-  ColumnBlock(const Groups& groups, const GroupShape& in, const GroupShape& out)
-      : groups_(groups), in_(in), out_(out), count_(in.count()) {}
+  ColumnBlock(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : groups_(groups), in_(in), out_(out), count_(in.count()), offsets_(groups.kept) {}
 
   // The groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
-    more_ = groups_.input_step == kSize && first + columns + kColumns <= groups_.count;
-    input_ = groups_.input + first * groups_.input_step;
-    output_ = groups_.output + first * groups_.output_step;
     columns_ = columns;
     loaded_ = -1;
+    offsets_.select(first, columns);
+    input_step_ = uniform_step(offsets_.input, columns);
+    output_step_ = uniform_step(offsets_.output, columns);
+    more_ = input_step_ == kSize && first + columns + kColumns <= groups_.end;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
-  bool non_temporal() const { return groups_.non_temporal; }
-  // Groups whose results lie in the output's first cache line before the first: blocks that are
-  // written past the caches end where lines do.
+  bool streaming() const { return groups_.streaming; }
+  // The number of groups whose results precede the first in its cache line of the output: blocks
+  // of streaming stores end where cache lines do.
   std::int64_t begun() const {
-    const auto before = reinterpret_cast<std::uintptr_t>(groups_.output) % kLineBytes / sizeof(T);
-    return non_temporal() && groups_.output_step == kSize ? static_cast<std::int64_t>(before) : 0;
+    const InputOutputNest& kept = groups_.kept;
+    if (!streaming() || kept.rank == 0 || kept.output_strides[0] != kSize) return 0;
+    const auto before = reinterpret_cast<std::uintptr_t>(groups_.output) / sizeof(T);
+    return (static_cast<std::int64_t>(before % (kLineBytes / sizeof(T))) + groups_.first) %
+           (kLineBytes / kSize);
   }
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
@@ -49,22 +53,25 @@ class ColumnBlock {
       if (columns_ < kColumns) {
         std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
       }
+      const char* const input = groups_.input + offsets_.input[0];
       in_.for_each_run(
           begin, begin + rows(block),
           [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
             for (std::int64_t r = 0; r < length; ++r) {
-              ahead_[i + r] = more_ ? input_ + offset + r * in_.step() + columns_ * kSize : buffer_;
+              ahead_[i + r] = more_ ? input + offset + r * in_.step() + columns_ * kSize : buffer_;
             }
-            pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length, input_ + offset,
-                          groups_.input_step, in_.step());
+            const bool uniform = input_step_ != 0;
+            pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
+                          {(uniform ? input : groups_.input) + offset, in_.step(), input_step_,
+                           uniform ? nullptr : offsets_.input});
           });
       loaded_ = block;
     }
     return buffer_;
   }
 
-  // Asks for elements of the next groups, which a processor does not foresee in pieces of so few
-  // bytes: those at `c` of a row of the loaded block.
+  // Prefetches the elements of the next groups at `c` of a row of the loaded block: the hardware
+  // prefetcher does not follow rows of so few bytes.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
     __builtin_prefetch(ahead_[row] + c * kSize);
   }
@@ -75,7 +82,7 @@ class ColumnBlock {
   DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
     const std::int64_t begin = block * kBlockRows;
     const bool direct =
-        groups_.output_step == kSize && columns_ % kLanes<f32x> == 0 && !groups_.non_temporal;
+        output_step_ == kSize && columns_ % kLanes<f32x> == 0 && !groups_.streaming;
     if (!direct) {
       write(buffer_, kPitch, buffer_, rows(block));
       loaded_ = -1;
@@ -84,9 +91,9 @@ class ColumnBlock {
                       [&](std::int64_t offset, std::int64_t i, std::int64_t length)
                           DMLOPS_LAMBDA_INLINE {
                             const char* const source = buffer_ + i * kPitch;
-                            char* const target = output_ + offset;
+                            char* const target = groups_.output + offset;
                             if (direct) {
-                              write(target, out_.step(), source, length);
+                              write(target + offsets_.output[0], out_.step(), source, length);
                             } else {
                               move(target, source, length);
                             }
@@ -94,34 +101,35 @@ class ColumnBlock {
   }
 
  private:
-  // Along the groups or along their elements, whichever are neighbours.
+  // Along the groups or along their elements, whichever are contiguous.
   void move(char* target, const char* source, std::int64_t rows) const {
-    if (groups_.output_step == kSize && groups_.non_temporal) {
-      for (std::int64_t row = 0; row < rows; ++row) {
-        copy_non_temporal(reinterpret_cast<std::uint8_t*>(target + row * out_.step()),
-                          reinterpret_cast<const std::uint8_t*>(source + row * kPitch),
-                          columns_ * kSize);
-      }
-    } else if (groups_.output_step == kSize) {
-      pack<Bits<T>>(target, out_.step(), columns_, rows, source, kSize, kPitch);
-    } else if (out_.step() == kSize) {
-      pack<Bits<T>>(target, groups_.output_step, rows, columns_, source, kPitch, kSize);
-    } else {
-      for (std::int64_t row = 0; row < rows; ++row) {
-        unpack<Bits<T>>(target + row * out_.step(), groups_.output_step, 0, source + row * kPitch,
-                        columns_, 1);
+    if (output_step_ != kSize && out_.step() == kSize) {
+      alignas(kVectorBytes) char columns[kBlockRows * kPitch];
+      const std::int64_t bytes = rows * kSize;
+      pack<Bits<T>>(columns, bytes, rows, columns_, {source, kSize, kPitch, nullptr});
+      for (std::int64_t c = 0; c < columns_; ++c)
+        copy_run(target + offsets_.output[c], columns + c * bytes, bytes);
+      return;
+    }
+    for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
+      if (output_step_ != kSize) {
+        unpack<Bits<T>>(target, 0, offsets_.output, source, columns_);
+      } else if (groups_.streaming) {
+        copy_streaming(target + offsets_.output[0], source, columns_ * kSize);
+      } else {
+        copy_run(target + offsets_.output[0], source, columns_ * kSize);
       }
     }
   }
 
   const Groups& groups_;
-  const GroupShape& in_;
-  const GroupShape& out_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
   std::int64_t count_, columns_ = 0, loaded_ = -1;
-  const char* input_ = nullptr;
-  char* output_ = nullptr;
+  GroupOffsets<kColumns> offsets_;
+  std::int64_t input_step_ = 0, output_step_ = 0;  // between groups; 0 if they have no common one
   bool more_ = false;
-  const char* ahead_[kBlockRows];  // where the rows go on
+  const char* ahead_[kBlockRows];  // the next groups' elements
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };
 
@@ -237,17 +245,18 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
   friend Base;
 
  public:
-  ColumnBatch(const Groups& groups, const GroupShape& in, const GroupShape& out)
+  ColumnBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
       : block_(groups, in, out) {}
 
-  void run(std::int64_t groups) {
+  // The groups [first, end).
+  void run(std::int64_t first, std::int64_t end) {
     std::int64_t columns = kColumns - block_.begun();
-    for (std::int64_t first = 0; first < groups; first += columns, columns = kColumns) {
-      columns = least(columns, groups - first);
+    for (; first < end; first += columns, columns = kColumns) {
+      columns = least(columns, end - first);
       block_.select(first, columns);
       Base::run(columns);
     }
-    if (block_.non_temporal()) finish_non_temporal();
+    if (block_.streaming()) finish_non_temporal();
   }
 
  private:

@@ -1,5 +1,5 @@
-// What both ways through a group of log_softmax share: its elements, the shape of its sum, and the
-// steps.
+// Log-softmax of groups: the loop over a group's elements, the shape of its sum, and the steps that
+// rows and columns share.
 //
 // Element i of a group goes to lane i % 16. A lane adds up the 64 elements of a block, and then the
 // sums of those, in float64; at the end lane j takes in lane j + 8, then j + 4, and so on. Both
@@ -47,8 +47,8 @@ class Batch {
   bool near_ = true;  // have no elements been far below 0 yet?
 };
 
-// Where the elements of one group lie.
-struct GroupShape {
+// The loop nest of a group's elements in one operand, the outermost dimension first.
+struct ElementLoops {
   int rank;
   const std::int64_t* sizes;
   const std::int64_t* strides;
@@ -97,5 +97,49 @@ struct GroupShape {
     }
   }
 };
+
+// The byte offsets of up to kCapacity groups in both operands.
+template <int kCapacity>
+class GroupOffsets {
+ public:
+  explicit GroupOffsets(const InputOutputNest& kept) : kept_(kept) {}
+
+  // The groups from `first` on.
+  void select(std::int64_t first, std::int64_t count) {
+    std::int64_t index[kMaxRank], in = 0, out = 0, position = first;
+    for (int d = 0; d < kept_.rank; ++d) {
+      index[d] = position % kept_.sizes[d];
+      position /= kept_.sizes[d];
+      in += index[d] * kept_.input_strides[d];
+      out += index[d] * kept_.output_strides[d];
+    }
+    for (std::int64_t k = 0; k < count; ++k) {
+      input[k] = in;
+      output[k] = out;
+      for (int d = 0; d < kept_.rank; ++d) {
+        in += kept_.input_strides[d];
+        out += kept_.output_strides[d];
+        if (++index[d] < kept_.sizes[d]) break;
+        in -= kept_.sizes[d] * kept_.input_strides[d];
+        out -= kept_.sizes[d] * kept_.output_strides[d];
+        index[d] = 0;
+      }
+    }
+  }
+
+  std::int64_t input[kCapacity], output[kCapacity];
+
+ private:
+  const InputOutputNest& kept_;
+};
+
+// The step between offsets, or 0 if they have no common one.
+inline std::int64_t uniform_step(const std::int64_t* offsets, std::int64_t count) {
+  const std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 0;
+  for (std::int64_t k = 2; k < count; ++k) {
+    if (offsets[k] - offsets[k - 1] != step) return 0;
+  }
+  return step;
+}
 
 }  // namespace dmlops::DMLOPS_TARGET

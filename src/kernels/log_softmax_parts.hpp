@@ -52,7 +52,7 @@ void log_softmax_finish(const GroupParts& parts, const double* sums, const doubl
     for (std::int64_t k = 0; k < used; ++k, x += parts.length, y += parts.length) {
       const Difference<T> difference(splat<f32x>(subtrahends.high[k]),
                                      splat<f32x>(subtrahends.low[k]));
-      stream<f32x, 2>(y, x, parts.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+      transform_row<f32x, 2>(y, x, parts.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
         return difference.template of<false>(v);
       });
     }

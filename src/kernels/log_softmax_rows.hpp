@@ -9,7 +9,7 @@ namespace dmlops::DMLOPS_TARGET {
 template <bool kNear, class T>
 DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
                               const Difference<T>& difference) {
-  stream<f32x, 2>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+  transform_row<f32x, 2>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
     return difference.template of<kNear>(v);
   });
 }
@@ -18,27 +18,18 @@ DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
 template <class T>
 class DenseRows {
  public:
-  DenseRows(const Groups& groups, const GroupShape& in, const GroupShape&)
-      : first_input_(groups.input),
-        first_output_(groups.output),
-        input_step_(groups.input_step),
-        output_step_(groups.output_step),
-        count_(in.count()) {}
+  DenseRows(const Groups& groups, const ElementLoops& in, const ElementLoops&)
+      : groups_(groups), count_(in.count()) {}
 
-  static bool fit(const GroupShape& in, const GroupShape& out) {
+  static bool fit(const ElementLoops& in, const ElementLoops& out) {
     return in.rank == 1 && in.step() == sizeof(T) && out.step() == sizeof(T);
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  void select(std::int64_t group) {
-    input_ = reinterpret_cast<const T*>(first_input_ + group * input_step_);
-    output_ = reinterpret_cast<T*>(first_output_ + group * output_step_);
-  }
-  // The group after the selected one.
-  DMLOPS_INLINE void next() {
-    input_ = reinterpret_cast<const T*>(reinterpret_cast<const char*>(input_) + input_step_);
-    output_ = reinterpret_cast<T*>(reinterpret_cast<char*>(output_) + output_step_);
+  DMLOPS_INLINE void select(std::int64_t input_offset, std::int64_t output_offset) {
+    input_ = reinterpret_cast<const T*>(groups_.input + input_offset);
+    output_ = reinterpret_cast<T*>(groups_.output + output_offset);
   }
 
   template <class Sum>
@@ -52,9 +43,7 @@ class DenseRows {
   }
 
  private:
-  const char* first_input_;
-  char* first_output_;
-  std::int64_t input_step_, output_step_;
+  const Groups& groups_;
   std::int64_t count_;
   const T* input_ = nullptr;
   T* output_ = nullptr;
@@ -64,7 +53,7 @@ class DenseRows {
 template <class T>
 class RowParts {
  public:
-  RowParts(const Groups& groups, const GroupShape& in, const GroupShape& out)
+  RowParts(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
       : groups_(groups),
         in_(in),
         out_(out),
@@ -74,14 +63,9 @@ class RowParts {
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  void select(std::int64_t group) {
-    input_ = groups_.input + group * groups_.input_step;
-    output_ = groups_.output + group * groups_.output_step;
-  }
-
-  void next() {
-    input_ += groups_.input_step;
-    output_ += groups_.output_step;
+  void select(std::int64_t input_offset, std::int64_t output_offset) {
+    input_ = groups_.input + input_offset;
+    output_ = groups_.output + output_offset;
   }
 
   template <class Sum>
@@ -105,7 +89,7 @@ class RowParts {
               out_.template prefetch_next<1>(output_ + offset);
               write(reinterpret_cast<T*>(output_ + offset), x + i, run);
             } else {
-              unpack<Bits<T>>(output_ + offset, out_.step(), 0, buffer_ + i * kSize, run, 1);
+              unpack<Bits<T>>(output_ + offset, out_.step(), nullptr, buffer_ + i * kSize, run);
             }
           });
     });
@@ -129,20 +113,21 @@ class RowParts {
               in_.template prefetch_next<0>(input_ + offset);
               visit(reinterpret_cast<const T*>(input_ + offset), begin + i, run);
             } else {
-              pack_row<Bits<T>>(buffer_ + i * kSize, run, input_ + offset, in_.step());
+              pack<Bits<T>>(buffer_ + i * kSize, 0, run, 1,
+                            {input_ + offset, 0, in_.step(), nullptr});
             }
           });
       if (!dense_input_) visit(reinterpret_cast<const T*>(buffer_), begin, length);
     }
   }
 
-  static bool dense(const GroupShape& shape) {
+  static bool dense(const ElementLoops& shape) {
     return shape.step() == kSize && (shape.rank == 1 || shape.run() % kSumLanes == 0);
   }
 
   const Groups& groups_;
-  const GroupShape& in_;
-  const GroupShape& out_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
   std::int64_t count_;
   bool dense_input_, dense_output_;
   const char* input_ = nullptr;
@@ -160,15 +145,17 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   friend Base;
 
  public:
-  RowBatch(const Groups& groups, const GroupShape& in, const GroupShape& out)
-      : rows_(groups, in, out), single_block_(in.count() <= kSumBlock) {
+  RowBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : rows_(groups, in, out), offsets_(groups.kept), single_block_(in.count() <= kSumBlock) {
     const std::int64_t fitting = kRowBatchBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
     size_ = fitting < 1 ? 1 : least(fitting, kRowBatch);
   }
 
-  void run(std::int64_t groups) {
-    for (first_ = 0; first_ < groups; first_ += size_) {
-      count_ = least(size_, groups - first_);
+  // The groups [first, end).
+  void run(std::int64_t first, std::int64_t end) {
+    for (; first < end; first += size_) {
+      count_ = least(size_, end - first);
+      offsets_.select(first, count_);
       Base::run(count_);
     }
   }
@@ -181,8 +168,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   std::int64_t elements() const { return rows_.count(); }
 
   void find_maxima() {
-    rows_.select(first_);
-    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(offsets_.input[k], offsets_.output[k]);
       RowMaximum<T> maximum;
       rows_.add_to(maximum);
       maxima_.set(k, maximum.max);
@@ -192,8 +179,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   template <bool kNear>
   void add_plain() {
-    rows_.select(first_);
-    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(offsets_.input[k], offsets_.output[k]);
       RowSum<PlainTerms<T, kNear>> sum({});
       add_group(k, sum, subtrahends_.plain);
       minima_.set(k, sum.seen().min);
@@ -205,8 +192,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   void add_rest() {
-    rows_.select(first_);
-    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(offsets_.input[k], offsets_.output[k]);
       if (subtrahends_.others[k] >= 0) {  // it has all that it needs
         others_.set(k, i32x{});
         continue;
@@ -259,8 +246,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   void finish() {
-    rows_.select(first_);
-    for (std::int64_t k = 0; k < count_; ++k, rows_.next()) {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(offsets_.input[k], offsets_.output[k]);
       const float high = subtrahends_.high[k], low = subtrahends_.low[k];
       if (subtrahends_.near(k)) {
         rows_.template finish<true>(high, low);
@@ -271,11 +258,12 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   Layout rows_;
+  GroupOffsets<kRowBatch> offsets_;
   Folding<f32x, kRowBatch> minima_, maxima_;
   Folding<Folded, kRowBatch> sums_;
   Folding<i32x, kRowBatch> others_;
   bool single_block_;  // of the sums
-  std::int64_t size_, first_ = 0, count_ = 0;
+  std::int64_t size_, count_ = 0;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

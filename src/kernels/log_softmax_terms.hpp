@@ -6,7 +6,8 @@
 // maximum out of the sum.
 #pragma once
 
-#include "kernels/tile.hpp"
+#include "kernels/blocks/pack.hpp"
+#include "kernels/blocks/transform.hpp"
 #include "simd/fold.hpp"
 #include "simd/math.hpp"
 

@@ -1,26 +1,21 @@
-// The parameters of batch normalization: factors made of them, for many elements.
+// The parameters of batch normalization, packed and with their factors.
 #pragma once
 
+#include "kernels/blocks/pack.hpp"
 #include "kernels/normalization_factor.hpp"
-#include "kernels/tile.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
 // The operands after the output and the input.
 enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNormalizationEnd };
 
-// The parameters of up to kCapacity neighbours, along a row or down a column, as float32.
+// The parameters of up to kCapacity elements of a row, or of as many rows, in float32.
 template <class T>
-struct Channels {
+class Channels {
+ public:
   using Factor = NormalizationFactor<T>;
 
   static constexpr std::int64_t kCapacity = 1024;
-  // A vector may begin at the last one, of those that are left behind the first line of float16.
-  static constexpr std::int64_t kOverlap = kLineBytes / sizeof(float16) + kLanes<f32x>;
-  static constexpr std::int64_t kRoom = kCapacity + kOverlap;
-  alignas(kVectorBytes) float mean[kRoom];
-  alignas(kVectorBytes) float factor[Factor::kParts][kRoom];
-  alignas(kVectorBytes) float bias[kRoom];
 
   // Those of a vector's elements.
   struct Vector {
@@ -28,23 +23,7 @@ struct Channels {
     Factor factor;
 
     DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
-
-    // Those of the lanes from `lane` on.
-    DMLOPS_INLINE void take_from(const Vector& other, std::int64_t lane) {
-      const i32x mine = lane_indices() < static_cast<std::int32_t>(lane);
-      mean = mine ? mean : other.mean;
-      bias = mine ? bias : other.bias;
-      for (int k = 0; k < Factor::kParts; ++k)
-        factor.parts[k] = mine ? factor.parts[k] : other.factor.parts[k];
-    }
   };
-  // Calls visit(values) for each array.
-  template <class Visit>
-  void for_each(const Visit& visit) {
-    visit(mean);
-    for (float* part : factor) visit(part);
-    visit(bias);
-  }
   // The elements from the i-th on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
@@ -54,65 +33,61 @@ struct Channels {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
   }
 
+  // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
+  void prepare(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
+               bool of_rows, float epsilon) {
+    if (row == row_ && column == column_ && count <= count_) return;
+    row_ = row;
+    column_ = column;
+    count_ = count;
+    const auto load_operand = [&](float* target, int k) {
+      const char* const data = rows.data[k] + row * rows.pitch[k];
+      const std::int64_t size = sizeof(T);
+      if (of_rows) {
+        load_floats(target, {data, 0, rows.pitch[k], nullptr});
+      } else if (rows.offsets[k] != nullptr) {
+        load_floats(target, {data, 0, size, rows.offsets[k] + column});
+      } else {
+        load_floats(target, {data + column * rows.step[k], 0, rows.step[k], nullptr});
+      }
+    };
+    load_operand(mean_, kMean);
+    load_operand(variance_, kVariance);
+    load_operand(factor_[0], kScale);
+    load_operand(bias_, kBias);
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const auto computed = normalization_factor<T>(
+          load<f32x>(factor_[0] + i), load<f32x>(variance_ + i), splat<f32x>(epsilon));
+      for (int k = 0; k < Factor::kParts; ++k) store(factor_[k] + i, computed.parts[k]);
+    }
+  }
+
  private:
+  static constexpr std::int64_t kRoom = kCapacity + kLanes<f32x>;  // the last vector may reach over
+
+  void load_floats(float* target, const Source& source) const {
+    if constexpr (std::is_same_v<T, float>) {
+      pack<std::uint32_t>(reinterpret_cast<char*>(target), 0, count_, 1, source);
+    } else {
+      alignas(kVectorBytes) float16 halves[kRoom];
+      pack<std::uint16_t>(reinterpret_cast<char*>(halves), 0, count_, 1, source);
+      for (std::int64_t i = 0; i < count_; i += kLanes<f32x>)
+        store(target + i, load<f32x>(halves + i));
+    }
+  }
+
   template <class Get>
   DMLOPS_INLINE Vector vector(const Get& get) const {
-    Vector result = {get(mean), get(bias), {}};
-    for (int k = 0; k < Factor::kParts; ++k) result.factor.parts[k] = get(factor[k]);
+    Vector result = {get(mean_), get(bias_), {}};
+    for (int k = 0; k < Factor::kParts; ++k) result.factor.parts[k] = get(factor_[k]);
     return result;
   }
+
+  std::int64_t row_ = -1, column_ = -1, count_ = 0;  // of the parameters that are packed
+  alignas(kVectorBytes) float mean_[kRoom];
+  alignas(kVectorBytes) float variance_[kRoom];
+  alignas(kVectorBytes) float factor_[Factor::kParts][kRoom];
+  alignas(kVectorBytes) float bias_[kRoom];
 };
-
-template <class T>
-void load_floats(float* target, std::int64_t count, const char* source, std::int64_t step) {
-  if constexpr (std::is_same_v<T, float>) {
-    pack_row<std::uint32_t>(target, count, source, step);
-  } else {
-    alignas(kVectorBytes) float16 halves[Channels<T>::kCapacity];
-    pack_row<std::uint16_t>(halves, count, source, step);
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>)
-      store(target + i, load<f32x>(halves + i));
-  }
-}
-
-// Reads the parameters of `count` neighbours, along the row or down the column from (row, column).
-template <class T>
-void prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::int64_t row,
-             std::int64_t column, bool down, float epsilon) {
-  alignas(kVectorBytes) float variance[Channels<T>::kCapacity];
-  const auto load_operand = [&](float* target, int k) {
-    const char* source = rows.data[k] + row * rows.pitch[k] + column * rows.step[k];
-    load_floats<T>(target, count, source, down ? rows.pitch[k] : rows.step[k]);
-  };
-  load_operand(channels.mean, kMean);
-  load_operand(variance, kVariance);
-  load_operand(channels.factor[0], kScale);
-  load_operand(channels.bias, kBias);
-  for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-    const auto computed = normalization_factor<T>(load<f32x>(channels.factor[0] + i),
-                                                  load<f32x>(variance + i), splat<f32x>(epsilon));
-    for (int k = 0; k < Channels<T>::Factor::kParts; ++k)
-      store(channels.factor[k] + i, computed.parts[k]);
-  }
-}
-
-// Repeats the first `length` parameters until there are `total`.
-template <class T>
-void repeat(Channels<T>& channels, std::int64_t length, std::int64_t total) {
-  channels.for_each([&](float* values) {
-    for (std::int64_t done = length; done < total; done *= 2) {
-      const auto count = static_cast<std::size_t>(least(done, total - done));
-      std::memcpy(values + done, values, count * sizeof(float));
-    }
-  });
-}
-
-// Those of the first `total` from the one at `begin` on, to the front.
-template <class T>
-void move_to_front(Channels<T>& channels, std::int64_t begin, std::int64_t total) {
-  channels.for_each([&](float* values) {
-    std::memmove(values, values + begin, static_cast<std::size_t>(total - begin) * sizeof(float));
-  });
-}
 
 }  // namespace dmlops::DMLOPS_TARGET

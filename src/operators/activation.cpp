@@ -51,9 +51,9 @@ PreparedOperator prepare_activation(Activation type, const ConstTensorView& inpu
       return prepare_clip(input, clip_parameters(input.type, zero, {}, std::nullopt), output);
     }
     const RowKernel shrink = kernels().shrink_integer[static_cast<std::size_t>(input.type)];
-    return {make_plan(output, &input, 1), shrink, parameters};
+    return {make_nest(output, &input, 1), shrink, parameters};
   }
-  return {make_plan(output, &input, 1, work_of(type)), float_kernel(type, input.type), parameters};
+  return {make_nest(output, &input, 1, work_of(type)), float_kernel(type, input.type), parameters};
 }
 
 void activation(Activation type, const ConstTensorView& input,
@@ -61,10 +61,10 @@ void activation(Activation type, const ConstTensorView& input,
   activation(FloatEnvironment(), type, input, parameters, output);
 }
 
-void activation(const FloatEnvironment& environment, Activation type, const ConstTensorView& input,
+void activation(const FloatEnvironment&, Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output) {
   if (is_floating_point(input.type) &&
-      run_if_plain(environment, input, output, float_kernel(type, input.type), &parameters,
+      run_if_plain(input, output, float_kernel(type, input.type), &parameters,
                    work_of(type))) {
     return;
   }
@@ -77,7 +77,7 @@ void activation(const FloatEnvironment& environment, Activation type, const Cons
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_activation(type, readable.view(), parameters, output).run(environment);
+  prepare_activation(type, readable.view(), parameters, output).run();
 }
 
 void hard_sigmoid(const ConstTensorView& input, float alpha, float beta, const TensorView& output) {

@@ -70,7 +70,7 @@ PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5],
                                              const TensorView& output) {
   const FusedActivation activation = fused_activation.value_or(FusedActivation{});
   const auto& by_type = kernels().batch_normalization[static_cast<std::size_t>(activation.type)];
-  return {make_plan(output, inputs, kInputs, work_of(activation.type)),
+  return {make_nest(output, inputs, kInputs, work_of(activation.type)),
           by_type[float_index(output.type)],
           BatchNormalizationParameters{epsilon, activation.parameters}};
 }
@@ -81,7 +81,7 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
   batch_normalization(FloatEnvironment(), inputs, epsilon, fused_activation, output);
 }
 
-void batch_normalization(const FloatEnvironment& environment,
+void batch_normalization(const FloatEnvironment&,
                          const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
@@ -99,7 +99,7 @@ void batch_normalization(const FloatEnvironment& environment,
   const ConstTensorView views[kInputs] = {readable[0].view(), readable[1].view(),
                                           readable[2].view(), readable[3].view(),
                                           readable[4].view()};
-  prepare_batch_normalization(views, epsilon, fused_activation, output).run(environment);
+  prepare_batch_normalization(views, epsilon, fused_activation, output).run();
 }
 
 }  // namespace dmlops

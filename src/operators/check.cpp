@@ -9,7 +9,8 @@
 
 #include "insertion_sort.hpp"
 #include "isa.hpp"
-#include "plan.hpp"
+#include "float_environment.hpp"
+#include "traversal/run.hpp"
 
 namespace dmlops {
 namespace {
@@ -201,7 +202,9 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   copy.data = copy_.get();
   ConstTensorView source = input;
   source.sizes = copy.sizes;
-  run(FloatEnvironment(), make_plan(copy, &source, 1), copy_kernel(element), nullptr);
+  const FloatEnvironment environment;
+  const Nest nest = make_nest(copy, &source, 1);
+  run(nest, nest.data, copy_kernel(element), nullptr);
   view_ = copy;
   view_.sizes = input.sizes;
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {

@@ -146,7 +146,7 @@ ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& m
 
 PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
                               const TensorView& output) {
-  return {make_plan(output, &input, 1), kernel_for(parameters, input.type), parameters};
+  return {make_nest(output, &input, 1), kernel_for(parameters, input.type), parameters};
 }
 
 void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
@@ -154,16 +154,16 @@ void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
   clip(FloatEnvironment(), input, min, max, scale_bias, output);
 }
 
-void clip(const FloatEnvironment& environment, const ConstTensorView& input, const Scalar& min,
+void clip(const FloatEnvironment&, const ConstTensorView& input, const Scalar& min,
           const Scalar& max, const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
   const RowKernel kernel = kernel_for(parameters, input.type);
-  if (run_if_plain(environment, input, output, kernel, &parameters)) return;
+  if (run_if_plain(input, output, kernel, &parameters)) return;
   require_addressable(kClip, "input", input);
   require_output(kClip, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_clip(readable.view(), parameters, output).run(environment);
+  prepare_clip(readable.view(), parameters, output).run();
 }
 
 }  // namespace dmlops

@@ -1,8 +1,8 @@
-// log_softmax: separates the reduced axes from the kept ones. The kept ones are traversed like any
-// tensor's.
+// log_softmax: separates the reduced dimensions from the kept ones.
+#include <cstdlib>
 #include <string>
 
-#include "dmlops/runtime.hpp"
+#include "insertion_sort.hpp"
 #include "isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
@@ -38,69 +38,89 @@ unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes
   return reduced;
 }
 
-// The reduced dimensions in their order, which fixes the order of the sum; neighbours that continue
-// each other are merged.
-void set_reduced(Groups& groups, const ConstTensorView& input, const ConstTensorView& output,
-                 unsigned int reduced) {
-  for (int d = 0; d < input.rank; ++d) {
+// Adds a dimension outside of those that the nest has; dimensions that continue each other are
+// merged.
+void append(InputOutputNest& nest, std::int64_t size, std::int64_t input_stride,
+            std::int64_t output_stride) {
+  if (nest.rank > 0) {
+    const int last = nest.rank - 1;
+    if (input_stride == nest.input_strides[last] * nest.sizes[last] &&
+        output_stride == nest.output_strides[last] * nest.sizes[last]) {
+      nest.sizes[last] *= size;
+      return;
+    }
+  }
+  const int d = nest.rank++;
+  nest.sizes[d] = size;
+  nest.input_strides[d] = input_stride;
+  nest.output_strides[d] = output_stride;
+}
+
+// The reduced dimensions in their order, which fixes the order of the sum.
+InputOutputNest reduced_nest(const ConstTensorView& input, const ConstTensorView& output,
+                             unsigned int reduced) {
+  InputOutputNest inner_first;
+  for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
-    const std::int64_t size = input.sizes[axis];
-    if ((reduced >> d & 1u) == 0 || size == 1) continue;
-    const int last = groups.rank - 1;
-    const bool continues = groups.rank > 0 &&
-                           groups.input_strides[last] == input.strides[axis] * size &&
-                           groups.output_strides[last] == output.strides[axis] * size;
-    const int k = continues ? last : groups.rank++;
-    groups.sizes[k] = continues ? groups.sizes[k] * size : size;
-    groups.input_strides[k] = input.strides[axis];
-    groups.output_strides[k] = output.strides[axis];
+    if ((reduced >> d & 1u) == 0 || input.sizes[axis] == 1) continue;
+    append(inner_first, input.sizes[axis], input.strides[axis], output.strides[axis]);
   }
-  if (groups.rank == 0) groups.sizes[groups.rank++] = 1;
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  if (inner_first.rank == 0) append(inner_first, 1, size, size);
+  InputOutputNest nest;
+  nest.rank = inner_first.rank;
+  for (int d = 0; d < nest.rank; ++d) {
+    const int from = nest.rank - 1 - d;
+    nest.sizes[d] = inner_first.sizes[from];
+    nest.input_strides[d] = inner_first.input_strides[from];
+    nest.output_strides[d] = inner_first.output_strides[from];
+  }
+  return nest;
 }
 
-template <class View>
-View kept(const View& view, unsigned int reduced) {
-  View result(view.data, view.type, 0);
-  for (int d = 0; d < view.rank; ++d) {
-    if ((reduced >> d & 1u) != 0) continue;
-    const auto from = static_cast<std::size_t>(d), to = static_cast<std::size_t>(result.rank++);
-    result.sizes[to] = view.sizes[from];
-    result.strides[to] = view.strides[from];
+// The other dimensions in the order that uses whole cache lines: of the input, which is read more
+// than once, unless the elements of a group do so already; then of the output.
+InputOutputNest kept_nest(const ConstTensorView& input, const ConstTensorView& output,
+                          unsigned int reduced, bool by_output) {
+  struct Dimension {
+    std::int64_t size, input_stride, output_stride;
+  };
+  Dimension dimensions[kMaxRank];
+  int rank = 0;
+  for (int d = input.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if ((reduced >> d & 1u) != 0 || input.sizes[axis] == 1) continue;
+    dimensions[rank++] = {input.sizes[axis], input.strides[axis], output.strides[axis]};
   }
-  return result;
-}
-
-void reduce_rows(const Rows& rows, const void* parameters) {
-  const auto& p = *static_cast<const GroupParameters*>(parameters);
-  Groups groups = p.groups;
-  groups.count = rows.length;
-  groups.output_step = rows.step[0];
-  groups.input_step = rows.step[1];
-  for (std::int64_t row = 0; row < rows.count; ++row) {
-    groups.output = rows.data[0] + row * rows.pitch[0];
-    groups.input = rows.data[1] + row * rows.pitch[1];
-    p.kernel(groups);
-  }
+  insertion_sort(dimensions, rank, [by_output](const Dimension& a, const Dimension& b) {
+    return by_output ? std::llabs(a.output_stride) < std::llabs(b.output_stride)
+                     : std::llabs(a.input_stride) < std::llabs(b.input_stride);
+  });
+  InputOutputNest nest;
+  for (int d = 0; d < rank; ++d)
+    append(nest, dimensions[d].size, dimensions[d].input_stride, dimensions[d].output_stride);
+  return nest;
 }
 
 }  // namespace
 
 PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int reduced,
                                      const TensorView& output) {
-  GroupParameters parameters{kernels().log_softmax[float_index(input.type)], {}};
-  set_reduced(parameters.groups, input, output, reduced);
-  const ConstTensorView groups = kept(input, reduced);
-  Plan plan = make_plan(kept(output, reduced), &groups, 1);
-  for (int d = 0; d < parameters.groups.rank; ++d)
-    plan.bytes_per_element *= parameters.groups.sizes[d];
-  const std::int64_t bytes = plan.bytes_per_element * element_count(plan);
-  // Elements are packed first, as where a plan takes half of the threshold.
-  parameters.groups.non_temporal =
-      bytes >= non_temporal_threshold() / 2 && input.data != output.data;
-  plan.bytes_per_element *= kWeight;
-  if (plan.strides[0][0] != plan.element_size) plan.split_unit = 1;
-  plan.element_size = 0;
-  return {plan, reduce_rows, parameters};
+  PreparedOperator prepared;
+  prepared.nest.operands = 2;
+  prepared.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
+  prepared.nest.data[0] = static_cast<char*>(output.data);
+  prepared.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+  GroupParameters parameters{kernels().log_softmax[float_index(input.type)], {}, kWeight};
+  Groups& groups = parameters.groups;
+  groups.elements = reduced_nest(input, output, reduced);
+  const int last = groups.elements.rank - 1;
+  const bool contiguous = groups.elements.input_strides[last] == prepared.nest.element_size;
+  groups.kept = kept_nest(input, output, reduced, contiguous);
+  groups.end = 1;
+  for (int d = 0; d < groups.kept.rank; ++d) groups.end *= groups.kept.sizes[d];
+  prepared.parameters = parameters;
+  return prepared;
 }
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
@@ -108,7 +128,7 @@ void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::si
   log_softmax(FloatEnvironment(), input, axes, axis_count, output);
 }
 
-void log_softmax(const FloatEnvironment& environment, const ConstTensorView& input,
+void log_softmax(const FloatEnvironment&, const ConstTensorView& input,
                  const std::int64_t* axes, std::size_t axis_count, const TensorView& output) {
   require_floating_point(kLogSoftmax, "input", input);
   require_addressable(kLogSoftmax, "input", input);
@@ -116,7 +136,7 @@ void log_softmax(const FloatEnvironment& environment, const ConstTensorView& inp
   require_output(kLogSoftmax, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_log_softmax(readable.view(), reduced, output).run(environment);
+  prepare_log_softmax(readable.view(), reduced, output).run();
 }
 
 }  // namespace dmlops

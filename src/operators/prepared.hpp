@@ -6,27 +6,34 @@
 #include <variant>
 
 #include "dmlops/operators.hpp"
-#include "plan.hpp"
+#include "float_environment.hpp"
+#include "traversal/run.hpp"
 
 namespace dmlops {
 
-// What the row kernel of log_softmax needs: the kernel for groups, and a group without its place.
+// A reduction in place of a row kernel.
 struct GroupParameters {
   GroupKernel kernel = nullptr;
-  Groups groups;
+  Groups groups;  // without their place
+  int weight = 1;
 };
 
 struct PreparedOperator {
-  Plan plan;
+  Nest nest;
   RowKernel kernel = nullptr;
   std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters>
       parameters;
 
-  void run(const FloatEnvironment& environment) const { run(environment, plan.data); }
-  // On other memory of the same layout: where the operands begin.
-  void run(const FloatEnvironment& environment, char* const* data) const {
-    std::visit([&](const auto& p) { dmlops::run(environment, plan, data, kernel, &p); },
-               parameters);
+  void run() const { run(nest.data); }
+  // On other memory of the same layout. `data`: where the operands begin.
+  void run(char* const* data) const {
+    if (const auto* const reduction = std::get_if<GroupParameters>(&parameters)) {
+      Groups groups = reduction->groups;
+      groups.output = data[0];
+      groups.input = data[1];
+      return dmlops::run(groups, nest.element_size, reduction->weight, reduction->kernel);
+    }
+    std::visit([&](const auto& p) { dmlops::run(nest, data, kernel, &p); }, parameters);
   }
 };
 
@@ -35,7 +42,7 @@ struct PreparedOperator {
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);
 
-// Of an activation's formula, as make_plan takes it, or less: long ones take 0.6 to 1.5 ns where
+// Of an activation's formula, as make_nest takes it, or less: long ones take 0.6 to 1.5 ns where
 // the 8 bytes of float32 take 0.16 ns.
 constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 0; }
 

@@ -33,8 +33,7 @@ Bytes results(RowKernel kernel, const void* parameters) {
   rows.count = 1;
   for (int k = 0; k < 2; ++k) {
     rows.data[k] = reinterpret_cast<char*>(k == 0 ? y.data() : x.data());
-    rows.step[k] = 1;
-    rows.pitch[k] = 0;
+    rows.layout[k] = Layout::in_place;
   }
   kernel(rows, parameters);
   return y;

@@ -2,7 +2,7 @@
 #include "math_functions.hpp"
 
 #include "kernels/activation.hpp"
-#include "kernels/stream.hpp"
+#include "kernels/blocks/transform.hpp"
 
 #define DMLOPS_STRING_(name) #name
 #define DMLOPS_STRING(name) DMLOPS_STRING_(name)
@@ -12,7 +12,7 @@ namespace {
 
 template <class Formula>
 DMLOPS_INLINE void apply(float* y, const float* x, std::int64_t count, const Formula& formula) {
-  stream<f32x, 1>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+  transform_row<f32x, 1>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
     return canonical_nan(formula(v));
   });
 }

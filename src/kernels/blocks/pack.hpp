@@ -1,0 +1,315 @@
+// Packs rows of any layout into dense rows, and unpacks dense rows. Only the size of an element
+// matters here.
+#pragma once
+
+#include "kernels/blocks/transpose.hpp"
+#include "kernels/kernel.hpp"
+#include "simd/convert.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+using Bytes16 = typename VectorOf<std::uint8_t, 16>::type;
+
+// ---- One row ---------------------------------------------------------------------------------
+
+// memcpy, without a call for the short runs that rows consist of. The last vector overlaps.
+DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
+  using V = Vec<std::uint8_t>;
+  constexpr std::int64_t step = sizeof(V);
+  if (bytes < step || bytes > 16 * step) {
+    std::memcpy(target, source, static_cast<std::size_t>(bytes));
+    return;
+  }
+  for (std::int64_t i = 0; i < bytes - step; i += step) {
+    store_element(target + i, load_element<V>(source + i));
+  }
+  store_element(target + bytes - step, load_element<V>(source + bytes - step));
+}
+
+// Copies by non-temporal stores but for the cache lines that the target shares.
+inline void copy_streaming(char* target, const char* source, std::int64_t bytes) {
+  constexpr std::int64_t step = sizeof(u8x);
+  const auto begun = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
+  const std::int64_t head = least((kLineBytes - begun) % kLineBytes, bytes);
+  const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
+  std::memcpy(target, source, static_cast<std::size_t>(head));
+  for (std::int64_t i = head; i < end; i += step)
+    store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i), load_element<u8x>(source + i));
+  std::memcpy(target + end, source + end, static_cast<std::size_t>(bytes - end));
+}
+
+// Repeats the first `done` bytes until there are `bytes`.
+DMLOPS_INLINE void repeat_bytes(char* target, std::int64_t done, std::int64_t bytes) {
+  for (; done < bytes; done *= 2) {
+    std::memcpy(target + done, target, static_cast<std::size_t>(least(done, bytes - done)));
+  }
+}
+
+template <class U>
+DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
+  using V = Vec<U>;
+  constexpr std::int64_t size = sizeof(U), lanes = kLanes<V>;
+  std::int64_t i = 0;
+  if (length >= lanes) {
+    const V values = splat<V>(value);
+    for (; i + lanes <= length; i += lanes) store_element(target + i * size, values);
+    return store_element(target + (length - lanes) * size, values);
+  }
+  for (; i < length; ++i) store_element(target + i * size, value);
+}
+
+// One dense row from the elements at source(i). Elements are assembled into words of 8 bytes, since
+// stores are scarcer than shifts.
+template <class U, class Source>
+DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& source) {
+  constexpr std::int64_t size = sizeof(U), count = 8 / size;
+  std::int64_t i = 0;
+  for (; i + count <= length; i += count) {
+    std::uint64_t word = 0;
+    for (std::int64_t j = 0; j < count; ++j)
+      word |= std::uint64_t{load_element<U>(source(i + j))} << (8 * size * j);
+    store_element(target + i * size, word);
+  }
+  for (; i < length; ++i) store_element(target + i * size, load_element<U>(source(i)));
+}
+
+template <int kFirst, class V, std::size_t... kIndex>
+DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
+  return shuffle<(2 * kIndex + kFirst)...>(a, b);
+}
+
+// Every second element of two vectors of memory.
+template <class V>
+DMLOPS_INLINE V load_every_second(const char* source) {
+  return every_second<0>(load_element<V>(source), load_element<V>(source + sizeof(V)),
+                         std::make_index_sequence<std::size_t{kLanes<V>}>());
+}
+
+#if defined(__SSSE3__) || defined(__aarch64__)
+#define DMLOPS_HAS_BYTE_SHUFFLE 1
+// result[i] = bytes[index[i]], or 0 where the index is 0x80.
+DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
+#if defined(__SSSE3__)
+  return bit_cast<Bytes16>(_mm_shuffle_epi8(bit_cast<__m128i>(bytes), bit_cast<__m128i>(index)));
+#else
+  return bit_cast<Bytes16>(vqtbl1q_u8(bit_cast<uint8x16_t>(bytes), bit_cast<uint8x16_t>(index)));
+#endif
+}
+
+// Every kStep-th element, upwards or downwards, as 16 bytes from a window of kStep times 16 bytes.
+template <class U, int kStep>
+class StepShuffle {
+ public:
+  explicit StepShuffle(bool down) : offset_(down ? kSize - 16 * kStep : 0) {
+    for (int k = 0; k < kStep; ++k) {
+      for (int i = 0; i < 16; ++i) {
+        const int element = i / kSize * kStep * kSize;
+        const int place = (down ? 16 * kStep - kSize - element : element) + i % kSize - 16 * k;
+        masks_[k][i] = static_cast<std::uint8_t>(place >= 0 && place < 16 ? place : 0x80);
+      }
+    }
+  }
+  // `source` is the first element.
+  DMLOPS_INLINE Bytes16 operator()(const char* source) const {
+    Bytes16 result = shuffle_bytes(load_element<Bytes16>(source + offset_), masks_[0]);
+    for (int k = 1; k < kStep; ++k)
+      result |= shuffle_bytes(load_element<Bytes16>(source + offset_ + 16 * k), masks_[k]);
+    return result;
+  }
+
+ private:
+  static constexpr int kSize = sizeof(U);
+  std::int64_t offset_;
+  Bytes16 masks_[kStep];
+};
+
+template <class U, int kStep>
+DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, const char* source,
+                                         std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U), lanes = 16 / size;
+  const StepShuffle<U, kStep> shuffle(step < 0);
+  std::int64_t i = 0;
+  // A window reaches less than a step beyond its last element.
+  for (; i + lanes < length; i += lanes)
+    store_element(target + i * size, shuffle(source + i * step));
+  return i;
+}
+#endif
+
+// One dense row from elements `step` bytes apart.
+template <class U>
+DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
+                                std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U);
+  std::int64_t i = 0;
+  if (step == 2 * size) {
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes < length; i += lanes)
+      store_element(target + i * size, load_every_second<V>(source + i * step));
+#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
+  } else if (size < 8 && length > 16 / size && magnitude(step) <= 4 * size) {
+    const std::int64_t elements = magnitude(step) / size;
+    if (elements * size != magnitude(step)) {
+      // elements at odd places: one by one
+    } else if (elements == 1) {
+      i = pack_shuffled<U, 1>(target, length, source, step);
+    } else if (elements == 2) {
+      i = pack_shuffled<U, 2>(target, length, source, step);
+    } else if (elements == 3) {
+      i = pack_shuffled<U, 3>(target, length, source, step);
+    } else {
+      i = pack_shuffled<U, 4>(target, length, source, step);
+    }
+#endif
+  }
+  pack_words<U>(target + i * size, length - i, [source, step, i](std::int64_t j)
+                                                   DMLOPS_LAMBDA_INLINE {
+                                                     return source + (i + j) * step;
+                                                   });
+}
+
+// ---- Several rows ----------------------------------------------------------------------------
+
+// Fills `count` dense rows of `length` elements, `target_pitch` bytes apart, from columns that are
+// contiguous, the one of index c at column(c): blocks of kWidth rows, the last of which overlap
+// their neighbours. Down the rows first, so that a cache line is used up before the next, which may
+// displace it; for the same reason a block has no more columns than fill 16 bytes where columns may
+// lie a power of two apart (kQuads = 1). False where there are too few rows or columns.
+template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
+DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
+                                std::int64_t count, const Column& column) {
+  constexpr std::int64_t size = sizeof(U), block = kQuads * 16 / size;
+  if (count < kWidth) {
+    if constexpr (kWidth * size <= 4 || kWidth == 1)
+      return false;
+    else
+      return pack_columns<U, kQuads, kWidth / 2>(target, target_pitch, length, count, column);
+  }
+  if (length < block) {
+    if constexpr (kQuads == 1)
+      return false;
+    else
+      return pack_columns<U, kQuads / 2, kWidth>(target, target_pitch, length, count, column);
+  }
+  for (std::int64_t begin = 0; begin < length; begin += block) {
+    const std::int64_t c = least(begin, length - block);
+    column.prefetch(begin, block);
+    for (std::int64_t row = 0; row < count; row += kWidth) {
+      const std::int64_t r = least(row, count - kWidth);
+      transpose_block<U, kWidth, kQuads>(
+          target + r * target_pitch + c * size, target_pitch,
+          [&column, c, r](int i) DMLOPS_LAMBDA_INLINE { return column(c + i) + r * size; });
+    }
+  }
+  return true;
+}
+
+// Columns `step` bytes apart, which the hardware prefetcher does not follow.
+struct SteppedColumns {
+  const char* source;
+  std::int64_t step, bytes, columns;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
+  DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
+    for (std::int64_t c = begin + 16; c < least(begin + 16 + count, columns); ++c) {
+      prefetch_lines(source + c * step, bytes);
+    }
+  }
+};
+
+// Columns at offsets from a table.
+struct GatheredColumns {
+  const char* source;
+  const std::int64_t* offsets;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + offsets[c]; }
+  DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
+};
+
+// Elements in rows `pitch` bytes apart: `step` bytes apart in their rows, or at `offsets`.
+struct Source {
+  const char* data;
+  std::int64_t pitch;
+  std::int64_t step;
+  const std::int64_t* offsets;
+};
+
+// Fills `count` dense rows of `length` elements, `target_pitch` bytes apart.
+template <class U>
+DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t length,
+                           std::int64_t count, const Source& from) {
+  constexpr std::int64_t size = sizeof(U);
+  const std::int64_t step = from.step;
+  const char* source = from.data;
+  if (from.offsets != nullptr) {
+    const std::int64_t* const offsets = from.offsets;
+    // Small elements take as many steps as large ones, for fewer bytes.
+    constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
+    if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
+                                                     GatheredColumns{source, offsets}))
+      return;
+    for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
+      pack_words<U>(target, length, [source, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        return source + offsets[i];
+      });
+    }
+    return;
+  }
+  if (from.pitch == size && step != size && step != 0 &&
+      pack_columns<U>(target, target_pitch, length, count,
+                      SteppedColumns{source, step, count * size, length}))
+    return;
+  for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
+    if (step == size) {
+      copy_run(target, source, length * size);
+    } else if (step == 0) {
+      fill_row<U>(target, length, load_element<U>(source));
+    } else {
+      pack_strided<U>(target, length, source, step);
+    }
+  }
+}
+
+// The inverse of pack(): writes dense rows, `source_pitch` bytes apart, to elements `step` bytes
+// apart or at `offsets`.
+template <class U>
+DMLOPS_NO_INLINE void unpack(char* target, std::int64_t step, const std::int64_t* offsets,
+                             const char* source, std::int64_t length) {
+  constexpr std::int64_t size = sizeof(U);
+  for (std::int64_t i = 0; i < length; ++i)
+    store_element(target + (offsets != nullptr ? offsets[i] : i * step),
+                  load_element<U>(source + i * size));
+}
+
+// ---- By the size of an element, known at run time --------------------------------------------
+
+inline void pack(std::int64_t size, char* target, std::int64_t target_pitch, std::int64_t length,
+                 std::int64_t count, const Source& from) {
+  switch (size) {
+    case 1:
+      return pack<std::uint8_t>(target, target_pitch, length, count, from);
+    case 2:
+      return pack<std::uint16_t>(target, target_pitch, length, count, from);
+    case 4:
+      return pack<std::uint32_t>(target, target_pitch, length, count, from);
+    default:
+      return pack<std::uint64_t>(target, target_pitch, length, count, from);
+  }
+}
+
+inline void unpack(std::int64_t size, char* target, std::int64_t step, const std::int64_t* offsets,
+                   const char* source, std::int64_t length) {
+  switch (size) {
+    case 1:
+      return unpack<std::uint8_t>(target, step, offsets, source, length);
+    case 2:
+      return unpack<std::uint16_t>(target, step, offsets, source, length);
+    case 4:
+      return unpack<std::uint32_t>(target, step, offsets, source, length);
+    default:
+      return unpack<std::uint64_t>(target, step, offsets, source, length);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

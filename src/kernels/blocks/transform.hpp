@@ -1,0 +1,112 @@
+// Transforms: a formula over dense blocks, one vector after another, with no scalar tail.
+#pragma once
+
+#include "kernels/blocks/traverse.hpp"
+#include "simd/convert.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+constexpr std::int64_t kUnalignedVectors = 16;  // shorter rows are not worth an aligned start
+
+// The number of elements before the next aligned vector; all of a vector at an aligned target.
+template <class V, class T>
+DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
+  constexpr std::uintptr_t size = sizeof(T), lanes = kLanes<V>;
+  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(target) % (lanes * size);
+  return static_cast<std::int64_t>(lanes - (past + size - 1) / size);
+}
+
+// True if `a` is 1 to 1024 bytes past `b` modulo 1 MiB: Intel's memory disambiguation compares the
+// low 20 bits of addresses, and a load from behind a store in them waits for that store.
+DMLOPS_INLINE bool trails_closely(const void* a, const void* b) {
+  constexpr std::uintptr_t kCompared = 1 << 20, kWindow = 1024;
+  const auto distance = reinterpret_cast<std::uintptr_t>(a) - reinterpret_cast<std::uintptr_t>(b);
+  return distance % kCompared - 1 < kWindow;
+}
+
+// target[i] = formula(source[i]) for i < count; `formula(vector, i)` also gets the index of its
+// first element, and must be safe to evaluate on zeros. `source` is `target` or does not overlap
+// it. Unrolling pays only for formulas of a few operations.
+template <class V, int kUnroll, class T, class In, class Formula>
+DMLOPS_INLINE void transform_row(T* target, const In* source, std::int64_t count,
+                                 const Formula& formula) {
+  constexpr std::int64_t lanes = kLanes<V>;
+  // The first and the last vector overlap their neighbours, so that whole vectors cover every
+  // length and those between them are aligned in the target. Both are computed first and stored
+  // last: in place, the elements that they share would otherwise be read again after they were
+  // written.
+  const std::int64_t last = count - lanes;
+  const bool whole = last >= 0;
+  const auto remainder = static_cast<std::size_t>(count);
+  const V tail = formula(whole ? load<V>(source + last) : load_partial<V>(source, remainder),
+                         whole ? last : 0);
+  if (!whole) return store_partial(target, tail, remainder);
+  if (last == 0) return store(target, tail);
+  std::int64_t i = 0;
+  V head = tail;
+  const bool short_row = count < kUnalignedVectors * lanes;
+  if (!short_row) {
+    head = formula(load<V>(source), 0);
+    i = distance_to_alignment<V>(target);
+  }
+  constexpr std::int64_t group = kUnroll * lanes;
+  std::int64_t groups = (last - i + lanes - 1) / group;
+  if (groups > 0) {
+    // Iterates backwards where a forward loop would stall on store-to-load aliasing at every
+    // vector: 4 to 10 times the time.
+    const bool backwards = trails_closely(target, source);
+    const std::int64_t step = backwards ? -group : group, end = i + groups * group;
+    for (std::int64_t at = backwards ? end - group : i; groups > 0; --groups, at += step) {
+      V results[kUnroll];
+      for (int k = 0; k < kUnroll; ++k)
+        results[k] = formula(load<V>(source + at + k * lanes), at + k * lanes);
+      for (int k = 0; k < kUnroll; ++k) store(target + at + k * lanes, results[k]);
+    }
+    i = end;
+  }
+  if constexpr (kUnroll > 1) {
+    for (; i < last; i += lanes) store(target + i, formula(load<V>(source + i), i));
+  }
+  if (!short_row) store(target, head);
+  store(target + last, tail);
+}
+
+// A Transform of elements of type In to type T by a formula on vectors of type V. Copies the
+// formula: a store cannot alias it then, and it stays in registers.
+template <class T, class In, class V, int kUnroll, class Formula>
+void transform(const Block& given, const void* context) {
+  const Formula formula = *static_cast<const Formula*>(context);
+  const Block block = given;
+  for (std::int64_t r = 0; r < block.count; ++r) {
+    transform_row<V, kUnroll>(
+        reinterpret_cast<T*>(block.output_row(r)), reinterpret_cast<const In*>(block.input_row(r)),
+        block.length,
+        [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
+  }
+}
+
+// A Transform of one element after another.
+template <class T, class Formula>
+void transform_elements(const Block& given, const void* context) {
+  const Formula formula = *static_cast<const Formula*>(context);
+  const Block block = given;
+  constexpr std::int64_t size = sizeof(T);
+  for (std::int64_t r = 0; r < block.count; ++r) {
+    char* const output = block.output_row(r);
+    const char* const input = block.input_row(r);
+    for (std::int64_t i = 0; i < block.length; ++i)
+      store_element(output + i * size, formula(load_element<T>(input + i * size)));
+  }
+}
+
+// output = formula(input) for every element, on vectors of type V.
+template <class T, class V, int kUnroll, class Formula>
+DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
+  traverse_elements(rows, sizeof(T), &transform<T, T, V, kUnroll, Formula>, &formula);
+}
+template <class T, class Formula>
+DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
+  traverse_elements(rows, sizeof(T), &transform_elements<T, Formula>, &formula);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,156 @@
+// Transposes small matrices of elements in registers.
+#pragma once
+
+#include "kernels/blocks/elements.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// In each 16 bytes a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
+template <int kHigh, class V, std::size_t... kIndex>
+DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
+  constexpr std::size_t all = sizeof...(kIndex), n = 16 / sizeof(Lane<V>);
+  return shuffle<(kIndex / n * n + kIndex % n / 2 + kIndex % 2 * all + kHigh * n / 2)...>(a, b);
+}
+template <int kHigh, class V>
+DMLOPS_INLINE V interleave(V a, V b) {
+  return interleave<kHigh>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
+}
+
+// kBytes of a 16-byte vector, and 0 above them.
+template <class V, std::size_t kBytes>
+DMLOPS_INLINE V load_low(const char* source) {
+  using Piece = typename UnsignedOf<(kBytes < 8 ? kBytes : 8)>::type;
+  if constexpr (kBytes == sizeof(V)) {
+    return load_element<V>(source);
+  } else {
+    static_assert(kBytes == sizeof(Piece), "4 or 8 bytes");
+    return bit_cast<V>(typename VectorOf<Piece, 16>::type{load_element<Piece>(source)});
+  }
+}
+
+// Transposes squares of as many rows as fill 16 bytes, one beside the other. Each round interleaves
+// row i with row i + n/2; after log2(n) rounds, rows are columns.
+template <class V, std::size_t kRows>
+DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
+  for (std::size_t round = kRows; round > 1; round /= 2) {
+    V next[kRows];
+    for (std::size_t i = 0; i < kRows / 2; ++i) {
+      next[2 * i] = interleave<0>(rows[i], rows[i + kRows / 2]);
+      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kRows / 2]);
+    }
+    for (std::size_t i = 0; i < kRows; ++i) rows[i] = next[i];
+  }
+}
+
+// A vector of the 16 bytes quad(0), or of those and quad(1).
+template <class V, class Quad>
+DMLOPS_INLINE V join(const Quad& quad) {
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32) {
+    return bit_cast<V>(_mm256_inserti128_si256(_mm256_castsi128_si256(bit_cast<__m128i>(quad(0))),
+                                               bit_cast<__m128i>(quad(1)), 1));
+  }
+#endif
+  if constexpr (sizeof(V) == 16) return quad(0);
+}
+
+// kWidth elements at source(i), source(i + kStep), source(i + 2 kStep), ... of as many rows as fill
+// 16 bytes, interleaved so that rows of less than 16 bytes leave no gaps.
+template <class V, int kWidth, int kStep = kWidth, class Source>
+DMLOPS_INLINE V load_quad(const Source& source, int i) {
+  if constexpr (kStep == kLanes<V>) {
+    return load_low<V, kWidth * sizeof(Lane<V>)>(source(i));
+  } else {
+    return interleave<0>(load_quad<V, kWidth, 2 * kStep>(source, i),
+                         load_quad<V, kWidth, 2 * kStep>(source, i + kStep));
+  }
+}
+
+// Transposes rows of kWidth elements, as many as fill kQuads times 16 bytes, into kWidth rows of so
+// many bytes; row i is at source(i). In each 16 bytes of the vectors, each round interleaves row i
+// with row i + n/2; after log2(n) rounds, rows are columns.
+template <class U, int kWidth, int kQuads, class Source>
+DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
+  using Quad = typename VectorOf<U, 16>::type;
+  using V = typename VectorOf<U, 16 * kQuads>::type;
+  V rows[kWidth];
+  for (int i = 0; i < kWidth; ++i) {
+    rows[i] = join<V>([&source, i](int k) DMLOPS_LAMBDA_INLINE {
+      return load_quad<Quad, kWidth>(source, k * kLanes<Quad> + i);
+    });
+  }
+  transpose_quads(rows);
+  for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
+}
+
+template <class U>
+constexpr int kSide = kLineBytes / static_cast<int>(sizeof(U));  // of a square
+
+// Every second 16 bytes of two vectors, from the first or the second (kFirst = 1) on.
+template <int kFirst, class V, std::size_t... kIndex>
+DMLOPS_INLINE V every_second_quad(V a, V b, std::index_sequence<kIndex...>) {
+  using Halves = typename VectorOf<std::uint64_t, sizeof(V)>::type;
+  return bit_cast<V>(shuffle<(kIndex / 2 * 4 + kFirst * 2 + kIndex % 2)...>(bit_cast<Halves>(a),
+                                                                            bit_cast<Halves>(b)));
+}
+template <int kFirst, class V>
+DMLOPS_INLINE V every_second_quad(V a, V b) {
+  return every_second_quad<kFirst>(a, b, std::make_index_sequence<sizeof(V) / 8>());
+}
+
+// Makes of four vectors the rows of their 16 bytes: the first of all four, then the second.
+template <class V>
+DMLOPS_INLINE void gather_quads(V (&v)[4]) {
+  for (std::size_t round = sizeof(V) / 16; round > 1; round /= 2) {
+    const V next[4] = {every_second_quad<0>(v[0], v[1]), every_second_quad<0>(v[2], v[3]),
+                       every_second_quad<1>(v[0], v[1]), every_second_quad<1>(v[2], v[3])};
+    for (int i = 0; i < 4; ++i) v[i] = next[i];
+  }
+}
+
+// Transposes a square: kSide columns, that of index c at column(c), into as many rows, `pitch`
+// bytes apart. All of a column's line is read at once, since the lines of columns that lie a power
+// of two apart drive each other out of the cache.
+template <class U, class Columns>
+DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Columns& column) {
+  using V = Vec<U>;
+  constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
+  constexpr int quads = kVectorBytes / 16, parts = kLineBytes / kVectorBytes;
+  V squares[parts][4][height];  // of 16 bytes; four groups of columns
+  for (int group = 0; group < 4; ++group) {
+    for (int part = 0; part < parts; ++part) {
+      V(&rows)[height] = squares[part][group];
+#pragma GCC unroll 16
+      for (int i = 0; i < height; ++i)
+        rows[i] = load_element<V>(column(group * height + i) + part * kVectorBytes);
+      transpose_quads(rows);
+    }
+  }
+  for (int part = 0; part < parts; ++part) {
+    for (int i = 0; i < height; ++i) {
+      const V(&groups)[4][height] = squares[part];
+      V line[4] = {groups[0][i], groups[1][i], groups[2][i], groups[3][i]};
+      gather_quads(line);
+      for (int k = 0; k < 4; ++k) {
+        const int row = (part * quads + k / parts) * height + i;
+        store_element(target + row * pitch + k % parts * kVectorBytes, line[k]);
+      }
+    }
+  }
+}
+
+// Not inlined, as they are the same for every formula.
+template <class U>
+DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
+                                       std::int64_t step) {
+  transpose_columns<U>(target, pitch,
+                       [source, step](int c) DMLOPS_LAMBDA_INLINE { return source + c * step; });
+}
+template <class U>
+DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
+                                       const std::int64_t* offsets) {
+  transpose_columns<U>(
+      target, pitch, [source, offsets](int c) DMLOPS_LAMBDA_INLINE { return source + offsets[c]; });
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,346 @@
+// The traversal of rows in dense blocks, compiled once for all formulas.
+#include "kernels/blocks/traverse.hpp"
+
+#include "kernels/blocks/pack.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+namespace {
+
+char* output_row(const Rows& rows, std::int64_t r) {
+  return rows.data[0] + (rows.row_offsets != nullptr ? rows.row_offsets[r] : r * rows.pitch[0]);
+}
+
+// Writes dense results to part of a row of the output.
+void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
+           std::int64_t length, const char* results) {
+  char* const target = output_row(rows, row);
+  if (rows.layout[0] != Layout::in_place) {
+    const std::int64_t* const offsets = rows.offsets[0];
+    if (offsets != nullptr) return unpack(size, target, 0, offsets + column, results, length);
+    return unpack(size, target + column * rows.step[0], rows.step[0], nullptr, results, length);
+  }
+  if (rows.streaming) return copy_streaming(target + column * size, results, length * size);
+  copy_run(target + column * size, results, length * size);
+}
+
+// Packs part of the input's rows.
+void pack_input(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
+                std::int64_t length, std::int64_t count, char* buffer) {
+  const char* const data = rows.data[1] + row * rows.pitch[1];
+  if (rows.offsets[1] != nullptr) {
+    const std::int64_t unit = rows.unit[1];
+    pack(unit, buffer, length * size, length * size / unit, count,
+         {data, rows.pitch[1], 0, rows.offsets[1] + column * size / unit});
+  } else {
+    pack(size, buffer, length * size, length, count,
+         {data + column * rows.step[1], rows.pitch[1], rows.step[1], nullptr});
+  }
+}
+
+// Rows of one repeated element: each distinct element is computed once, and written throughout its
+// row.
+void traverse_broadcast(const Rows& rows, const Traversal& t) {
+  constexpr std::int64_t kRows = 512, kLargest = 8;
+  alignas(kVectorBytes) char results[kRows * kLargest];
+  alignas(kVectorBytes) char filled[kBlockBytes];
+  const bool in_place = rows.layout[0] == Layout::in_place && !rows.streaming;
+  const std::int64_t capacity = kBlockBytes / t.size;
+  for (std::int64_t row = 0; row < rows.count; row += kRows) {
+    Block block;
+    block.row = row;
+    block.length = least(kRows, rows.count - row);
+    block.output = results;
+    block.input = results;
+    pack(t.size, results, 0, block.length, 1,
+         {rows.data[1] + row * rows.pitch[1], 0, rows.pitch[1], nullptr});
+    t.transform(block, t.context);
+    for (std::int64_t r = 0; r < block.length; ++r) {
+      const Source value = {results + r * t.size, 0, 0, nullptr};
+      if (in_place) {
+        pack(t.size, output_row(rows, row + r), 0, rows.length, 1, value);
+        continue;
+      }
+      pack(t.size, filled, 0, least(rows.length, capacity), 1, value);
+      for (std::int64_t column = 0; column < rows.length; column += capacity)
+        write(rows, t.size, row + r, column, least(capacity, rows.length - column), filled);
+    }
+  }
+}
+
+// Rows that all have the same input: computed once, and written to each.
+void traverse_repeated(const Rows& rows, const Traversal& t) {
+  alignas(kVectorBytes) char buffer[kBlockBytes];
+  const std::int64_t capacity = kBlockBytes / t.size;
+  for (std::int64_t column = 0; column < rows.length; column += capacity) {
+    Block block;
+    block.column = column;
+    block.length = least(capacity, rows.length - column);
+    block.output = buffer;
+    block.input = buffer;
+    if (rows.layout[1] == Layout::in_place) {
+      block.input = rows.data[1] + column * t.size;
+    } else {
+      pack_input(rows, t.size, 0, column, block.length, 1, buffer);
+    }
+    t.transform(block, t.context);
+    for (std::int64_t r = 0; r < rows.count; ++r)
+      write(rows, t.size, r, column, block.length, buffer);
+  }
+}
+
+// Adjacent rows as one, where both operands have them so.
+void merge_rows(Block& block, std::int64_t size) {
+  const std::int64_t bytes = block.length * size;
+  if (block.count == 1 || block.output_offsets != nullptr || block.output_pitch != bytes ||
+      block.input_pitch != bytes)
+    return;
+  block.length *= block.count;
+  block.count = 1;
+}
+
+void traverse_blocks(const Rows& rows, const Traversal& t) {
+  alignas(kVectorBytes) char buffer[kBlockBytes];
+  const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
+  const bool packed = rows.layout[1] != Layout::in_place;
+  const bool buffered = rows.streaming || rows.layout[0] != Layout::in_place;
+  const bool across = rows.count > 1 && rows.pitch[1] == size && packed;
+  std::int64_t block_length = rows.length, block_count = rows.count;
+  if (packed || buffered) {
+    // Where the input is dense across the rows, a block has rows enough for whole cache lines.
+    block_length = least(rows.length, across ? capacity / least(rows.count, 64) : capacity);
+    if (across && block_length > line) block_length -= block_length % line;
+    block_count = least(rows.count, capacity / block_length);
+  }
+  // Non-temporal stores write whole cache lines: the first block ends where a line of the output
+  // does.
+  const auto begun =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes) / size;
+  const std::int64_t first = rows.streaming && block_length > begun ? block_length - begun
+                                                                    : block_length;
+  const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
+    Block block;
+    block.row = row;
+    block.column = column;
+    block.length = length;
+    block.count = least(block_count, rows.count - row);
+    block.input = rows.data[1] + row * rows.pitch[1] + column * size;
+    block.input_pitch = rows.pitch[1];
+    if (packed) {
+      pack_input(rows, size, row, column, length, block.count, buffer);
+      block.input = buffer;
+      block.input_pitch = length * size;
+    } else if (rows.streaming) {
+      // The hardware prefetcher fetches less ahead of non-temporal stores.
+      prefetch_lines(block.input + length * size, length * size);
+    }
+    if (buffered) {
+      block.output = buffer;
+      block.output_pitch = length * size;
+    } else {
+      block.output = rows.data[0] + column * size;
+      block.output_pitch = rows.pitch[0];
+      if (rows.row_offsets != nullptr) {
+        block.output_offsets = rows.row_offsets + row;
+      } else {
+        block.output += row * rows.pitch[0];
+      }
+    }
+    if (t.elementwise) {
+      Block merged = block;
+      merge_rows(merged, size);
+      t.transform(merged, t.context);
+    } else {
+      t.transform(block, t.context);
+    }
+    if (!buffered) return;
+    for (std::int64_t r = 0; r < block.count; ++r)
+      write(rows, size, row + r, column, length, buffer + r * length * size);
+  };
+  if (across || t.down_first) {
+    for (std::int64_t column = 0, length = first; column < rows.length;
+         column += length, length = block_length) {
+      length = least(length, rows.length - column);
+      for (std::int64_t row = 0; row < rows.count; row += block_count) visit(row, column, length);
+    }
+    return;
+  }
+  for (std::int64_t row = 0; row < rows.count; row += block_count) {
+    for (std::int64_t column = 0, length = first; column < rows.length;
+         column += length, length = block_length) {
+      length = least(length, rows.length - column);
+      visit(row, column, length);
+    }
+  }
+}
+
+// ---- Transposition by squares ------------------------------------------------------------------
+
+// The part of [from, from + extent) that lies within [0, size): at least a square's side, which may
+// overlap the part before. `outside` is the part before 0, a negative number.
+struct Part {
+  std::int64_t begin, count, outside;
+
+  Part(std::int64_t from, std::int64_t extent, std::int64_t size, std::int64_t side)
+      : begin(least(from < 0 ? 0 : from, size - side)), outside(least(from, 0)) {
+    const std::int64_t within = least(from + extent, size) - begin;
+    count = within < side ? side : within;
+  }
+};
+
+struct Area {
+  Part across, down;
+};
+
+// Calls visit(c, r), the corner of a square, until an area is covered; before each column of
+// squares it calls begin(i).
+template <class Begin, class Visit>
+DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Begin& begin,
+                                   const Visit& visit) {
+  const std::int64_t last = area.down.count - side;
+  for (std::int64_t i = 0; i < area.across.count; i += side) {
+    begin(i);
+    const std::int64_t c = least(i, area.across.count - side);
+    for (std::int64_t j = area.down.outside, r = -1; r < last; j += side) {
+      r = j < 0 ? 0 : least(j, last);
+      visit(c, r);
+    }
+  }
+}
+
+// Fills a buffer with the squares of an area. The hardware prefetcher follows little of this order;
+// each area prefetches the next one into L2, since L1 has no room for both.
+template <class U>
+void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Area& area,
+                    const Area& next) {
+  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
+  const std::int64_t step = rows.step[1];
+  const char* const input = rows.data[1] + area.down.begin * size;
+  const char* const next_input = rows.data[1] + next.down.begin * size;
+  if (rows.offsets[1] != nullptr) {
+    const std::int64_t* const offsets = rows.offsets[1] + area.across.begin;
+    return for_each_square(
+        area, side, [](std::int64_t) {},
+        [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+          transpose_square<U>(buffer + r * pitch + c * size, pitch, input + r * size, offsets + c);
+        });
+  }
+  for_each_square(
+      area, side,
+      [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        for (std::int64_t c = i; c < least(i + side, next.across.count); ++c)
+          prefetch_lines<2>(next_input + (next.across.begin + c) * step, next.down.count * size);
+      },
+      [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+        transpose_square<U>(buffer + r * pitch + c * size, pitch,
+                            input + (area.across.begin + c) * step + r * size, step);
+      });
+}
+
+// The number of elements between the start of a cache line and `first`; 0 where the memory `pitch`
+// bytes further starts elsewhere in its line.
+std::int64_t past_line(const char* first, std::int64_t pitch, std::int64_t size) {
+  if (pitch % kLineBytes != 0) return 0;
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLineBytes) / size;
+}
+
+constexpr std::int64_t kUnlikelyCached = 1 << 20;  // bytes of output
+
+// One area follows another down the rows, so that the input is read in the order of its memory as
+// far as possible.
+template <class U>
+void traverse_transposed(const Rows& rows, const Traversal& t) {
+  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
+  // Longer rows cost less each, higher areas use more of the lines that were read together.
+  constexpr std::int64_t lines = size >= 4 ? 4 : 2, height = 256 / lines, width = lines * side;
+  constexpr std::int64_t pitch = (lines + 1) * kLineBytes;  // areas take no power of two
+  alignas(kLineBytes) char buffer[height * pitch];
+  const char* const input = rows.data[1];
+  const bool gathered = rows.offsets[1] != nullptr;
+  const bool prefetches = !rows.streaming && rows.length * rows.count * size >= kUnlikelyCached;
+  // The first area is smaller, so that the others start where cache lines do.
+  const std::int64_t left = gathered ? 0 : -past_line(rows.data[0], rows.pitch[0], size);
+  const std::int64_t top = gathered                  ? -past_line(input, 0, size)
+                           : rows.count < 4 * height ? 0
+                                                     : -past_line(input, rows.step[1], size);
+  struct Corner {
+    std::int64_t column, row;
+  };
+  const auto area_at = [&rows](Corner from) {
+    return Area{Part(from.column, width, rows.length, side),
+                Part(from.row, height, rows.count, side)};
+  };
+  for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
+    next = {corner.column, corner.row + height};
+    if (next.row >= rows.count) next = {corner.column + width, top};
+    const Area area = area_at(corner);
+    const Part &across = area.across, &down = area.down;
+    if (prefetches) {
+      for (std::int64_t r = 0; r < down.count; ++r)
+        prefetch_lines<2>(output_row(rows, down.begin + r) + across.begin * size,
+                          across.count * size);
+    }
+    transpose_area<U>(buffer, pitch, rows, area, area_at(next));
+    Block block;
+    block.row = down.begin;
+    block.column = across.begin;
+    block.count = down.count;
+    block.length = across.count;
+    block.input = buffer;
+    block.input_pitch = pitch;
+    block.output = buffer;
+    block.output_pitch = pitch;
+    if (!rows.streaming) {
+      block.output = rows.data[0] + across.begin * size;
+      block.output_pitch = rows.pitch[0];
+      if (rows.row_offsets != nullptr) {
+        block.output_offsets = rows.row_offsets + down.begin;
+      } else {
+        block.output += down.begin * rows.pitch[0];
+      }
+    }
+    t.transform(block, t.context);
+    if (!rows.streaming) continue;
+    // No line is written by two areas.
+    const std::int64_t begin = corner.column < 0 ? 0 : corner.column;
+    const std::int64_t end = least(corner.column + width, rows.length);
+    for (std::int64_t r = 0; r < down.count; ++r)
+      write(rows, size, down.begin + r, begin, end - begin,
+            buffer + r * pitch + (begin - across.begin) * size);
+  }
+}
+
+// True if both rows and columns fill a square. Vectors of 16 bytes gain nothing from squares.
+bool has_squares(const Rows& rows, std::int64_t size) {
+  const std::int64_t side = kLineBytes / size;
+  return kVectorBytes > 16 && rows.layout[0] == Layout::in_place && rows.pitch[1] == size &&
+         rows.layout[1] != Layout::in_place && rows.layout[1] != Layout::broadcast &&
+         rows.count >= side && rows.length >= side &&
+         (rows.offsets[1] == nullptr || rows.unit[1] == size);
+}
+
+void traverse_any(const Rows& rows, const Traversal& t) {
+  if (t.elementwise) {
+    if (rows.layout[1] == Layout::broadcast) return traverse_broadcast(rows, t);
+    if (rows.count > 1 && rows.pitch[1] == 0) return traverse_repeated(rows, t);
+  }
+  if (!has_squares(rows, t.size)) return traverse_blocks(rows, t);
+  switch (t.size) {
+    case 1:
+      return traverse_transposed<std::uint8_t>(rows, t);
+    case 2:
+      return traverse_transposed<std::uint16_t>(rows, t);
+    case 4:
+      return traverse_transposed<std::uint32_t>(rows, t);
+    default:
+      return traverse_transposed<std::uint64_t>(rows, t);
+  }
+}
+
+}  // namespace
+
+void traverse(const Rows& rows, const Traversal& traversal) {
+  traverse_any(rows, traversal);
+  if (rows.streaming) finish_non_temporal();
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,55 @@
+// Traverses rows of any layout in dense blocks.
+#pragma once
+
+#include "kernels/blocks/elements.hpp"
+#include "kernels/kernel.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Rows whose elements are contiguous, in the operands themselves or in buffers.
+struct Block {
+  std::int64_t row = 0, column = 0;  // the position of the first element in the traversal
+  std::int64_t count = 1, length;    // rows, elements of a row
+  char* output;
+  const char* input;
+  std::int64_t output_pitch = 0, input_pitch = 0;  // bytes from a row to the next one
+  const std::int64_t* output_offsets = nullptr;    // where not null, instead of the pitch
+
+  DMLOPS_INLINE char* output_row(std::int64_t r) const {
+    return output + (output_offsets != nullptr ? output_offsets[r] : r * output_pitch);
+  }
+  DMLOPS_INLINE const char* input_row(std::int64_t r) const { return input + r * input_pitch; }
+};
+
+// Computes a block's output from its input.
+using Transform = void (*)(const Block& block, const void* context);
+
+struct Traversal {
+  std::int64_t size;  // bytes of an element
+  Transform transform;
+  const void* context;
+  // True if a result depends on its element of operand 1 alone: results that repeat are computed
+  // once then, and adjacent rows may form one.
+  bool elementwise;
+  bool down_first = false;  // blocks follow one another down the rows, not along them
+};
+
+constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
+
+void traverse(const Rows& rows, const Traversal& traversal);
+
+// An elementwise operator. A single dense row, as most small calls have, is one block.
+DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size, Transform transform,
+                                     const void* context) {
+  if (rows.count == 1 && rows.layout[0] == Layout::in_place && rows.layout[1] == Layout::in_place &&
+      !rows.streaming) {
+    Block block;
+    block.length = rows.length;
+    block.output = rows.data[0];
+    block.input = rows.data[1];
+    return transform(block, context);
+  }
+  traverse(rows, {size, transform, context, true});
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

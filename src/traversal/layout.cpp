@@ -1,0 +1,239 @@
+// Chooses rows, their tables of offsets, and the order of the loops around them.
+#include "traversal/layout.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dmlops {
+namespace {
+
+constexpr std::int64_t kLineBytes = 64;
+constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hpp has it
+
+// Transposition pays from so many rows and columns on, and a table that lengthens either pays below
+// the second number.
+constexpr std::int64_t kFewest = 8, kShort = 32;
+
+}  // namespace
+
+LoopLayout::LoopLayout(const Nest& nest, char* const* data, bool streaming) : nest_(nest) {
+  rows_.operands = nest.operands;
+  rows_.streaming = streaming;
+  std::copy_n(data, nest.operands, rows_.data);
+  if (!choose_transposition()) choose_row();
+  rows_.length = row_.length;
+  for (int k = 0; k < nest.operands; ++k) set_operand(k);
+  choose_outer_loops();
+}
+
+// Extends a chain by a whole dimension that continues it contiguously in the operand.
+bool LoopLayout::extend(Chain& chain, int operand) {
+  for (int d = 0; d < nest_.rank; ++d) {
+    if (taken_[d] || nest_.strides[operand][d] != chain.length * nest_.element_size) continue;
+    if (chain.rank > 0 && chain.length * nest_.sizes[d] > kTable) continue;
+    taken_[d] = true;
+    chain.dimensions[chain.rank++] = d;
+    chain.length *= nest_.sizes[d];
+    return true;
+  }
+  return false;
+}
+
+// True if the output is dense along dimensions other than the input: both should be long enough for
+// whole cache lines, so the shorter one is extended first.
+bool LoopLayout::choose_transposition() {
+  const std::int64_t size = nest_.element_size, step = nest_.strides[1][0];
+  if (nest_.operands != 2 || nest_.rank < 2 || nest_.strides[0][0] != size) return false;
+  if (step == 0 || std::llabs(step) == size) return false;
+  if (extend(column_, 1) && extend(row_, 0)) {
+    const auto can_grow = [](const Chain& chain) { return chain.rank > 1 || chain.length < kShort; };
+    const auto grow = [&](Chain& chain, int operand) {
+      return can_grow(chain) && extend(chain, operand);
+    };
+    while (row_.length < kShort && grow(row_, 0)) continue;
+    while (column_.length <= row_.length ? grow(column_, 1) || grow(row_, 0)
+                                         : grow(row_, 0) || grow(column_, 1)) {
+    }
+    if (row_.length >= kFewest && column_.length >= kFewest) return true;
+  }
+  row_ = column_ = Chain();
+  std::fill_n(taken_, nest_.rank, false);
+  return false;
+}
+
+void LoopLayout::choose_row() {
+  const std::int64_t size = nest_.element_size;
+  row_.rank = 1;
+  row_.dimensions[0] = 0;
+  row_.length = nest_.sizes[0];
+  taken_[0] = true;
+  // A row in place costs as much as gathering a cache line; parameters of batch normalization that
+  // are constant along a row save more.
+  const std::int64_t shortest = nest_.operands == 2 ? kLineBytes / size : 16;
+  if (row_.length >= shortest) return;
+  const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
+  for (int d = 1; d < nest_.rank; ++d) {
+    const std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);
+    if (chunk < 2) return;
+    row_.dimensions[row_.rank++] = d;
+    row_.length *= chunk;
+    taken_[d] = true;
+    if (chunk == nest_.sizes[d]) continue;
+    row_.chunk = chunk;
+    return;
+  }
+}
+
+// The offsets of a chain's units in an operand. Each dimension repeats those of the inner ones.
+void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand,
+                      std::int64_t unit) const {
+  offsets[0] = 0;
+  std::int64_t filled = 1;
+  for (int i = 0; i < chain.rank; ++i) {
+    const int d = chain.dimensions[i];
+    std::int64_t size = i == chain.rank - 1 && chain.chunk != 0 ? chain.chunk : nest_.sizes[d];
+    std::int64_t stride = nest_.strides[operand][d];
+    if (i == 0 && unit != nest_.element_size) {
+      size = size * nest_.element_size / unit;
+      stride = unit;
+    }
+    const std::int64_t total = filled * size;
+    for (std::int64_t k = filled; k < total; ++k) offsets[k] = offsets[k - filled] + stride;
+    filled = total;
+  }
+}
+
+void LoopLayout::set_operand(int k) {
+  const std::int64_t size = nest_.element_size;
+  const std::int64_t step = nest_.strides[k][row_.dimensions[0]];
+  bool uniform = true;
+  std::int64_t length = nest_.sizes[row_.dimensions[0]];
+  for (int i = 1; i < row_.rank; ++i) {
+    const int d = row_.dimensions[i];
+    uniform = uniform && nest_.strides[k][d] == step * length;
+    length *= nest_.sizes[d];
+  }
+  rows_.step[k] = step;
+  rows_.offsets[k] = nullptr;
+  rows_.unit[k] = size;
+  if (!uniform) {
+    // Contiguous elements are gathered in units of up to 8 bytes.
+    if (k == 1 && nest_.operands == 2 && column_.rank == 0 && step == size) {
+      const std::int64_t bytes = nest_.sizes[row_.dimensions[0]] * size;
+      while (rows_.unit[k] < 8 && bytes % (2 * rows_.unit[k]) == 0) rows_.unit[k] *= 2;
+    }
+    fill(tables_[k], row_, k, rows_.unit[k]);
+    rows_.offsets[k] = tables_[k];
+    rows_.layout[k] = Layout::gathered;
+  } else if (step == size || row_.length == 1) {
+    rows_.layout[k] = Layout::in_place;
+  } else {
+    rows_.layout[k] = step == 0 ? Layout::broadcast : Layout::strided;
+  }
+}
+
+// The index of the dimension that counts rows.
+int LoopLayout::row_counter(const int* dimensions, int count) const {
+  const auto index_of_least = [&](const auto& key) {
+    return static_cast<int>(
+        std::min_element(dimensions, dimensions + count,
+                         [&](int a, int b) { return key(a) < key(b); }) -
+        dimensions);
+  };
+  // Rows that share the cache lines of the input go together.
+  const auto input_stride = [&](int d) {
+    const std::int64_t stride = std::llabs(nest_.strides[1][d]);
+    return stride == 0 ? INT64_MAX : stride;
+  };
+  if (rows_.layout[1] == Layout::strided || rows_.layout[1] == Layout::gathered) {
+    const int i = index_of_least(input_stride);
+    const std::int64_t stride = input_stride(dimensions[i]);
+    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1])) return i;
+  }
+  // Rows that share the parameters of their elements go together.
+  bool varies = false;
+  for (int k = 2; k < nest_.operands; ++k) varies = varies || rows_.layout[k] != Layout::broadcast;
+  if (varies) {
+    const auto shared = [&](int d) {
+      for (int k = 2; k < nest_.operands; ++k) {
+        if (nest_.strides[k][d] != 0) return std::int64_t{0};
+      }
+      return -nest_.sizes[d];
+    };
+    return index_of_least(shared);
+  }
+  return 0;
+}
+
+void LoopLayout::choose_outer_loops() {
+  int dimensions[kMaxRank], count = 0;
+  const int chunked = row_.chunk != 0 ? row_.dimensions[row_.rank - 1] : -1;
+  for (int d = 0; d < nest_.rank; ++d) {
+    if (!taken_[d] || d == chunked) dimensions[count++] = d;
+  }
+  rows_.count = 1;
+  for (int k = 0; k < nest_.operands; ++k) rows_.pitch[k] = 0;
+  if (column_.rank == 0 && count > 1) {
+    const int first = row_counter(dimensions, count);
+    std::rotate(dimensions, dimensions + first, dimensions + first + 1);
+  }
+  const auto add = [this](Loops& loops, int d, std::int64_t size, std::int64_t chunk) {
+    Loop& loop = loops.loops[loops.rank++];
+    loop.size = size;
+    for (int k = 0; k < nest_.operands; ++k) loop.strides[k] = nest_.strides[k][d] * chunk;
+  };
+  if (column_.rank > 0) {
+    add(outer_, column_.dimensions[0], column_.length, 1);
+    if (column_.rank > 1) {
+      fill(tables_[0], column_, 0, nest_.element_size);
+      rows_.row_offsets = tables_[0];
+      outer_.loops[0].strides[0] = 0;
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    const int d = dimensions[i];
+    if (d == chunked) {
+      add(outer_, d, nest_.sizes[d] / row_.chunk, row_.chunk);
+    } else {
+      add(outer_, d, nest_.sizes[d], 1);
+      add(tail_, d, nest_.sizes[d], 1);
+    }
+  }
+}
+
+void LoopLayout::run_loops(const Loops& loops, Rows rows, RowKernel kernel,
+                           const void* parameters) const {
+  if (loops.rank > 0) {
+    rows.count = loops.loops[0].size;
+    for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loops.loops[0].strides[k];
+  }
+  std::int64_t index[kMaxRank] = {};
+  for (;;) {
+    kernel(rows, parameters);
+    int d = 1;
+    for (; d < loops.rank; ++d) {
+      const Loop& loop = loops.loops[d];
+      if (++index[d] < loop.size) {
+        for (int k = 0; k < nest_.operands; ++k) rows.data[k] += loop.strides[k];
+        break;
+      }
+      index[d] = 0;
+      for (int k = 0; k < nest_.operands; ++k) rows.data[k] -= loop.strides[k] * (loop.size - 1);
+    }
+    if (d >= loops.rank) return;
+  }
+}
+
+void LoopLayout::run(RowKernel kernel, const void* parameters) const {
+  run_loops(outer_, rows_, kernel, parameters);
+  if (row_.chunk == 0) return;
+  const int d = row_.dimensions[row_.rank - 1];
+  const std::int64_t done = nest_.sizes[d] / row_.chunk * row_.chunk;
+  if (done == nest_.sizes[d]) return;
+  Rows rows = rows_;
+  rows.length = rows.length / row_.chunk * (nest_.sizes[d] - done);
+  for (int k = 0; k < nest_.operands; ++k) rows.data[k] += done * nest_.strides[k][d];
+  run_loops(tail_, rows, kernel, parameters);
+}
+
+}  // namespace dmlops

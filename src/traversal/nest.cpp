@@ -1,0 +1,94 @@
+// Builds canonical loop nests.
+#include "traversal/nest.hpp"
+
+#include <algorithm>
+
+#include "insertion_sort.hpp"
+
+namespace dmlops {
+namespace {
+
+struct Dimension {
+  std::int64_t size;
+  std::int64_t strides[kMaxOperands];
+};
+
+bool merges(const Dimension& inner, const Dimension& outer, int operands) {
+  for (int k = 0; k < operands; ++k) {
+    if (outer.strides[k] != inner.strides[k] * inner.size) return false;
+  }
+  return true;
+}
+
+bool is_broadcast(const Nest& nest, int operand) {
+  const std::int64_t* const strides = nest.strides[operand];
+  return std::any_of(strides, strides + nest.rank, [](std::int64_t stride) { return stride == 0; });
+}
+
+}  // namespace
+
+Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int input_count,
+               std::int64_t work) {
+  Nest nest;
+  nest.operands = input_count + 1;
+  nest.element_size = static_cast<std::int64_t>(element_size(output.type));
+  nest.data[0] = static_cast<char*>(output.data);
+  for (int k = 0; k < input_count; ++k) {
+    // Kernels write operand 0 alone.
+    nest.data[k + 1] = const_cast<char*>(static_cast<const char*>(inputs[k].data));
+  }
+
+  Dimension dimensions[kMaxRank];
+  int rank = 0;
+  for (int d = output.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const std::int64_t size = output.sizes[axis];
+    if (size == 1) continue;
+    Dimension& dimension = dimensions[rank++];
+    dimension.size = size;
+    dimension.strides[0] = output.strides[axis];
+    for (int k = 0; k < input_count; ++k) {
+      dimension.strides[k + 1] = inputs[k].sizes[axis] == 1 ? 0 : inputs[k].strides[axis];
+    }
+    if (dimension.strides[0] < 0) {  // begin at the other end
+      for (int k = 0; k < nest.operands; ++k) {
+        nest.data[k] += dimension.strides[k] * (size - 1);
+        dimension.strides[k] = -dimension.strides[k];
+      }
+    }
+  }
+  insertion_sort(dimensions, rank, [](const Dimension& a, const Dimension& b) {
+    return a.strides[0] < b.strides[0];
+  });
+  int merged = 0;
+  for (int d = 0; d < rank; ++d) {
+    if (merged > 0 && merges(dimensions[merged - 1], dimensions[d], nest.operands)) {
+      dimensions[merged - 1].size *= dimensions[d].size;
+    } else {
+      dimensions[merged++] = dimensions[d];
+    }
+  }
+
+  nest.rank = std::max(merged, 1);
+  nest.sizes[0] = 1;
+  for (int k = 0; k < nest.operands; ++k) nest.strides[k][0] = nest.element_size;
+  for (int d = 0; d < merged; ++d) {
+    nest.sizes[d] = dimensions[d].size;
+    for (int k = 0; k < nest.operands; ++k) nest.strides[k][d] = dimensions[d].strides[k];
+  }
+  // Parameters count only where each element has its own.
+  nest.bytes_per_element = 2 * nest.element_size;
+  for (int k = 2; k < nest.operands; ++k) {
+    if (!is_broadcast(nest, k)) nest.bytes_per_element += nest.element_size;
+  }
+  nest.bytes_per_element = std::max(nest.bytes_per_element, work);
+  return nest;
+}
+
+std::int64_t element_count(const Nest& nest) {
+  std::int64_t count = 1;
+  for (int d = 0; d < nest.rank; ++d) count *= nest.sizes[d];
+  return count;
+}
+
+}  // namespace dmlops

@@ -1,0 +1,20 @@
+// The memory policy: when threads share a call, and when outputs are written by non-temporal
+// stores.
+#pragma once
+
+#include "dmlops/runtime.hpp"
+#include "traversal/nest.hpp"
+
+namespace dmlops {
+
+// From this much memory traffic on, or work that takes as long, waking threads pays.
+constexpr std::int64_t kSplitBytes = 512 * 1024;
+
+// The number of shards for work of so many bytes; 1 below kSplitBytes.
+std::int64_t shard_count(std::int64_t bytes);
+
+// True if an elementwise operator writes its output by non-temporal stores. `data`: where the
+// operands begin.
+bool streams(const Nest& nest, char* const* data);
+
+}  // namespace dmlops

@@ -1,0 +1,107 @@
+// Splits loop nests and groups into shards for the threads.
+#include "traversal/run.hpp"
+
+#include <algorithm>
+
+#include "float_environment.hpp"
+#include "pool.hpp"
+#include "traversal/layout.hpp"
+#include "traversal/policy.hpp"
+
+namespace dmlops {
+namespace {
+
+// The begin of shard i of `count` shards of [0, size). Where `unit` fits, shards begin at multiples
+// of it.
+std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {
+  const std::int64_t units = (size + unit - 1) / unit;
+  return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
+}
+
+// The outermost dimension whose largest shard exceeds the mean by at most 25 %, or else the largest
+// dimension. Shards of an inner dimension may share cache lines of the input.
+int split_dimension(const Nest& nest, std::int64_t shards) {
+  const auto splits_evenly = [&](int d) {
+    const std::int64_t largest = (nest.sizes[d] + shards - 1) / shards;
+    return 4 * largest * shards <= 5 * nest.sizes[d];
+  };
+  int d = nest.rank - 1;
+  while (d > 0 && !splits_evenly(d)) --d;
+  if (splits_evenly(d)) return d;
+  return static_cast<int>(std::max_element(nest.sizes, nest.sizes + nest.rank) - nest.sizes);
+}
+
+}  // namespace
+
+void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
+  const bool streaming = streams(nest, data);
+  const std::int64_t wanted = shard_count(nest.bytes_per_element * element_count(nest));
+  const int split = wanted > 1 ? split_dimension(nest, wanted) : 0;
+  const std::int64_t unit = split == 0 ? 64 : 1;  // elements, so that no cache line is shared
+  const auto shards = std::min(wanted, (nest.sizes[split] + unit - 1) / unit);
+  if (shards <= 1) return LoopLayout(nest, data, streaming).run(kernel, parameters);
+  parallel_for(static_cast<int>(shards), [&](int i) {
+    const FloatEnvironment environment;
+    const std::int64_t begin = shard_begin(nest.sizes[split], shards, i, unit);
+    Nest shard = nest;
+    shard.sizes[split] = shard_begin(nest.sizes[split], shards, i + 1, unit) - begin;
+    for (int k = 0; k < nest.operands; ++k) shard.data[k] = data[k] + begin * nest.strides[k][split];
+    LoopLayout(shard, shard.data, streaming).run(kernel, parameters);
+  });
+}
+
+void run(const Groups& groups, std::int64_t element_size, int weight, GroupKernel kernel) {
+  const InputOutputNest& elements = groups.elements;
+  std::int64_t bytes = 2 * element_size;
+  for (int d = 0; d < elements.rank; ++d) bytes *= elements.sizes[d];
+  const std::int64_t count = groups.end;
+  Groups whole = groups;
+  // Elements are packed first, and reading does not overlap with the reads of regular stores.
+  whole.streaming = groups.input != groups.output && count * bytes >= non_temporal_threshold() / 2;
+  const std::int64_t wanted = shard_count(count * bytes * weight);
+  // Adjacent groups of different shards do not share cache lines where there are groups enough.
+  const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
+  const auto shards = std::min(wanted, (count + unit - 1) / unit);
+  if (shards <= 1) return kernel(whole);
+  parallel_for(static_cast<int>(shards), [&](int i) {
+    const FloatEnvironment environment;
+    Groups shard = whole;
+    shard.first = shard_begin(count, shards, i, unit);
+    shard.end = shard_begin(count, shards, i + 1, unit);
+    kernel(shard);
+  });
+}
+
+bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
+                  const void* parameters, std::int64_t work) {
+  const int rank = input.rank;
+  if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return false;
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t bytes_per_element = std::max(2 * size, work);
+  std::int64_t length = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const std::int64_t count = input.sizes[axis];
+    if (output.sizes[axis] != count) return false;
+    if (count == 1) continue;
+    if (input.strides[axis] != length * size || output.strides[axis] != length * size) return false;
+    if (count <= 0 || count >= kSplitBytes) return false;
+    length *= count;
+    if (length * bytes_per_element >= kSplitBytes) return false;
+  }
+  const auto from = reinterpret_cast<std::uintptr_t>(input.data);
+  const auto to = reinterpret_cast<std::uintptr_t>(output.data);
+  const auto bytes = static_cast<std::uintptr_t>(length * size);
+  if (from != to && (to - from < bytes || from - to < bytes)) return false;
+
+  Rows rows;
+  rows.length = length;
+  rows.count = 1;
+  rows.data[0] = static_cast<char*>(output.data);
+  rows.data[1] = const_cast<char*>(static_cast<const char*>(input.data));  // kernels only read it
+  rows.layout[0] = rows.layout[1] = Layout::in_place;
+  kernel(rows, parameters);
+  return true;
+}
+
+}  // namespace dmlops
