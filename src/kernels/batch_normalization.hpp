@@ -16,7 +16,10 @@ class Normalization {
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
       along_ = along_ || rows.layout[k] != Layout::broadcast;
       own_ = own_ || (rows.count > 1 && rows.pitch[k] != 0);
+      dense_ = dense_ && rows.layout[k] == Layout::in_place;
     }
+    // A vector of parameters is loaded whole.
+    dense_ = dense_ && (own_ || rows.count == 1) && rows.length >= kLanes<f32x>;
   }
 
   void traverse_rows() {
@@ -32,10 +35,9 @@ class Normalization {
   void normalize(const Block& block) {
     const std::int64_t capacity = Channels<T>::kCapacity;
     const std::int64_t length =
-        least(block.length, along_ ? least(capacity, largest_) : largest_);
-    const std::int64_t fitting = largest_ / length;
-    const std::int64_t count =
-        least(least(block.count, fitting), own_ ? (along_ ? 1 : capacity) : block.count);
+        least(block.length, along_ && !dense_ ? least(capacity, largest_) : largest_);
+    const std::int64_t together = dense_ || !own_ ? block.count : along_ ? 1 : capacity;
+    const std::int64_t count = least(least(block.count, largest_ / length), together);
     // Parameters of a part's columns serve all rows.
     for (std::int64_t column = 0; column < block.length; column += length) {
       for (std::int64_t r = 0; r < block.count; r += count)
@@ -59,7 +61,9 @@ class Normalization {
       part.output += row * block.output_pitch;
     }
     const std::int64_t parameter_row = own_ ? part.row : 0;
-    if (along_) {
+    if (dense_ && length >= kLanes<f32x>) {
+      loops_.unshared(part, rows_, epsilon_, act_);
+    } else if (along_) {
       channels_.prepare(rows_, parameter_row, part.column, length, false, epsilon_);
       loops_.by_element(part, channels_, act_);
     } else {
@@ -75,6 +79,7 @@ class Normalization {
   std::int64_t largest_;
   bool along_ = false;  // true if parameters change along a row
   bool own_ = false;    // true if each row has parameters of its own
+  bool dense_ = true;   // true if parameters are used once, and dense in the operands
   Channels<T> channels_;
 };
 
@@ -90,12 +95,12 @@ void batch_normalization(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
   if constexpr (kIsLong<Act>) {
     using Own = BufferedLoops<T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::by_row, &Own::by_element};
+    static constexpr NormalizationLoops<T> loops = {&Own::by_row, &Own::by_element, &Own::unshared};
     const Activate<Act> act(p.activation);
     normalize_rows<T>(rows, p.epsilon, loops, &act, Channels<T>::kCapacity);
   } else {
     using Own = ActivatedLoops<T, T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::by_row, &Own::by_element};
+    static constexpr NormalizationLoops<T> loops = {&Own::by_row, &Own::by_element, &Own::unshared};
     const Act act(p.activation);
     normalize_rows<T>(rows, p.epsilon, loops, &act, std::int64_t{1} << 62);
   }

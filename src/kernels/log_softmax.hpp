@@ -16,13 +16,18 @@ void log_softmax(const Groups& groups) {
   const InputOutputNest& elements = groups.elements;
   const ElementLoops in{elements.rank, elements.sizes, elements.input_strides};
   const ElementLoops out{elements.rank, elements.sizes, elements.output_strides};
-  const std::int64_t size = sizeof(T), count = groups.end - groups.first;
-  const bool contiguous = in.step() == size && out.step() == size && in.run() >= kSumLanes;
+  const std::int64_t count = groups.end - groups.first;
+  // Elements of a group share cache lines in both operands, and fill the lanes of a sum.
+  constexpr std::int64_t kShared = kLineBytes / 4;
+  const bool contiguous = magnitude(in.step()) <= kShared && magnitude(out.step()) <= kShared &&
+                          in.run() >= kSumLanes;
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
   const bool few = count <= 4 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
     if (DenseRows<T>::fit(in, out)) {
       RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.first, groups.end);
+    } else if (PackedRows<T>::fit(in.count())) {
+      RowBatch<T, PackedRows<T>>(groups, in, out).run(groups.first, groups.end);
     } else {
       RowBatch<T, RowParts<T>>(groups, in, out).run(groups.first, groups.end);
     }

@@ -24,9 +24,7 @@ class ColumnBlock {
     columns_ = columns;
     loaded_ = -1;
     offsets_.select(first, columns);
-    input_step_ = uniform_step(offsets_.input, columns);
-    output_step_ = uniform_step(offsets_.output, columns);
-    more_ = input_step_ == kSize && first + columns + kColumns <= groups_.end;
+    more_ = offsets_.input_step == kSize && first + columns + kColumns <= groups_.end;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
@@ -60,9 +58,9 @@ class ColumnBlock {
             for (std::int64_t r = 0; r < length; ++r) {
               ahead_[i + r] = more_ ? input + offset + r * in_.step() + columns_ * kSize : buffer_;
             }
-            const bool uniform = input_step_ != 0;
+            const bool uniform = offsets_.input_step != 0;
             pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
-                          {(uniform ? input : groups_.input) + offset, in_.step(), input_step_,
+                          {(uniform ? input : groups_.input) + offset, in_.step(), offsets_.input_step,
                            uniform ? nullptr : offsets_.input});
           });
       loaded_ = block;
@@ -82,7 +80,7 @@ class ColumnBlock {
   DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
     const std::int64_t begin = block * kBlockRows;
     const bool direct =
-        output_step_ == kSize && columns_ % kLanes<f32x> == 0 && !groups_.streaming;
+        offsets_.output_step == kSize && columns_ % kLanes<f32x> == 0 && !groups_.streaming;
     if (!direct) {
       write(buffer_, kPitch, buffer_, rows(block));
       loaded_ = -1;
@@ -103,16 +101,20 @@ class ColumnBlock {
  private:
   // Along the groups or along their elements, whichever are contiguous.
   void move(char* target, const char* source, std::int64_t rows) const {
-    if (output_step_ != kSize && out_.step() == kSize) {
+    const std::int64_t step = offsets_.output_step;
+    if (step != kSize && out_.step() == kSize && rows > 1) {
+      const Source results = {source, kSize, kPitch, nullptr};
+      if (step != 0)
+        return pack<Bits<T>>(target + offsets_.output[0], step, rows, columns_, results);
       alignas(kVectorBytes) char columns[kBlockRows * kPitch];
       const std::int64_t bytes = rows * kSize;
-      pack<Bits<T>>(columns, bytes, rows, columns_, {source, kSize, kPitch, nullptr});
+      pack<Bits<T>>(columns, bytes, rows, columns_, results);
       for (std::int64_t c = 0; c < columns_; ++c)
         copy_run(target + offsets_.output[c], columns + c * bytes, bytes);
       return;
     }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
-      if (output_step_ != kSize) {
+      if (step != kSize) {
         unpack<Bits<T>>(target, 0, offsets_.output, source, columns_);
       } else if (groups_.streaming) {
         copy_streaming(target + offsets_.output[0], source, columns_ * kSize);
@@ -127,7 +129,6 @@ class ColumnBlock {
   const ElementLoops& out_;
   std::int64_t count_, columns_ = 0, loaded_ = -1;
   GroupOffsets<kColumns> offsets_;
-  std::int64_t input_step_ = 0, output_step_ = 0;  // between groups; 0 if they have no common one
   bool more_ = false;
   const char* ahead_[kBlockRows];  // the next groups' elements
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];

@@ -106,12 +106,21 @@ class GroupOffsets {
 
   // The groups from `first` on.
   void select(std::int64_t first, std::int64_t count) {
-    std::int64_t index[kMaxRank], in = 0, out = 0, position = first;
+    std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
     for (int d = 0; d < kept_.rank; ++d) {
       index[d] = position % kept_.sizes[d];
       position /= kept_.sizes[d];
       in += index[d] * kept_.input_strides[d];
       out += index[d] * kept_.output_strides[d];
+    }
+    if (kept_.rank > 0 && index[0] + count <= kept_.sizes[0]) {
+      input_step = kept_.input_strides[0];
+      output_step = kept_.output_strides[0];
+      for (std::int64_t k = 0; k < count; ++k) {
+        input[k] = in + k * input_step;
+        output[k] = out + k * output_step;
+      }
+      return;
     }
     for (std::int64_t k = 0; k < count; ++k) {
       input[k] = in;
@@ -125,21 +134,23 @@ class GroupOffsets {
         index[d] = 0;
       }
     }
+    input_step = common_step(input, count);
+    output_step = common_step(output, count);
   }
 
   std::int64_t input[kCapacity], output[kCapacity];
+  std::int64_t input_step = 0, output_step = 0;  // between groups; 0 if they have no common one
 
  private:
+  static std::int64_t common_step(const std::int64_t* offsets, std::int64_t count) {
+    const std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 0;
+    for (std::int64_t k = 2; k < count; ++k) {
+      if (offsets[k] - offsets[k - 1] != step) return 0;
+    }
+    return step;
+  }
+
   const InputOutputNest& kept_;
 };
-
-// The step between offsets, or 0 if they have no common one.
-inline std::int64_t uniform_step(const std::int64_t* offsets, std::int64_t count) {
-  const std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 0;
-  for (std::int64_t k = 2; k < count; ++k) {
-    if (offsets[k] - offsets[k - 1] != step) return 0;
-  }
-  return step;
-}
 
 }  // namespace dmlops::DMLOPS_TARGET

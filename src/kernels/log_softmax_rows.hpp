@@ -14,6 +14,10 @@ DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
   });
 }
 
+// The groups go in batches, so that the folding of lanes and the logarithms share vectors.
+constexpr int kRowBatch = 32;
+constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within the second-level cache
+
 // A group whose elements follow each other, in the input and in the output.
 template <class T>
 class DenseRows {
@@ -27,7 +31,8 @@ class DenseRows {
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  DMLOPS_INLINE void select(std::int64_t input_offset, std::int64_t output_offset) {
+  void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
+  DMLOPS_INLINE void select(std::int64_t, std::int64_t input_offset, std::int64_t output_offset) {
     input_ = reinterpret_cast<const T*>(groups_.input + input_offset);
     output_ = reinterpret_cast<T*>(groups_.output + output_offset);
   }
@@ -49,7 +54,63 @@ class DenseRows {
   T* output_ = nullptr;
 };
 
-// One group, part by part: in place where it is dense, through a buffer where it is not.
+// The groups of a batch, packed once for all steps.
+template <class T>
+class PackedRows {
+ public:
+  PackedRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : groups_(groups), in_(in), out_(out), count_(in.count()) {}
+
+  static bool fit(std::int64_t count) { return count * kSize <= kRowBatchBytes; }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+
+  void load(const GroupOffsets<kRowBatch>& offsets, std::int64_t groups) {
+    for (std::int64_t k = 0; k < groups; ++k) {
+      char* const target = buffer_ + k * count_ * kSize;
+      const char* const input = groups_.input + offsets.input[k];
+      in_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+        pack<Bits<T>>(target + i * kSize, 0, run, 1, {input + offset, 0, in_.step(), nullptr});
+      });
+    }
+  }
+  DMLOPS_INLINE void select(std::int64_t k, std::int64_t, std::int64_t output_offset) {
+    row_ = reinterpret_cast<T*>(buffer_ + k * count_ * kSize);
+    output_ = groups_.output + output_offset;
+  }
+
+  template <class Sum>
+  DMLOPS_INLINE void add_to(Sum& sum) {
+    sum.add(row_, count_);
+  }
+
+  template <bool kNear>
+  void finish(float high, float low) {
+    const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
+    if (out_.rank == 1 && out_.step() == kSize)
+      return finish_row<kNear>(reinterpret_cast<T*>(output_), row_, count_, difference);
+    finish_row<kNear>(row_, row_, count_, difference);
+    out_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+      const char* const results = reinterpret_cast<const char*>(row_ + i);
+      if (out_.step() == kSize) return copy_run(output_ + offset, results, run * kSize);
+      unpack<Bits<T>>(output_ + offset, out_.step(), nullptr, results, run);
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kSize = sizeof(T);
+
+  const Groups& groups_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
+  std::int64_t count_;
+  T* row_ = nullptr;
+  char* output_ = nullptr;
+  alignas(kVectorBytes) char buffer_[kRowBatchBytes];
+};
+
+// A group that is too long for that, part by part: in place where it is dense, through a buffer
+// where it is not.
 template <class T>
 class RowParts {
  public:
@@ -63,7 +124,8 @@ class RowParts {
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  void select(std::int64_t input_offset, std::int64_t output_offset) {
+  void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
+  void select(std::int64_t, std::int64_t input_offset, std::int64_t output_offset) {
     input_ = groups_.input + input_offset;
     output_ = groups_.output + output_offset;
   }
@@ -135,10 +197,6 @@ class RowParts {
   alignas(kVectorBytes) char buffer_[kPart * kSize];
 };
 
-// The groups go in batches, so that the folding of lanes and the logarithms share vectors.
-constexpr int kRowBatch = 32;
-constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within the second-level cache
-
 template <class T, class Layout>
 class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   using Base = Batch<RowBatch<T, Layout>, T, kRowBatch>;
@@ -156,6 +214,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     for (; first < end; first += size_) {
       count_ = least(size_, end - first);
       offsets_.select(first, count_);
+      rows_.load(offsets_, count_);
       Base::run(count_);
     }
   }
@@ -169,7 +228,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   void find_maxima() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(offsets_.input[k], offsets_.output[k]);
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
       RowMaximum<T> maximum;
       rows_.add_to(maximum);
       maxima_.set(k, maximum.max);
@@ -180,7 +239,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   template <bool kNear>
   void add_plain() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(offsets_.input[k], offsets_.output[k]);
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
       RowSum<PlainTerms<T, kNear>> sum({});
       add_group(k, sum, subtrahends_.plain);
       minima_.set(k, sum.seen().min);
@@ -193,7 +252,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   void add_rest() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(offsets_.input[k], offsets_.output[k]);
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
       if (subtrahends_.others[k] >= 0) {  // it has all that it needs
         others_.set(k, i32x{});
         continue;
@@ -247,7 +306,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   void finish() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(offsets_.input[k], offsets_.output[k]);
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
       const float high = subtrahends_.high[k], low = subtrahends_.low[k];
       if (subtrahends_.near(k)) {
         rows_.template finish<true>(high, low);

@@ -6,13 +6,15 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The two loops of an activation, the functor `act`, on a block's rows.
+// The loops of an activation, the functor `act`, on a block's rows.
 template <class T>
 struct NormalizationLoops {
   // Each row has the same parameters throughout: all rows those of row 0, or each its own.
   void (*by_row)(const Block& rows, const Channels<T>& channels, bool own, const void* act);
   // All rows have the same parameters, one for each element.
   void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
+  // Each element of each row has parameters of its own, dense in the operands.
+  void (*unshared)(const Block& rows, const Rows& operands, float epsilon, const void* act);
 };
 
 // Loops that write elements of type Out. They copy the activation: a store cannot alias it then.
@@ -40,6 +42,27 @@ struct ActivatedLoops {
                              [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
                                return canonical_nan(act(channels[i].normalize(x)));
                              });
+    }
+  }
+
+  static void unshared(const Block& rows, const Rows& operands, float epsilon, const void* given) {
+    const Act act = *static_cast<const Act*>(given);
+    const f32x epsilons = splat<f32x>(epsilon);
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      const auto operand = [&](int k) {
+        return reinterpret_cast<const T*>(operands.data[k] + (rows.row + r) * operands.pitch[k]) +
+               rows.column;
+      };
+      const T *const mean = operand(kMean), *const variance = operand(kVariance);
+      const T *const scale = operand(kScale), *const bias = operand(kBias);
+      transform_row<f32x, 1>(
+          output_row(rows, r), input_row(rows, r), rows.length,
+          [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+            const auto factor =
+                normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
+            return canonical_nan(
+                act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
+          });
     }
   }
 
@@ -113,6 +136,11 @@ struct BufferedLoops {
   static void by_element(const Block& rows, const Channels<T>& channels, const void* act) {
     through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
       Normalize::by_element(normalized, channels, &identity);
+    });
+  }
+  static void unshared(const Block& rows, const Rows& operands, float epsilon, const void* act) {
+    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
+      Normalize::unshared(normalized, operands, epsilon, &identity);
     });
   }
 

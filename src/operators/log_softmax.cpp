@@ -106,6 +106,10 @@ InputOutputNest kept_nest(const ConstTensorView& input, const ConstTensorView& o
 
 PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int reduced,
                                      const TensorView& output) {
+  const InputOutputNest elements = reduced_nest(input, output, reduced);
+  // A single element gives 0, or NaN if it is not finite, as 0 x + 0 does.
+  if (elements.rank == 1 && elements.sizes[0] == 1)
+    return prepare_activation(Activation::linear, input, {0, 0}, output);
   PreparedOperator prepared;
   prepared.nest.operands = 2;
   prepared.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
@@ -113,9 +117,9 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
   prepared.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
   GroupParameters parameters{kernels().log_softmax[float_index(input.type)], {}, kWeight};
   Groups& groups = parameters.groups;
-  groups.elements = reduced_nest(input, output, reduced);
+  groups.elements = elements;
   const int last = groups.elements.rank - 1;
-  const bool contiguous = groups.elements.input_strides[last] == prepared.nest.element_size;
+  const bool contiguous = std::llabs(groups.elements.input_strides[last]) <= 16;
   groups.kept = kept_nest(input, output, reduced, contiguous);
   groups.end = 1;
   for (int d = 0; d < groups.kept.rank; ++d) groups.end *= groups.kept.sizes[d];

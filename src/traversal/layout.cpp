@@ -10,9 +10,15 @@ namespace {
 constexpr std::int64_t kLineBytes = 64;
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hpp has it
 
-// Transposition pays from so many rows and columns on, and a table that lengthens either pays below
-// the second number.
-constexpr std::int64_t kFewest = 8, kShort = 32;
+constexpr std::int64_t kFewestColumns = 8;  // contiguous elements that make a transposition pay
+constexpr std::int64_t kShort = 32;         // a table that lengthens rows or columns pays below
+
+// The size of the largest unit, up to 8 bytes, that `bytes` consist of.
+std::int64_t unit_of(std::int64_t bytes, std::int64_t element_size) {
+  std::int64_t unit = element_size;
+  while (unit < 8 && bytes % (2 * unit) == 0) unit *= 2;
+  return unit;
+}
 
 }  // namespace
 
@@ -54,7 +60,7 @@ bool LoopLayout::choose_transposition() {
     while (column_.length <= row_.length ? grow(column_, 1) || grow(row_, 0)
                                          : grow(row_, 0) || grow(column_, 1)) {
     }
-    if (row_.length >= kFewest && column_.length >= kFewest) return true;
+    if (column_.length >= kFewestColumns) return true;
   }
   row_ = column_ = Chain();
   std::fill_n(taken_, nest_.rank, false);
@@ -67,10 +73,12 @@ void LoopLayout::choose_row() {
   row_.dimensions[0] = 0;
   row_.length = nest_.sizes[0];
   taken_[0] = true;
-  // A row in place costs as much as gathering a cache line; parameters of batch normalization that
-  // are constant along a row save more.
-  const std::int64_t shortest = nest_.operands == 2 ? kLineBytes / size : 16;
-  if (row_.length >= shortest) return;
+  // A row costs as much as gathering a few units.
+  const std::int64_t step = nest_.strides[1][0];
+  const bool dense = step == size && nest_.strides[0][0] == size;
+  const std::int64_t unit = dense ? unit_of(row_.length * size, size) : size;
+  const std::int64_t shortest = dense || step == 0 ? 4 : 16;
+  if (row_.length * size / unit >= shortest) return;
   const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {
     const std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);
@@ -119,8 +127,7 @@ void LoopLayout::set_operand(int k) {
   if (!uniform) {
     // Contiguous elements are gathered in units of up to 8 bytes.
     if (k == 1 && nest_.operands == 2 && column_.rank == 0 && step == size) {
-      const std::int64_t bytes = nest_.sizes[row_.dimensions[0]] * size;
-      while (rows_.unit[k] < 8 && bytes % (2 * rows_.unit[k]) == 0) rows_.unit[k] *= 2;
+      rows_.unit[k] = unit_of(nest_.sizes[row_.dimensions[0]] * size, size);
     }
     fill(tables_[k], row_, k, rows_.unit[k]);
     rows_.offsets[k] = tables_[k];
@@ -162,7 +169,10 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     };
     return index_of_least(shared);
   }
-  return 0;
+  // Each call of a kernel should have rows enough.
+  constexpr std::int64_t kFewRows = 16;
+  if (nest_.sizes[dimensions[0]] >= kFewRows) return 0;
+  return index_of_least([&](int d) { return -nest_.sizes[d]; });
 }
 
 void LoopLayout::choose_outer_loops() {

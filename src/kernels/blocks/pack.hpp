@@ -12,18 +12,38 @@ using Bytes16 = typename VectorOf<std::uint8_t, 16>::type;
 
 // ---- One row ---------------------------------------------------------------------------------
 
-// memcpy, without a call for the short runs that rows consist of. The last vector overlaps.
+// The first and the last V of a run, which may overlap.
+template <class V>
+DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t bytes) {
+  constexpr std::int64_t size = sizeof(V);
+  const V first = load_element<V>(source), last = load_element<V>(source + bytes - size);
+  store_element(target, first);
+  store_element(target + bytes - size, last);
+}
+
+// memcpy, without a call for the short runs that rows consist of.
 DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
   using V = Vec<std::uint8_t>;
   constexpr std::int64_t step = sizeof(V);
-  if (bytes < step || bytes > 16 * step) {
+  if (bytes > 16 * step) {
     std::memcpy(target, source, static_cast<std::size_t>(bytes));
-    return;
+  } else if (bytes >= step) {
+    for (std::int64_t i = 0; i < bytes - step; i += step)
+      store_element(target + i, load_element<V>(source + i));
+    store_element(target + bytes - step, load_element<V>(source + bytes - step));
+  } else if (bytes >= 32) {  // in vectors of 64
+    copy_ends<typename VectorOf<std::uint8_t, 32>::type>(target, source, bytes);
+  } else if (bytes >= 16) {
+    copy_ends<Bytes16>(target, source, bytes);
+  } else if (bytes >= 8) {
+    copy_ends<std::uint64_t>(target, source, bytes);
+  } else if (bytes >= 4) {
+    copy_ends<std::uint32_t>(target, source, bytes);
+  } else if (bytes >= 2) {
+    copy_ends<std::uint16_t>(target, source, bytes);
+  } else if (bytes == 1) {
+    *target = *source;
   }
-  for (std::int64_t i = 0; i < bytes - step; i += step) {
-    store_element(target + i, load_element<V>(source + i));
-  }
-  store_element(target + bytes - step, load_element<V>(source + bytes - step));
 }
 
 // Copies by non-temporal stores but for the cache lines that the target shares.
@@ -38,24 +58,20 @@ inline void copy_streaming(char* target, const char* source, std::int64_t bytes)
   std::memcpy(target + end, source + end, static_cast<std::size_t>(bytes - end));
 }
 
-// Repeats the first `done` bytes until there are `bytes`.
-DMLOPS_INLINE void repeat_bytes(char* target, std::int64_t done, std::int64_t bytes) {
-  for (; done < bytes; done *= 2) {
-    std::memcpy(target + done, target, static_cast<std::size_t>(least(done, bytes - done)));
-  }
-}
-
 template <class U>
 DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
   using V = Vec<U>;
-  constexpr std::int64_t size = sizeof(U), lanes = kLanes<V>;
-  std::int64_t i = 0;
-  if (length >= lanes) {
-    const V values = splat<V>(value);
-    for (; i + lanes <= length; i += lanes) store_element(target + i * size, values);
-    return store_element(target + (length - lanes) * size, values);
+  constexpr std::int64_t size = sizeof(U), step = sizeof(V);
+  const V values = splat<V>(value);
+  const std::int64_t bytes = length * size;
+  if (bytes >= step) {
+    for (std::int64_t i = 0; i + step <= bytes; i += step) store_element(target + i, values);
+    store_element(target + bytes - step, values);
+  } else {
+    alignas(kVectorBytes) char filled[sizeof(V)];
+    store_element(filled, values);
+    copy_run(target, filled, bytes);
   }
-  for (; i < length; ++i) store_element(target + i * size, value);
 }
 
 // One dense row from the elements at source(i). Elements are assembled into words of 8 bytes, since
@@ -175,22 +191,37 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
 // contiguous, the one of index c at column(c): blocks of kWidth rows, the last of which overlap
 // their neighbours. Down the rows first, so that a cache line is used up before the next, which may
 // displace it; for the same reason a block has no more columns than fill 16 bytes where columns may
-// lie a power of two apart (kQuads = 1). False where there are too few rows or columns.
+// lie a power of two apart (kQuads = 1). False where there are too few rows or columns; of columns
+// that do not fill 16 bytes, the last is repeated if `spills`: the target has kSpill bytes more
+// then, and dense rows.
+constexpr std::int64_t kSpill = 16;
 template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
 DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
-                                std::int64_t count, const Column& column) {
+                                std::int64_t count, const Column& column, bool spills = false) {
   constexpr std::int64_t size = sizeof(U), block = kQuads * 16 / size;
   if (count < kWidth) {
     if constexpr (kWidth * size <= 4 || kWidth == 1)
       return false;
     else
-      return pack_columns<U, kQuads, kWidth / 2>(target, target_pitch, length, count, column);
+      return pack_columns<U, kQuads, kWidth / 2>(target, target_pitch, length, count, column,
+                                                 spills);
   }
   if (length < block) {
-    if constexpr (kQuads == 1)
-      return false;
-    else
-      return pack_columns<U, kQuads / 2, kWidth>(target, target_pitch, length, count, column);
+    if constexpr (kQuads > 1) {
+      return pack_columns<U, kQuads / 2, kWidth>(target, target_pitch, length, count, column,
+                                                 spills);
+    } else {
+      if (!spills || length < 2) return false;
+      // Each row overwrites what the one before it has spilled.
+      for (std::int64_t row = 0; row < count; row += kWidth) {
+        const std::int64_t r = least(row, count - kWidth);
+        transpose_block<U, kWidth, 1>(
+            target + r * target_pitch, target_pitch,
+            [&column, length, r](int i)
+                DMLOPS_LAMBDA_INLINE { return column(least(i, length - 1)) + r * size; });
+      }
+      return true;
+    }
   }
   for (std::int64_t begin = 0; begin < length; begin += block) {
     const std::int64_t c = least(begin, length - block);
@@ -235,10 +266,11 @@ struct Source {
   const std::int64_t* offsets;
 };
 
-// Fills `count` dense rows of `length` elements, `target_pitch` bytes apart.
+// Fills `count` dense rows of `length` elements, `target_pitch` bytes apart. `spills`: rows follow
+// one another, and kSpill bytes after the last may be overwritten.
 template <class U>
 DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t length,
-                           std::int64_t count, const Source& from) {
+                           std::int64_t count, const Source& from, bool spills = false) {
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t step = from.step;
   const char* source = from.data;
@@ -247,7 +279,7 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
     // Small elements take as many steps as large ones, for fewer bytes.
     constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
     if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
-                                                     GatheredColumns{source, offsets}))
+                                                     GatheredColumns{source, offsets}, spills))
       return;
     for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
       pack_words<U>(target, length, [source, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
@@ -258,7 +290,7 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
   }
   if (from.pitch == size && step != size && step != 0 &&
       pack_columns<U>(target, target_pitch, length, count,
-                      SteppedColumns{source, step, count * size, length}))
+                      SteppedColumns{source, step, count * size, length}, spills))
     return;
   for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
     if (step == size) {
@@ -285,16 +317,16 @@ DMLOPS_NO_INLINE void unpack(char* target, std::int64_t step, const std::int64_t
 // ---- By the size of an element, known at run time --------------------------------------------
 
 inline void pack(std::int64_t size, char* target, std::int64_t target_pitch, std::int64_t length,
-                 std::int64_t count, const Source& from) {
+                 std::int64_t count, const Source& from, bool spills = false) {
   switch (size) {
     case 1:
-      return pack<std::uint8_t>(target, target_pitch, length, count, from);
+      return pack<std::uint8_t>(target, target_pitch, length, count, from, spills);
     case 2:
-      return pack<std::uint16_t>(target, target_pitch, length, count, from);
+      return pack<std::uint16_t>(target, target_pitch, length, count, from, spills);
     case 4:
-      return pack<std::uint32_t>(target, target_pitch, length, count, from);
+      return pack<std::uint32_t>(target, target_pitch, length, count, from, spills);
     default:
-      return pack<std::uint64_t>(target, target_pitch, length, count, from);
+      return pack<std::uint64_t>(target, target_pitch, length, count, from, spills);
   }
 }
 

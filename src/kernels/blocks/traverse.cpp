@@ -23,44 +23,64 @@ void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t c
   copy_run(target + column * size, results, length * size);
 }
 
-// Packs part of the input's rows.
+// Packs part of the input's rows. The buffer has kSpill bytes more.
 void pack_input(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
                 std::int64_t length, std::int64_t count, char* buffer) {
   const char* const data = rows.data[1] + row * rows.pitch[1];
   if (rows.offsets[1] != nullptr) {
     const std::int64_t unit = rows.unit[1];
     pack(unit, buffer, length * size, length * size / unit, count,
-         {data, rows.pitch[1], 0, rows.offsets[1] + column * size / unit});
+         {data, rows.pitch[1], 0, rows.offsets[1] + column * size / unit}, true);
   } else {
     pack(size, buffer, length * size, length, count,
-         {data + column * rows.step[1], rows.pitch[1], rows.step[1], nullptr});
+         {data + column * rows.step[1], rows.pitch[1], rows.step[1], nullptr}, true);
+  }
+}
+
+// Fills rows, each with one of the values.
+template <class U>
+void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values) {
+  using V = Vec<U>;
+  constexpr std::int64_t step = sizeof(V);
+  const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
+  const bool contiguous = rows.row_offsets == nullptr && rows.pitch[0] == bytes;
+  for (std::int64_t r = 0; r < count; ++r) {
+    char* const target = output_row(rows, row + r);
+    const V filled = splat<V>(values[r]);
+    // Each row overwrites what the one before it has spilled.
+    if (bytes >= step || (contiguous && (count - r) * bytes >= step)) {
+      for (std::int64_t i = 0; i + step < bytes; i += step) store_element(target + i, filled);
+      store_element(target + (bytes > step ? bytes - step : 0), filled);
+    } else {
+      alignas(kVectorBytes) char lanes[sizeof(V)];
+      store_element(lanes, filled);
+      copy_run(target, lanes, bytes);
+    }
   }
 }
 
 // Rows of one repeated element: each distinct element is computed once, and written throughout its
 // row.
+template <class U>
 void traverse_broadcast(const Rows& rows, const Traversal& t) {
-  constexpr std::int64_t kRows = 512, kLargest = 8;
-  alignas(kVectorBytes) char results[kRows * kLargest];
+  constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
+  alignas(kVectorBytes) U results[kRows + kSpill];
   alignas(kVectorBytes) char filled[kBlockBytes];
-  const bool in_place = rows.layout[0] == Layout::in_place && !rows.streaming;
-  const std::int64_t capacity = kBlockBytes / t.size;
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
     Block block;
     block.row = row;
     block.length = least(kRows, rows.count - row);
-    block.output = results;
-    block.input = results;
-    pack(t.size, results, 0, block.length, 1,
-         {rows.data[1] + row * rows.pitch[1], 0, rows.pitch[1], nullptr});
+    block.output = reinterpret_cast<char*>(results);
+    block.input = block.output;
+    pack<U>(block.output, 0, block.length, 1,
+            {rows.data[1] + row * rows.pitch[1], 0, rows.pitch[1], nullptr});
     t.transform(block, t.context);
+    if (rows.layout[0] == Layout::in_place && !rows.streaming) {
+      fill_rows<U>(rows, row, block.length, results);
+      continue;
+    }
     for (std::int64_t r = 0; r < block.length; ++r) {
-      const Source value = {results + r * t.size, 0, 0, nullptr};
-      if (in_place) {
-        pack(t.size, output_row(rows, row + r), 0, rows.length, 1, value);
-        continue;
-      }
-      pack(t.size, filled, 0, least(rows.length, capacity), 1, value);
+      fill_row<U>(filled, least(rows.length, capacity), results[r]);
       for (std::int64_t column = 0; column < rows.length; column += capacity)
         write(rows, t.size, row + r, column, least(capacity, rows.length - column), filled);
     }
@@ -69,7 +89,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
 
 // Rows that all have the same input: computed once, and written to each.
 void traverse_repeated(const Rows& rows, const Traversal& t) {
-  alignas(kVectorBytes) char buffer[kBlockBytes];
+  alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
   const std::int64_t capacity = kBlockBytes / t.size;
   for (std::int64_t column = 0; column < rows.length; column += capacity) {
     Block block;
@@ -99,7 +119,7 @@ void merge_rows(Block& block, std::int64_t size) {
 }
 
 void traverse_blocks(const Rows& rows, const Traversal& t) {
-  alignas(kVectorBytes) char buffer[kBlockBytes];
+  alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
   const bool packed = rows.layout[1] != Layout::in_place;
   const bool buffered = rows.streaming || rows.layout[0] != Layout::in_place;
@@ -318,21 +338,24 @@ bool has_squares(const Rows& rows, std::int64_t size) {
          (rows.offsets[1] == nullptr || rows.unit[1] == size);
 }
 
+template <class U>
+void traverse_sized(const Rows& rows, const Traversal& t) {
+  if (t.elementwise && rows.layout[1] == Layout::broadcast) return traverse_broadcast<U>(rows, t);
+  if (t.elementwise && rows.count > 1 && rows.pitch[1] == 0) return traverse_repeated(rows, t);
+  if (has_squares(rows, t.size)) return traverse_transposed<U>(rows, t);
+  traverse_blocks(rows, t);
+}
+
 void traverse_any(const Rows& rows, const Traversal& t) {
-  if (t.elementwise) {
-    if (rows.layout[1] == Layout::broadcast) return traverse_broadcast(rows, t);
-    if (rows.count > 1 && rows.pitch[1] == 0) return traverse_repeated(rows, t);
-  }
-  if (!has_squares(rows, t.size)) return traverse_blocks(rows, t);
   switch (t.size) {
     case 1:
-      return traverse_transposed<std::uint8_t>(rows, t);
+      return traverse_sized<std::uint8_t>(rows, t);
     case 2:
-      return traverse_transposed<std::uint16_t>(rows, t);
+      return traverse_sized<std::uint16_t>(rows, t);
     case 4:
-      return traverse_transposed<std::uint32_t>(rows, t);
+      return traverse_sized<std::uint32_t>(rows, t);
     default:
-      return traverse_transposed<std::uint64_t>(rows, t);
+      return traverse_sized<std::uint64_t>(rows, t);
   }
 }
 
