@@ -34,15 +34,15 @@ class Normalization {
 
   void normalize(const Block& block) {
     const std::int64_t capacity = Channels<T>::kCapacity;
-    const std::int64_t length =
-        least(block.length, along_ && !dense_ ? least(capacity, largest_) : largest_);
-    const std::int64_t together = dense_ || !own_ ? block.count : along_ ? 1 : capacity;
-    const std::int64_t count = least(least(block.count, largest_ / length), together);
+    const std::int64_t largest = along_ && !dense_ ? least(capacity, largest_) : largest_;
     // Parameters of a part's columns serve all rows.
-    for (std::int64_t column = 0; column < block.length; column += length) {
+    for (std::int64_t column = 0, length; column < block.length; column += length) {
+      length = least(largest, block.length - column);
+      const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
+      const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
+      const std::int64_t count = least(least(block.count, largest_ / length), together);
       for (std::int64_t r = 0; r < block.count; r += count)
-        normalize_part(block, column, r, least(length, block.length - column),
-                       least(count, block.count - r));
+        normalize_part(block, column, r, length, least(count, block.count - r));
     }
   }
 
@@ -62,12 +62,12 @@ class Normalization {
     }
     const std::int64_t parameter_row = own_ ? part.row : 0;
     if (dense_ && length >= kLanes<f32x>) {
-      loops_.unshared(part, rows_, epsilon_, act_);
+      loops_.unshared(part, *part.rows, epsilon_, act_);
     } else if (along_) {
-      channels_.prepare(rows_, parameter_row, part.column, length, false, epsilon_);
+      channels_.prepare(*part.rows, parameter_row, part.column, length, false, epsilon_);
       loops_.by_element(part, channels_, act_);
     } else {
-      channels_.prepare(rows_, parameter_row, 0, own_ ? count : 1, true, epsilon_);
+      channels_.prepare(*part.rows, parameter_row, 0, own_ ? count : 1, true, epsilon_);
       loops_.by_row(part, channels_, own_, act_);
     }
   }

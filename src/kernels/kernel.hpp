@@ -23,9 +23,17 @@ enum class Layout : std::uint8_t {
   gathered,    // at offsets from a table
 };
 
-// The two innermost loops of a traversal, as rows of elements. Operand 0 is the output.
+// A loop of a nest.
+struct Loop {
+  std::int64_t size;
+  std::int64_t strides[kMaxOperands];  // in bytes
+};
+
+// A loop nest as rows of elements, and the loops around them. Operand 0 is the output.
 struct Rows {
   int operands = 2;
+  int outer_rank = 0;  // loops around the rows, the innermost first
+  const Loop* outer = nullptr;
   std::int64_t length = 0;  // elements of a row
   std::int64_t count = 0;   // rows
   char* data[kMaxOperands];

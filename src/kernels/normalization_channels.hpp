@@ -36,12 +36,16 @@ class Channels {
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
   void prepare(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
                bool of_rows, float epsilon) {
-    if (row == row_ && column == column_ && count <= count_) return;
-    row_ = row;
+    const char* first[kBatchNormalizationEnd - kMean];
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+      first[k - kMean] = rows.data[k] + row * rows.pitch[k];
+    if (column == column_ && count <= count_ && std::memcmp(first, first_, sizeof first) == 0)
+      return;
+    std::memcpy(first_, first, sizeof first);
     column_ = column;
     count_ = count;
     const auto load_operand = [&](float* target, int k) {
-      const char* const data = rows.data[k] + row * rows.pitch[k];
+      const char* const data = first[k - kMean];
       const std::int64_t size = sizeof(T);
       if (of_rows) {
         load_floats(target, {data, 0, rows.pitch[k], nullptr});
@@ -83,7 +87,9 @@ class Channels {
     return result;
   }
 
-  std::int64_t row_ = -1, column_ = -1, count_ = 0;  // of the parameters that are packed
+  // The parameters that are packed: where their rows begin, the column, their number.
+  const char* first_[kBatchNormalizationEnd - kMean] = {};
+  std::int64_t column_ = 0, count_ = 0;
   alignas(kVectorBytes) float mean_[kRoom];
   alignas(kVectorBytes) float variance_[kRoom];
   alignas(kVectorBytes) float factor_[Factor::kParts][kRoom];

@@ -211,36 +211,25 @@ void LoopLayout::choose_outer_loops() {
   }
 }
 
-void LoopLayout::run_loops(const Loops& loops, Rows rows, RowKernel kernel,
+void LoopLayout::run_loops(const Loops& loops, Rows& rows, RowKernel kernel,
                            const void* parameters) const {
   if (loops.rank > 0) {
     rows.count = loops.loops[0].size;
     for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loops.loops[0].strides[k];
+    rows.outer_rank = loops.rank - 1;
+    rows.outer = loops.loops + 1;
   }
-  std::int64_t index[kMaxRank] = {};
-  for (;;) {
-    kernel(rows, parameters);
-    int d = 1;
-    for (; d < loops.rank; ++d) {
-      const Loop& loop = loops.loops[d];
-      if (++index[d] < loop.size) {
-        for (int k = 0; k < nest_.operands; ++k) rows.data[k] += loop.strides[k];
-        break;
-      }
-      index[d] = 0;
-      for (int k = 0; k < nest_.operands; ++k) rows.data[k] -= loop.strides[k] * (loop.size - 1);
-    }
-    if (d >= loops.rank) return;
-  }
+  kernel(rows, parameters);
 }
 
 void LoopLayout::run(RowKernel kernel, const void* parameters) const {
-  run_loops(outer_, rows_, kernel, parameters);
+  Rows rows = rows_;
+  run_loops(outer_, rows, kernel, parameters);
   if (row_.chunk == 0) return;
   const int d = row_.dimensions[row_.rank - 1];
   const std::int64_t done = nest_.sizes[d] / row_.chunk * row_.chunk;
   if (done == nest_.sizes[d]) return;
-  Rows rows = rows_;
+  rows = rows_;
   rows.length = rows.length / row_.chunk * (nest_.sizes[d] - done);
   for (int k = 0; k < nest_.operands; ++k) rows.data[k] += done * nest_.strides[k][d];
   run_loops(tail_, rows, kernel, parameters);

@@ -30,11 +30,6 @@ class LoopLayout {
     std::int64_t chunk = 0;  // the part of the last dimension, if the chain does not have all of it
   };
 
-  struct Loop {
-    std::int64_t size;
-    std::int64_t strides[kMaxOperands];
-  };
-
   // The loops around the rows. The first counts rows.
   struct Loops {
     int rank = 0;
@@ -48,7 +43,7 @@ class LoopLayout {
   void fill(std::int64_t* offsets, const Chain& chain, int operand, std::int64_t unit) const;
   void choose_outer_loops();
   int row_counter(const int* dimensions, int count) const;
-  void run_loops(const Loops& loops, Rows rows, RowKernel kernel, const void* parameters) const;
+  void run_loops(const Loops& loops, Rows& rows, RowKernel kernel, const void* parameters) const;
 
   const Nest& nest_;
   bool taken_[kMaxRank] = {};  // dimensions of the row or of the column

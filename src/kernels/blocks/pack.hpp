@@ -25,11 +25,13 @@ DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t byte
 DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
   using V = Vec<std::uint8_t>;
   constexpr std::int64_t step = sizeof(V);
-  if (bytes > 16 * step) {
-    std::memcpy(target, source, static_cast<std::size_t>(bytes));
-  } else if (bytes >= step) {
-    for (std::int64_t i = 0; i < bytes - step; i += step)
-      store_element(target + i, load_element<V>(source + i));
+  if (bytes >= step) {
+    std::int64_t i = 0;
+    if (bytes > 16 * step) {
+      store_element(target, load_element<V>(source));
+      i = step - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % sizeof(V));
+    }
+    for (; i < bytes - step; i += step) store_element(target + i, load_element<V>(source + i));
     store_element(target + bytes - step, load_element<V>(source + bytes - step));
   } else if (bytes >= 32) {  // in vectors of 64
     copy_ends<typename VectorOf<std::uint8_t, 32>::type>(target, source, bytes);
@@ -46,16 +48,27 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   }
 }
 
-// Copies by non-temporal stores but for the cache lines that the target shares.
-inline void copy_streaming(char* target, const char* source, std::int64_t bytes) {
+// Copies by non-temporal stores but for the cache lines that the target shares. Prefetches as many
+// bytes at `ahead`: the hardware prefetcher fetches less ahead of non-temporal stores.
+inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
+                           const char* ahead = nullptr) {
   constexpr std::int64_t step = sizeof(u8x);
   const auto begun = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
   const std::int64_t head = least((kLineBytes - begun) % kLineBytes, bytes);
   const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
-  std::memcpy(target, source, static_cast<std::size_t>(head));
-  for (std::int64_t i = head; i < end; i += step)
-    store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i), load_element<u8x>(source + i));
-  std::memcpy(target + end, source + end, static_cast<std::size_t>(bytes - end));
+  if (head != 0) copy_run(target, source, head);
+  if (ahead != nullptr) {
+    for (std::int64_t i = head; i < end; i += step) {
+      __builtin_prefetch(ahead + i);
+      store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i),
+                         load_element<u8x>(source + i));
+    }
+  } else {
+    for (std::int64_t i = head; i < end; i += step)
+      store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i),
+                         load_element<u8x>(source + i));
+  }
+  if (end != bytes) copy_run(target + end, source + end, bytes - end);
 }
 
 template <class U>

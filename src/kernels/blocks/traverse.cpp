@@ -12,14 +12,14 @@ char* output_row(const Rows& rows, std::int64_t r) {
 
 // Writes dense results to part of a row of the output.
 void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
-           std::int64_t length, const char* results) {
+           std::int64_t length, const char* results, const char* ahead = nullptr) {
   char* const target = output_row(rows, row);
   if (rows.layout[0] != Layout::in_place) {
     const std::int64_t* const offsets = rows.offsets[0];
     if (offsets != nullptr) return unpack(size, target, 0, offsets + column, results, length);
     return unpack(size, target + column * rows.step[0], rows.step[0], nullptr, results, length);
   }
-  if (rows.streaming) return copy_streaming(target + column * size, results, length * size);
+  if (rows.streaming) return copy_streaming(target + column * size, results, length * size, ahead);
   copy_run(target + column * size, results, length * size);
 }
 
@@ -68,6 +68,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char filled[kBlockBytes];
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
     Block block;
+    block.rows = &rows;
     block.row = row;
     block.length = least(kRows, rows.count - row);
     block.output = reinterpret_cast<char*>(results);
@@ -93,6 +94,7 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
   const std::int64_t capacity = kBlockBytes / t.size;
   for (std::int64_t column = 0; column < rows.length; column += capacity) {
     Block block;
+    block.rows = &rows;
     block.column = column;
     block.length = least(capacity, rows.length - column);
     block.output = buffer;
@@ -118,6 +120,8 @@ void merge_rows(Block& block, std::int64_t size) {
   block.count = 1;
 }
 
+constexpr std::int64_t kReadAhead = 4096;  // bytes
+
 void traverse_blocks(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
@@ -139,6 +143,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
                                                                     : block_length;
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
+    block.rows = &rows;
     block.row = row;
     block.column = column;
     block.length = length;
@@ -149,10 +154,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       pack_input(rows, size, row, column, length, block.count, buffer);
       block.input = buffer;
       block.input_pitch = length * size;
-    } else if (rows.streaming) {
-      // The hardware prefetcher fetches less ahead of non-temporal stores.
-      prefetch_lines(block.input + length * size, length * size);
     }
+    const char* const ahead = packed ? nullptr : block.input + kReadAhead;
     if (buffered) {
       block.output = buffer;
       block.output_pitch = length * size;
@@ -165,16 +168,13 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
         block.output += row * rows.pitch[0];
       }
     }
-    if (t.elementwise) {
-      Block merged = block;
-      merge_rows(merged, size);
-      t.transform(merged, t.context);
-    } else {
-      t.transform(block, t.context);
-    }
+    const std::int64_t count = block.count;
+    if (t.elementwise) merge_rows(block, size);
+    t.transform(block, t.context);
     if (!buffered) return;
-    for (std::int64_t r = 0; r < block.count; ++r)
-      write(rows, size, row + r, column, length, buffer + r * length * size);
+    for (std::int64_t r = 0; r < count; ++r)
+      write(rows, size, row + r, column, length, buffer + r * length * size,
+            ahead == nullptr ? nullptr : ahead + r * block.input_pitch);
   };
   if (across || t.down_first) {
     for (std::int64_t column = 0, length = first; column < rows.length;
@@ -301,6 +301,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
     }
     transpose_area<U>(buffer, pitch, rows, area, area_at(next));
     Block block;
+    block.rows = &rows;
     block.row = down.begin;
     block.column = across.begin;
     block.count = down.count;
@@ -346,23 +347,42 @@ void traverse_sized(const Rows& rows, const Traversal& t) {
   traverse_blocks(rows, t);
 }
 
-void traverse_any(const Rows& rows, const Traversal& t) {
-  switch (t.size) {
-    case 1:
-      return traverse_sized<std::uint8_t>(rows, t);
-    case 2:
-      return traverse_sized<std::uint16_t>(rows, t);
-    case 4:
-      return traverse_sized<std::uint32_t>(rows, t);
-    default:
-      return traverse_sized<std::uint64_t>(rows, t);
+// Calls visit() for each iteration of the outer loops, with the rows at their place.
+template <class Visit>
+void for_each_outer(Rows& rows, const Visit& visit) {
+  std::int64_t index[kMaxRank] = {};
+  for (;;) {
+    visit();
+    int d = 0;
+    for (; d < rows.outer_rank; ++d) {
+      const Loop& loop = rows.outer[d];
+      if (++index[d] < loop.size) {
+        for (int k = 0; k < rows.operands; ++k) rows.data[k] += loop.strides[k];
+        break;
+      }
+      index[d] = 0;
+      for (int k = 0; k < rows.operands; ++k) rows.data[k] -= loop.strides[k] * (loop.size - 1);
+    }
+    if (d == rows.outer_rank) return;
   }
 }
 
 }  // namespace
 
-void traverse(const Rows& rows, const Traversal& traversal) {
-  traverse_any(rows, traversal);
+void traverse(const Rows& given, const Traversal& t) {
+  Rows rows = given;
+  for_each_outer(rows, [&] {
+    switch (t.size) {
+      case 1:
+        return traverse_sized<std::uint8_t>(rows, t);
+      case 2:
+        return traverse_sized<std::uint16_t>(rows, t);
+      case 4:
+        return traverse_sized<std::uint32_t>(rows, t);
+      default:
+        return traverse_sized<std::uint64_t>(rows, t);
+    }
+  });
   if (rows.streaming) finish_non_temporal();
 }
 
