@@ -18,7 +18,12 @@ struct Activate {
 // An activation on its own: the same functor that batch normalization fuses.
 template <class T, class Act>
 void activation(const Rows& rows, const void* parameters) {
-  map<T, f32x, 1>(rows, Activate<Act>(*static_cast<const ActivationParameters*>(parameters)));
+  const Activate<Act> formula(*static_cast<const ActivationParameters*>(parameters));
+  if constexpr (kIsLong<Act>) {
+    map_long<T, f32x>(rows, formula);
+  } else {
+    map<T, f32x, 1>(rows, formula);
+  }
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -23,7 +23,7 @@ class Normalization {
   }
 
   void traverse_rows() {
-    traverse(rows_, {sizeof(T), &normalize, this, false, along_ && !own_});
+    traverse(rows_, {sizeof(T), {&normalize}, this, false, along_ && !own_});
   }
 
  private:

@@ -67,18 +67,38 @@ bool LoopLayout::choose_transposition() {
   return false;
 }
 
+// Of batch normalization. The parameters of a longer row are packed, which pays where other rows
+// share them; a row with constant parameters needs no packing.
+std::int64_t LoopLayout::shortest_normalized_row() const {
+  const auto is_shared = [this](int d) {
+    for (int k = 2; k < nest_.operands; ++k) {
+      if (nest_.strides[k][d] != 0) return false;
+    }
+    return true;
+  };
+  std::int64_t shared = 1;  // rows that share the parameters of a longer row
+  for (int d = 1; d < nest_.rank; ++d) {
+    if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
+  }
+  if (is_shared(0)) return shared >= 4 ? 64 : 4;
+  return 16;
+}
+
 void LoopLayout::choose_row() {
   const std::int64_t size = nest_.element_size;
   row_.rank = 1;
   row_.dimensions[0] = 0;
   row_.length = nest_.sizes[0];
   taken_[0] = true;
-  // A row costs as much as gathering a few units.
-  const std::int64_t step = nest_.strides[1][0];
-  const bool dense = step == size && nest_.strides[0][0] == size;
-  const std::int64_t unit = dense ? unit_of(row_.length * size, size) : size;
-  const std::int64_t shortest = dense || step == 0 ? 4 : 16;
-  if (row_.length * size / unit >= shortest) return;
+  if (nest_.operands > 2) {
+    if (row_.length >= shortest_normalized_row()) return;
+  } else {
+    // A row costs as much as gathering a few units.
+    const std::int64_t step = nest_.strides[1][0];
+    const bool dense = step == size && nest_.strides[0][0] == size;
+    const std::int64_t unit = dense ? unit_of(row_.length * size, size) : size;
+    if (row_.length * size / unit >= (dense || step == 0 ? 4 : 16)) return;
+  }
   const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {
     const std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);

@@ -38,6 +38,7 @@ class LoopLayout {
 
   bool choose_transposition();
   void choose_row();
+  std::int64_t shortest_normalized_row() const;
   bool extend(Chain& chain, int operand);
   void set_operand(int k);
   void fill(std::int64_t* offsets, const Chain& chain, int operand, std::int64_t unit) const;

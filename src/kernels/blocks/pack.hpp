@@ -27,7 +27,7 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   constexpr std::int64_t step = sizeof(V);
   if (bytes >= step) {
     std::int64_t i = 0;
-    if (bytes > 16 * step) {
+    if (bytes > 8 * step) {
       store_element(target, load_element<V>(source));
       i = step - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % sizeof(V));
     }
@@ -107,11 +107,28 @@ DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
   return shuffle<(2 * kIndex + kFirst)...>(a, b);
 }
 
-// Every second element of two vectors of memory.
-template <class V>
+template <int kFirst = 0, class V>
+DMLOPS_INLINE V every_second(V a, V b) {
+  return every_second<kFirst>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
+}
+
+// Every second element of two vectors of memory, from the first or (kFirst = 1) the second on.
+template <class V, int kFirst = 0>
 DMLOPS_INLINE V load_every_second(const char* source) {
-  return every_second<0>(load_element<V>(source), load_element<V>(source + sizeof(V)),
-                         std::make_index_sequence<std::size_t{kLanes<V>}>());
+  const V a = load_element<V>(source), b = load_element<V>(source + sizeof(V));
+  constexpr std::size_t size = sizeof(Lane<V>);
+  if constexpr (kFirst == 1 && size <= 2) {  // compilers take such shuffles apart
+    using Pairs = typename VectorOf<typename UnsignedOf<2 * size>::type, sizeof(V)>::type;
+    return every_second<0>(bit_cast<V>(bit_cast<Pairs>(a) >> 8 * size),
+                           bit_cast<V>(bit_cast<Pairs>(b) >> 8 * size));
+  } else {
+    return every_second<kFirst>(a, b);
+  }
+}
+
+template <class V, std::size_t... kIndex>
+DMLOPS_INLINE V reversed(V v, std::index_sequence<kIndex...>) {
+  return shuffle<(sizeof...(kIndex) - 1 - kIndex)...>(v, v);
 }
 
 #if defined(__SSSE3__) || defined(__aarch64__)
@@ -176,6 +193,22 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes < length; i += lanes)
       store_element(target + i * size, load_every_second<V>(source + i * step));
+  } else if (step == 4 * size) {
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes < length; i += lanes) {
+      const char* const window = source + i * step;
+      store_element(target + i * size,
+                    every_second(load_every_second<V>(window),
+                                 load_every_second<V>(window + 2 * sizeof(V))));
+    }
+  } else if (step == -size && size >= 4) {
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes <= length; i += lanes)
+      store_element(target + i * size,
+                    reversed(load_element<V>(source - (i + lanes - 1) * size),
+                             std::make_index_sequence<std::size_t{lanes}>()));
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
   } else if (size < 8 && length > 16 / size && magnitude(step) <= 4 * size) {
     const std::int64_t elements = magnitude(step) / size;

@@ -1,6 +1,7 @@
 // Transforms: a formula over dense blocks, one vector after another, with no scalar tail.
 #pragma once
 
+#include "kernels/blocks/pack.hpp"
 #include "kernels/blocks/traverse.hpp"
 #include "simd/convert.hpp"
 
@@ -24,11 +25,54 @@ DMLOPS_INLINE bool trails_closely(const void* a, const void* b) {
   return distance % kCompared - 1 < kWindow;
 }
 
+// Memory of which every second element counts. Vectors of them are shuffled from two of memory.
+template <class T>
+struct EverySecond {
+  const char* begin;
+
+  DMLOPS_INLINE EverySecond operator+(std::int64_t i) const {
+    return {begin + i * std::int64_t{2 * sizeof(T)}};
+  }
+};
+template <class V, int kFirst = 0, class T>
+DMLOPS_INLINE V load(EverySecond<T> source) {
+  const auto elements =
+      load_every_second<typename VectorOf<Bits<T>, kLanes<V> * sizeof(T)>::type, kFirst>(
+          source.begin);
+  return load<V>(reinterpret_cast<const T*>(&elements));
+}
+template <class V, class T>
+DMLOPS_INLINE V load_partial(EverySecond<T> source, std::size_t count) {
+  T lanes[static_cast<std::size_t>(kLanes<V>)] = {};
+  for (std::size_t i = 0; i < count; ++i)
+    lanes[i] = load_element<T>(source.begin + i * 2 * sizeof(T));
+  return load<V>(lanes);
+}
+
+// The last vector of a row, which is not the first: what follows it may not be read.
+template <class V, class T>
+DMLOPS_INLINE V load_last(const T* source) {
+  return load<V>(source);
+}
+template <class V, class T>
+DMLOPS_INLINE V load_last(EverySecond<T> source) {
+  return load<V, 1>(EverySecond<T>{source.begin - sizeof(T)});
+}
+
+template <class T>
+DMLOPS_INLINE const void* address(const T* source) {
+  return source;
+}
+template <class T>
+DMLOPS_INLINE const void* address(EverySecond<T>) {
+  return nullptr;  // two vectors of memory for one of the target never trail it for long
+}
+
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also gets the index of its
 // first element, and must be safe to evaluate on zeros. `source` is `target` or does not overlap
 // it. Unrolling pays only for formulas of a few operations.
-template <class V, int kUnroll, class T, class In, class Formula>
-DMLOPS_INLINE void transform_row(T* target, const In* source, std::int64_t count,
+template <class V, int kUnroll, class T, class Source, class Formula>
+DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
                                  const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>;
   // The first and the last vector overlap their neighbours, so that whole vectors cover every
@@ -38,7 +82,7 @@ DMLOPS_INLINE void transform_row(T* target, const In* source, std::int64_t count
   const std::int64_t last = count - lanes;
   const bool whole = last >= 0;
   const auto remainder = static_cast<std::size_t>(count);
-  const V tail = formula(whole ? load<V>(source + last) : load_partial<V>(source, remainder),
+  const V tail = formula(whole ? load_last<V>(source + last) : load_partial<V>(source, remainder),
                          whole ? last : 0);
   if (!whole) return store_partial(target, tail, remainder);
   if (last == 0) return store(target, tail);
@@ -54,7 +98,7 @@ DMLOPS_INLINE void transform_row(T* target, const In* source, std::int64_t count
   if (groups > 0) {
     // Iterates backwards where a forward loop would stall on store-to-load aliasing at every
     // vector: 4 to 10 times the time.
-    const bool backwards = trails_closely(target, source);
+    const bool backwards = trails_closely(target, address(source));
     const std::int64_t step = backwards ? -group : group, end = i + groups * group;
     for (std::int64_t at = backwards ? end - group : i; groups > 0; --groups, at += step) {
       V results[kUnroll];
@@ -71,17 +115,65 @@ DMLOPS_INLINE void transform_row(T* target, const In* source, std::int64_t count
   store(target + last, tail);
 }
 
-// A Transform of elements of type In to type T by a formula on vectors of type V. Copies the
-// formula: a store cannot alias it then, and it stays in registers.
-template <class T, class In, class V, int kUnroll, class Formula>
+// The same by non-temporal stores but for the cache lines that the target shares. The elements of
+// the target are aligned.
+template <class V, class T, class In, class Formula>
+DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
+                              const Formula& formula) {
+  constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
+  constexpr std::int64_t kReadAhead = 1024;  // bytes; the hardware prefetcher fetches less ahead
+  const auto begun =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
+  const std::int64_t begin = least((line - begun) % line, count);
+  const std::int64_t end = count - (count - begin) % line;
+  const auto regular = [&](std::int64_t i, std::int64_t to) DMLOPS_LAMBDA_INLINE {
+    for (; i < to; i += lanes) {
+      const auto used = static_cast<std::size_t>(least(to - i, lanes));
+      // Not by a masked store: processors read both lines that it spans, whatever the mask.
+      alignas(kVectorBytes) T results[lanes];
+      store(results, formula(load_partial<V>(source + i, used)));
+      copy_run(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
+               static_cast<std::int64_t>(used) * size);
+    }
+  };
+  regular(0, begin);
+  const bool backwards = trails_closely(target, source);
+  const std::int64_t step = backwards ? -lanes : lanes;
+  const char* const ahead =
+      reinterpret_cast<const char*>(source) + (backwards ? -kReadAhead : kReadAhead);
+  std::int64_t i = backwards ? end - lanes : begin;
+  for (std::int64_t vectors = (end - begin) / lanes; vectors > 0; --vectors, i += step) {
+    __builtin_prefetch(ahead + i * std::int64_t{sizeof(In)});
+    store_non_temporal(target + i, formula(load<V>(source + i)));
+  }
+  regular(end, count);
+}
+
+// Transforms of elements of type T by a formula on vectors of type V. They copy the formula: a
+// store cannot alias it then, and it stays in registers.
+template <class T, class In, class V, int kUnroll, class Formula, bool kEverySecond = false>
 void transform(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
   for (std::int64_t r = 0; r < block.count; ++r) {
-    transform_row<V, kUnroll>(
-        reinterpret_cast<T*>(block.output_row(r)), reinterpret_cast<const In*>(block.input_row(r)),
-        block.length,
-        [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
+    const char* const input = block.input_row(r);
+    T* const output = reinterpret_cast<T*>(block.output_row(r));
+    const auto indexed = [&formula](V v, std::int64_t)
+                             DMLOPS_LAMBDA_INLINE { return formula(v); };
+    if constexpr (kEverySecond) {
+      transform_row<V, kUnroll>(output, EverySecond<In>{input}, block.length, indexed);
+    } else {
+      transform_row<V, kUnroll>(output, reinterpret_cast<const In*>(input), block.length, indexed);
+    }
+  }
+}
+template <class T, class V, class Formula>
+void transform_streaming(const Block& given, const void* context) {
+  const Formula formula = *static_cast<const Formula*>(context);
+  const Block block = given;
+  for (std::int64_t r = 0; r < block.count; ++r) {
+    stream_row<V>(reinterpret_cast<T*>(block.output_row(r)),
+                  reinterpret_cast<const T*>(block.input_row(r)), block.length, formula);
   }
 }
 
@@ -102,11 +194,19 @@ void transform_elements(const Block& given, const void* context) {
 // output = formula(input) for every element, on vectors of type V.
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
-  traverse_elements(rows, sizeof(T), &transform<T, T, V, kUnroll, Formula>, &formula);
+  const Transforms transforms = {&transform<T, T, V, kUnroll, Formula>,
+                                 &transform<T, T, V, kUnroll, Formula, true>,
+                                 &transform_streaming<T, V, Formula>};
+  traverse_elements(rows, sizeof(T), transforms, &formula);
+}
+// The same with one loop, for long formulas.
+template <class T, class V, class Formula>
+DMLOPS_INLINE void map_long(const Rows& rows, const Formula& formula) {
+  traverse_elements(rows, sizeof(T), {&transform<T, T, V, 1, Formula>}, &formula);
 }
 template <class T, class Formula>
 DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
-  traverse_elements(rows, sizeof(T), &transform_elements<T, Formula>, &formula);
+  traverse_elements(rows, sizeof(T), {&transform_elements<T, Formula>}, &formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -10,6 +10,17 @@ char* output_row(const Rows& rows, std::int64_t r) {
   return rows.data[0] + (rows.row_offsets != nullptr ? rows.row_offsets[r] : r * rows.pitch[0]);
 }
 
+// A block's output in place.
+void place_output(Block& block, const Rows& rows, std::int64_t size) {
+  block.output = rows.data[0] + block.column * size;
+  block.output_pitch = rows.pitch[0];
+  if (rows.row_offsets != nullptr) {
+    block.output_offsets = rows.row_offsets + block.row;
+  } else {
+    block.output += block.row * rows.pitch[0];
+  }
+}
+
 // Writes dense results to part of a row of the output.
 void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
            std::int64_t length, const char* results, const char* ahead = nullptr) {
@@ -75,7 +86,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
     block.input = block.output;
     pack<U>(block.output, 0, block.length, 1,
             {rows.data[1] + row * rows.pitch[1], 0, rows.pitch[1], nullptr});
-    t.transform(block, t.context);
+    t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !rows.streaming) {
       fill_rows<U>(rows, row, block.length, results);
       continue;
@@ -104,17 +115,16 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
     } else {
       pack_input(rows, t.size, 0, column, block.length, 1, buffer);
     }
-    t.transform(block, t.context);
+    t.transforms.dense(block, t.context);
     for (std::int64_t r = 0; r < rows.count; ++r)
       write(rows, t.size, r, column, block.length, buffer);
   }
 }
 
 // Adjacent rows as one, where both operands have them so.
-void merge_rows(Block& block, std::int64_t size) {
-  const std::int64_t bytes = block.length * size;
-  if (block.count == 1 || block.output_offsets != nullptr || block.output_pitch != bytes ||
-      block.input_pitch != bytes)
+void merge_rows(Block& block, std::int64_t size, std::int64_t input_step) {
+  if (block.count == 1 || block.output_offsets != nullptr ||
+      block.output_pitch != block.length * size || block.input_pitch != block.length * input_step)
     return;
   block.length *= block.count;
   block.count = 1;
@@ -122,11 +132,23 @@ void merge_rows(Block& block, std::int64_t size) {
 
 constexpr std::int64_t kReadAhead = 4096;  // bytes
 
+// The loop that needs no buffer, or null.
+Transform transform_in_place(const Rows& rows, const Traversal& t) {
+  if (rows.layout[0] != Layout::in_place) return nullptr;
+  if (rows.layout[1] == Layout::in_place)
+    return rows.streaming ? t.transforms.streaming : t.transforms.dense;
+  const bool every_second = rows.layout[1] == Layout::strided && rows.step[1] == 2 * t.size &&
+                            rows.pitch[1] != t.size && rows.length * t.size >= 2 * kVectorBytes;
+  return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
+}
+
 void traverse_blocks(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
-  const bool packed = rows.layout[1] != Layout::in_place;
-  const bool buffered = rows.streaming || rows.layout[0] != Layout::in_place;
+  const Transform transform = transform_in_place(rows, t);
+  const bool packed = transform == nullptr && rows.layout[1] != Layout::in_place;
+  const bool buffered =
+      transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
   const bool across = rows.count > 1 && rows.pitch[1] == size && packed;
   std::int64_t block_length = rows.length, block_count = rows.count;
   if (packed || buffered) {
@@ -139,8 +161,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   // does.
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes) / size;
-  const std::int64_t first = rows.streaming && block_length > begun ? block_length - begun
-                                                                    : block_length;
+  const bool aligned = buffered && rows.streaming && block_length < rows.length;
+  const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
     block.rows = &rows;
@@ -148,7 +170,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     block.column = column;
     block.length = length;
     block.count = least(block_count, rows.count - row);
-    block.input = rows.data[1] + row * rows.pitch[1] + column * size;
+    block.input = rows.data[1] + row * rows.pitch[1] + column * rows.step[1];
     block.input_pitch = rows.pitch[1];
     if (packed) {
       pack_input(rows, size, row, column, length, block.count, buffer);
@@ -160,20 +182,17 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       block.output = buffer;
       block.output_pitch = length * size;
     } else {
-      block.output = rows.data[0] + column * size;
-      block.output_pitch = rows.pitch[0];
-      if (rows.row_offsets != nullptr) {
-        block.output_offsets = rows.row_offsets + row;
-      } else {
-        block.output += row * rows.pitch[0];
-      }
+      place_output(block, rows, size);
     }
     const std::int64_t count = block.count;
-    if (t.elementwise) merge_rows(block, size);
-    t.transform(block, t.context);
+    if (t.elementwise) merge_rows(block, size, packed ? size : rows.step[1]);
+    (buffered || packed ? t.transforms.dense : transform)(block, t.context);
     if (!buffered) return;
-    for (std::int64_t r = 0; r < count; ++r)
-      write(rows, size, row + r, column, length, buffer + r * length * size,
+    const bool contiguous = rows.row_offsets == nullptr && length == rows.length &&
+                            rows.pitch[0] == length * size && rows.layout[0] == Layout::in_place;
+    const std::int64_t together = contiguous ? count : 1;
+    for (std::int64_t r = 0; r < count; r += together)
+      write(rows, size, row + r, column, length * together, buffer + r * length * size,
             ahead == nullptr ? nullptr : ahead + r * block.input_pitch);
   };
   if (across || t.down_first) {
@@ -310,23 +329,27 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
     block.input_pitch = pitch;
     block.output = buffer;
     block.output_pitch = pitch;
+    if (!rows.streaming) place_output(block, rows, size);
     if (!rows.streaming) {
-      block.output = rows.data[0] + across.begin * size;
-      block.output_pitch = rows.pitch[0];
-      if (rows.row_offsets != nullptr) {
-        block.output_offsets = rows.row_offsets + down.begin;
-      } else {
-        block.output += down.begin * rows.pitch[0];
-      }
+      t.transforms.dense(block, t.context);
+      continue;
     }
-    t.transform(block, t.context);
-    if (!rows.streaming) continue;
     // No line is written by two areas.
     const std::int64_t begin = corner.column < 0 ? 0 : corner.column;
-    const std::int64_t end = least(corner.column + width, rows.length);
+    const std::int64_t length = least(corner.column + width, rows.length) - begin;
+    const std::int64_t skipped = (begin - across.begin) * size;
+    if (t.transforms.streaming != nullptr) {
+      place_output(block, rows, size);
+      block.column = begin;
+      block.length = length;
+      block.input += skipped;
+      block.output += skipped;
+      t.transforms.streaming(block, t.context);
+      continue;
+    }
+    t.transforms.dense(block, t.context);
     for (std::int64_t r = 0; r < down.count; ++r)
-      write(rows, size, down.begin + r, begin, end - begin,
-            buffer + r * pitch + (begin - across.begin) * size);
+      write(rows, size, down.begin + r, begin, length, buffer + r * pitch + skipped);
   }
 }
 
@@ -371,6 +394,23 @@ void for_each_outer(Rows& rows, const Visit& visit) {
 
 void traverse(const Rows& given, const Traversal& t) {
   Rows rows = given;
+  const Transform transform = transform_in_place(rows, t);
+  const bool repeated = rows.count > 1 && rows.pitch[1] == 0;
+  if (t.elementwise && transform != nullptr && !repeated) {
+    Block block;
+    block.length = rows.length;
+    block.count = rows.count;
+    place_output(block, rows, t.size);
+    block.input_pitch = rows.pitch[1];
+    merge_rows(block, t.size, rows.step[1]);
+    for_each_outer(rows, [&] {
+      block.output = rows.data[0];
+      block.input = rows.data[1];
+      transform(block, t.context);
+    });
+    if (rows.streaming) finish_non_temporal();
+    return;
+  }
   for_each_outer(rows, [&] {
     switch (t.size) {
       case 1:

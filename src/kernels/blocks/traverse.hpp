@@ -25,9 +25,16 @@ struct Block {
 // Computes a block's output from its input.
 using Transform = void (*)(const Block& block, const void* context);
 
+// The loops of an elementwise formula. The others are null where packing and unpacking will do.
+struct Transforms {
+  Transform dense;
+  Transform every_second = nullptr;  // reads every second element of the input's memory
+  Transform streaming = nullptr;     // writes the output by non-temporal stores
+};
+
 struct Traversal {
   std::int64_t size;  // bytes of an element
-  Transform transform;
+  Transforms transforms;
   const void* context;
   // True if a result depends on its element of operand 1 alone: results that repeat are computed
   // once then, and adjacent rows may form one.
@@ -40,17 +47,17 @@ constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its t
 void traverse(const Rows& rows, const Traversal& traversal);
 
 // An elementwise operator. A single dense row, as most small calls have, is one block.
-DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size, Transform transform,
-                                     const void* context) {
+DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size,
+                                     const Transforms& transforms, const void* context) {
   if (rows.count == 1 && rows.outer_rank == 0 && rows.layout[0] == Layout::in_place && rows.layout[1] == Layout::in_place &&
       !rows.streaming) {
     Block block;
     block.length = rows.length;
     block.output = rows.data[0];
     block.input = rows.data[1];
-    return transform(block, context);
+    return transforms.dense(block, context);
   }
-  traverse(rows, {size, transform, context, true});
+  traverse(rows, {size, transforms, context, true});
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
