@@ -23,16 +23,21 @@ class Normalization {
   }
 
   void traverse_rows() {
-    traverse(rows_, {sizeof(T), {&normalize}, this, false, along_ && !own_});
+    // Streaming stores need rows of several cache lines.
+    const bool streams = loops_.by_row_streaming != nullptr && !along_ && rows_.length >= 256;
+    const Transform streaming = streams ? &normalize<true> : nullptr;
+    traverse(rows_, {sizeof(T), {&normalize<false>, nullptr, streaming}, this, false,
+                     along_ && !own_});
   }
 
  private:
+  template <bool kStreaming>
   static void normalize(const Block& block, const void* context) {
     // The traversal passes on a pointer to const, as formulas are.
-    static_cast<Normalization*>(const_cast<void*>(context))->normalize(block);
+    static_cast<Normalization*>(const_cast<void*>(context))->normalize_parts(block, kStreaming);
   }
 
-  void normalize(const Block& block) {
+  void normalize_parts(const Block& block, bool streaming) {
     const std::int64_t capacity = Channels<T>::kCapacity;
     const std::int64_t largest = along_ && !dense_ ? least(capacity, largest_) : largest_;
     // Parameters of a part's columns serve all rows.
@@ -42,12 +47,12 @@ class Normalization {
       const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
       const std::int64_t count = least(least(block.count, largest_ / length), together);
       for (std::int64_t r = 0; r < block.count; r += count)
-        normalize_part(block, column, r, length, least(count, block.count - r));
+        normalize_part(block, column, r, length, least(count, block.count - r), streaming);
     }
   }
 
   DMLOPS_INLINE void normalize_part(const Block& block, std::int64_t column, std::int64_t row,
-                                    std::int64_t length, std::int64_t count) {
+                                    std::int64_t length, std::int64_t count, bool streaming) {
     Block part = block;
     part.row += row;
     part.column += column;
@@ -68,7 +73,7 @@ class Normalization {
       loops_.by_element(part, channels_, act_);
     } else {
       channels_.prepare(*part.rows, parameter_row, 0, own_ ? count : 1, true, epsilon_);
-      loops_.by_row(part, channels_, own_, act_);
+      (streaming ? loops_.by_row_streaming : loops_.by_row)(part, channels_, own_, act_);
     }
   }
 
@@ -95,12 +100,12 @@ void batch_normalization(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
   if constexpr (kIsLong<Act>) {
     using Own = BufferedLoops<T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::by_row, &Own::by_element, &Own::unshared};
+    static constexpr NormalizationLoops<T> loops = {&Own::by_row, nullptr, &Own::by_element, &Own::unshared};
     const Activate<Act> act(p.activation);
     normalize_rows<T>(rows, p.epsilon, loops, &act, Channels<T>::kCapacity);
   } else {
     using Own = ActivatedLoops<T, T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::by_row, &Own::by_element, &Own::unshared};
+    static constexpr NormalizationLoops<T> loops = {&Own::template by_row<>, &Own::template by_row<true>, &Own::by_element, &Own::unshared};
     const Act act(p.activation);
     normalize_rows<T>(rows, p.epsilon, loops, &act, std::int64_t{1} << 62);
   }

@@ -26,7 +26,7 @@ void log_softmax(const Groups& groups) {
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
     if (DenseRows<T>::fit(in, out)) {
       RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.first, groups.end);
-    } else if (PackedRows<T>::fit(in.count())) {
+    } else if (PackedRows<T>::fit(in.count()) && !RowParts<T>::dense(in)) {
       RowBatch<T, PackedRows<T>>(groups, in, out).run(groups.first, groups.end);
     } else {
       RowBatch<T, RowParts<T>>(groups, in, out).run(groups.first, groups.end);

@@ -122,6 +122,11 @@ class RowParts {
         dense_input_(dense(in)),
         dense_output_(dense(out)) {}
 
+  // True if no buffer is needed.
+  static bool dense(const ElementLoops& loops) {
+    return loops.step() == kSize && (loops.rank == 1 || loops.run() % kSumLanes == 0);
+  }
+
   std::int64_t count() const { return count_; }  // elements in a group
 
   void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
@@ -181,10 +186,6 @@ class RowParts {
           });
       if (!dense_input_) visit(reinterpret_cast<const T*>(buffer_), begin, length);
     }
-  }
-
-  static bool dense(const ElementLoops& shape) {
-    return shape.step() == kSize && (shape.rank == 1 || shape.run() % kSumLanes == 0);
   }
 
   const Groups& groups_;

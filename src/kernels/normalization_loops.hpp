@@ -11,6 +11,8 @@ template <class T>
 struct NormalizationLoops {
   // Each row has the same parameters throughout: all rows those of row 0, or each its own.
   void (*by_row)(const Block& rows, const Channels<T>& channels, bool own, const void* act);
+  void (*by_row_streaming)(const Block& rows, const Channels<T>& channels, bool own,
+                           const void* act);  // null in loops that a buffer follows
   // All rows have the same parameters, one for each element.
   void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
   // Each element of each row has parameters of its own, dense in the operands.
@@ -20,14 +22,19 @@ struct NormalizationLoops {
 // Loops that write elements of type Out. They copy the activation: a store cannot alias it then.
 template <class T, class Out, class Act>
 struct ActivatedLoops {
+  template <bool kStreaming = false>
   static void by_row(const Block& rows, const Channels<T>& channels, bool own, const void* given) {
     const Act act = *static_cast<const Act*>(given);
     for (std::int64_t r = 0; r < rows.count; ++r) {
       const auto parameters = channels.throughout(own ? r : 0);
-      transform_row<f32x, 2>(output_row(rows, r), input_row(rows, r), rows.length,
-                             [&](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE {
-                               return canonical_nan(act(parameters.normalize(x)));
-                             });
+      const auto formula = [&](f32x x, auto...) DMLOPS_LAMBDA_INLINE {
+        return canonical_nan(act(parameters.normalize(x)));
+      };
+      if constexpr (kStreaming) {
+        stream_row<f32x>(output_row(rows, r), input_row(rows, r), rows.length, formula);
+      } else {
+        transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length, formula);
+      }
     }
   }
 

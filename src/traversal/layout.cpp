@@ -80,8 +80,7 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
   for (int d = 1; d < nest_.rank; ++d) {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
-  if (is_shared(0)) return shared >= 4 ? 64 : 4;
-  return 16;
+  return is_shared(0) && shared < 4 ? 4 : 16;
 }
 
 void LoopLayout::choose_row() {

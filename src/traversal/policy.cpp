@@ -68,7 +68,8 @@ bool streams(const Nest& nest, char* const* data) {
   const auto moved = [size](std::int64_t elements) { return 2 * size * elements; };
   // Packed input is not read while regular stores read the output: half as much is enough. The
   // transposition of a single large matrix writes lines that no prefetcher follows: a quarter.
-  const bool packed = nest.strides[1][0] != size;
+  const std::int64_t step = nest.strides[1][0];
+  const bool packed = step != size && step != 2 * size;  // loops read every second element directly
   const bool transposed =
       packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size;
   const bool large = moved(element_count(nest)) >= threshold / (packed ? 2 : 1) ||

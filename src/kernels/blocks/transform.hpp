@@ -122,8 +122,14 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
                               const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
   constexpr std::int64_t kReadAhead = 1024;  // bytes; the hardware prefetcher fetches less ahead
+  constexpr std::int64_t kShortRow = 512;    // bytes; from a buffer
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
+  if (begun == 0 && count % line == 0 && count <= kShortRow / size) {
+    for (std::int64_t i = 0; i < count; i += lanes)
+      store_non_temporal(target + i, formula(load<V>(source + i)));
+    return;
+  }
   const std::int64_t begin = least((line - begun) % line, count);
   const std::int64_t end = count - (count - begin) % line;
   const auto regular = [&](std::int64_t i, std::int64_t to) DMLOPS_LAMBDA_INLINE {
@@ -194,19 +200,21 @@ void transform_elements(const Block& given, const void* context) {
 // output = formula(input) for every element, on vectors of type V.
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
-  const Transforms transforms = {&transform<T, T, V, kUnroll, Formula>,
-                                 &transform<T, T, V, kUnroll, Formula, true>,
-                                 &transform_streaming<T, V, Formula>};
+  static constexpr Transforms transforms = {&transform<T, T, V, kUnroll, Formula>,
+                                            &transform<T, T, V, kUnroll, Formula, true>,
+                                            &transform_streaming<T, V, Formula>};
   traverse_elements(rows, sizeof(T), transforms, &formula);
 }
 // The same with one loop, for long formulas.
 template <class T, class V, class Formula>
 DMLOPS_INLINE void map_long(const Rows& rows, const Formula& formula) {
-  traverse_elements(rows, sizeof(T), {&transform<T, T, V, 1, Formula>}, &formula);
+  static constexpr Transforms transforms = {&transform<T, T, V, 1, Formula>};
+  traverse_elements(rows, sizeof(T), transforms, &formula);
 }
 template <class T, class Formula>
 DMLOPS_INLINE void map_elements(const Rows& rows, const Formula& formula) {
-  traverse_elements(rows, sizeof(T), {&transform_elements<T, Formula>}, &formula);
+  static constexpr Transforms transforms = {&transform_elements<T, Formula>};
+  traverse_elements(rows, sizeof(T), transforms, &formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
