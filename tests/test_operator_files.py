@@ -184,12 +184,12 @@ def test_what_is_wrong_with_a_file(
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ('{"resources": {},\n "dispatchables" {}}', ["no JSON", "line 2, column 18"]),
+        ('{"resources": {},\n "dispatchables" {}}', ["is not valid JSON", "line 2, column 18"]),
         ('{"a": 1, "a": 2}', ["'a' occurs twice"]),
-        ("[" * 100_000, ["no JSON"]),
-        ("9" * 5000, ["no JSON"]),
+        ("[" * 100_000, ["is nested too deeply"]),
+        ("9" * 5000, ["is not valid JSON"]),
         ("[]", ["an object is needed"]),
-        ("", ["no JSON"]),
+        ("", ["is not valid JSON"]),
     ],
 )
 def test_what_is_no_operator_file(text: str, parts: list[str], runner: Runner) -> None:
@@ -275,7 +275,8 @@ def test_fused_operators_that_cannot_be(runner: Runner) -> None:
 def test_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(clip_file())))
+    text = "\ufeff// größer\n" + json.dumps(clip_file())  # UTF-8, whatever the locale
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "ascii"))
     assert main(["run", "-"]) == 0
     assert printed(capsys.readouterr().out)["x"].tolist() == [0, 2, 6]
 

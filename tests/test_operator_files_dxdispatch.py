@@ -38,7 +38,7 @@ def test_comments_and_last_commas(runner: Runner) -> None:
     text = text.replace("}\n", '}, // the end, of "it"\n').replace("]", "/* a\n b */ ]")
     assert runner.arrays(text)["x"].tolist() == [0, 2, 6]
     runner.refused('{ // one\n "a" /* two\n lines */ 1}', "line 3, column 11")
-    runner.refused('{"a": 1, /* open', "no JSON")
+    runner.refused('{"a": 1, /* open', "is not valid JSON")
 
 
 def test_union_of_scalars(tmp_path: Path) -> None:

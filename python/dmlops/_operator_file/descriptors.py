@@ -47,10 +47,6 @@ def read_data_type(node: Node) -> TensorDataType:
     return node.choice(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 
 
-def _integers(node: Node) -> tuple[int, ...]:
-    return tuple(item.integer() for item in node.items())
-
-
 def _check_count(members: dict[str, Node], name: str, counted: str, length: int) -> None:
     """DirectML counts its arrays in a field of their own; JSON need not."""
     if name in members and members[name].integer() != length:
@@ -76,7 +72,7 @@ def read_tensor(node: Node) -> BufferTensorDesc:
     if kind is not None and kind.text().removeprefix("DML_TENSOR_TYPE_") != "BUFFER":
         kind.refuse(f"is {kind.value!r}; DirectML's tensors are of the type 'BUFFER'")
     members = node.members(_TENSOR, _TENSOR_OPTIONAL)
-    sizes = _integers(members["Sizes"])
+    sizes = members["Sizes"].integers()
     _check_count(members, "DimensionCount", "Sizes", len(sizes))
     more: dict[str, Any] = {}
     if "Flags" in members:
@@ -84,7 +80,7 @@ def read_tensor(node: Node) -> BufferTensorDesc:
             TensorFlags, "DML_TENSOR_FLAG_", "DML_TENSOR_FLAGS_"
         )
     if "Strides" in members:
-        more["strides"] = _integers(members["Strides"])
+        more["strides"] = members["Strides"].integers()
     if "GuaranteedBaseOffsetAlignment" in members:
         alignment = members["GuaranteedBaseOffsetAlignment"].integer()
         more["guaranteed_base_offset_alignment"] = alignment
@@ -124,7 +120,7 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "scale_bias": _read_scale_bias,
     "min_max_data_type": read_data_type,
     "spatial": Node.boolean,
-    "axes": _integers,
+    "axes": Node.integers,
     "fused_activation": _read_activation,
 }
 
@@ -152,7 +148,7 @@ def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any
         optional.add("AxisCount")
     members = node.members(required, optional)
     if "Axes" in members:
-        _check_count(members, "AxisCount", "Axes", len(members["Axes"].items()))
+        _check_count(members, "AxisCount", "Axes", len(members["Axes"].integers()))
     tensors = [name for name in names.values() if name.endswith("_tensor")]
     values: dict[str, Any] = dict.fromkeys(tensors) if fused else {}
     for external, name in names.items():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dmlops import _core
-from dmlops._cli import CommandError
+from dmlops._cli import CommandError, one_line
 from dmlops._device import Device
 from dmlops._enums import FeatureLevel, TensorFlags
 from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
@@ -19,8 +19,8 @@ from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._operator_file.resources import Memory, create, discard, load, write
 
-# What DirectML says no to; TypeError is a bound that is no integer, say.
-REFUSALS = (_core.ValidationError, _core.BindingError, TypeError)
+# Refusals by DirectML's rules. A field of a type or range that its struct lacks is one, too.
+REFUSALS = (_core.ValidationError, _core.BindingError, TypeError, OverflowError)
 
 
 def run(model: Model, level: FeatureLevel) -> None:
@@ -45,7 +45,7 @@ def run(model: Model, level: FeatureLevel) -> None:
                 write(memories[command.resource], command.path, command.dimensions)
                 shape = command.dimensions or memories[command.resource].values.shape
                 kind = _kind(memories[command.resource].values.dtype, shape)
-                print(f"{command.resource}: {kind}, written to {command.path}")
+                print(one_line(f"{command.resource}: {kind}, written to {command.path}"))
         if all(isinstance(command, Dispatch) for command in model.commands):
             written = dict.fromkeys(d.output.resource for d in _dispatches(model))
             for name in written:
@@ -106,25 +106,25 @@ def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
 def _compile(command: Dispatch, memories: dict[str, Memory], device: Device) -> Any:
     """Compile; inputs that are OWNED_BY_DML are copied as they are before the first command."""
     desc = command.operator.desc
-    initial = {
-        name: memories[binding.resource].binding(binding)
-        for name, binding in command.bindings.items()
-        if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
-    }
     with _named(command.operator):
+        initial = {
+            name: memories[binding.resource].binding(binding)
+            for name, binding in command.bindings.items()
+            if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+        }
         return device.compile(desc, initial)
 
 
 def _dispatch(command: Dispatch, compiled: Any, memories: dict[str, Memory]) -> None:
     desc = command.operator.desc
-    bound = {
-        name: None
-        if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
-        else memories[binding.resource].binding(binding)
-        for name, binding in command.bindings.items()
-    }
-    whole = all(isinstance(array, np.ndarray) for array in bound.values())
     with _named(command.operator), Progress(command.operator.name) as progress:
+        bound = {
+            name: None
+            if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+            else memories[binding.resource].binding(binding)
+            for name, binding in command.bindings.items()
+        }
+        whole = all(isinstance(array, np.ndarray) for array in bound.values())
         parts = pieces(desc, bound) if whole else []
         for piece in parts:
             output = piece.bindings.pop("output_tensor")
@@ -144,5 +144,5 @@ def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
 def _print(name: str, memory: Memory, *, verbose: bool = False) -> None:
     values = memory.values
     threshold = values.size if verbose else 1000
-    print(f"{name}: {_kind(values.dtype, values.shape)}")
+    print(one_line(f"{name}: {_kind(values.dtype, values.shape)}"))
     print(np.array2string(values, separator=", ", threshold=threshold, floatmode="unique"))

@@ -9,8 +9,6 @@ from typing import Any
 from dmlops._enums import OperatorType, TensorDataType
 from dmlops._operator_file.read import Node
 
-RAW = (".bin", ".dat")  # files of nothing but elements
-
 
 @dataclass(frozen=True)
 class File:

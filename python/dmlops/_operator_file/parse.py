@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from dmlops._enums import TensorDataType, TensorFlags
 from dmlops._operator_file.descriptors import field_name, read_data_type, read_desc, read_type
+from dmlops._operator_file.files import MAX_DIMENSIONS
 from dmlops._operator_file.model import (
     Binding,
     Command,
@@ -23,7 +24,7 @@ from dmlops._operator_file.model import (
     Values,
     WriteFile,
 )
-from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, unknown
+from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, reading, unknown
 
 
 class _ResourceType(Enum):
@@ -50,6 +51,11 @@ def read_model(path: str, folder: Path | None = None) -> Model:
     """Read a file; relative paths in it start from ``folder``, by default the file's own."""
     if folder is None:
         folder = Path() if path == STANDARD_INPUT else Path(path).parent
+    with reading(path):
+        return _read_model(path, folder)
+
+
+def _read_model(path: str, folder: Path) -> Model:
     members = read_json(path).members(("dispatchables",), ("$schema", "resources", "commands"))
     resources = members["resources"].entries() if "resources" in members else {}
     commands = members["commands"].items() if "commands" in members else []
@@ -97,7 +103,15 @@ def _read_path(node: Node, folder: Path) -> Path:
 def _read_source(node: Node, folder: Path) -> Path:
     """Return a path in the folder, or else, if it is there, in the current one."""
     path, other = _read_path(node, folder), Path(node.text())
-    return other if other.exists() and not path.exists() else path
+    with reading(f"{node.place}: {path}"):
+        return other if other.exists() and not path.exists() else path
+
+
+def _check_dimensions(node: Node, shape: Collection[int]) -> None:
+    if len(shape) > MAX_DIMENSIONS:
+        node.refuse(
+            f"has {len(shape)} dimensions; DirectML's tensors have at most {MAX_DIMENSIONS}"
+        )
 
 
 def _read_values(node: Node) -> Values:
@@ -109,6 +123,7 @@ def _read_values(node: Node) -> Values:
         if any(not isinstance(row, list) or len(row) != shape[-1] for row in flat):
             node.refuse("the rows are not all of one length")
         flat = [value for row in flat for value in row]
+    _check_dimensions(node, shape)
     if not flat:
         node.refuse("there are no values; a resource has at least one")
     numbers = [v if type(v) in (int, float) else Node(v, node.place).number() for v in flat]
@@ -231,5 +246,8 @@ def _read_command(node: Node, model: Model, folder: Path) -> Command:
         return Print(resource.text(), verbose)
     dimensions = None
     if "dimensions" in members:
-        dimensions = tuple(item.count(least=1) for item in members["dimensions"].items())
+        dimensions = members["dimensions"].integers()
+        _check_dimensions(members["dimensions"], dimensions)
+        if min(dimensions, default=1) < 1:
+            members["dimensions"].refuse(f"is {list(dimensions)}; each must be at least 1")
     return WriteFile(resource.text(), _read_path(members["targetPath"], folder), dimensions)

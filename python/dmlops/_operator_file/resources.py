@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from dmlops._device import BufferBinding
-from dmlops._operator_file.initial import Array, allocate, dtype_of, initial_values
-from dmlops._operator_file.model import RAW, Binding, Resource
+from dmlops._operator_file.files import Array, NewFile, map_source
+from dmlops._operator_file.initial import allocate, dtype_of, initial_values
+from dmlops._operator_file.model import Binding, Resource
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
@@ -27,7 +27,7 @@ class Memory:
 
     array: Array
     values: Array  # of `array`: what a user sees
-    target: Path | None = None  # where `array` is mapped to until `written`
+    file: NewFile | None = None  # to which `array` is mapped, until it is written
 
     def binding(self, part: Binding) -> Any:
         """Return what `CompiledOperator.dispatch` takes."""
@@ -75,8 +75,8 @@ def create(
     packed = tensor.strides is None and tensor.total_tensor_size_in_bytes is None
     if packed and part.whole and resource.size_in_bytes is None:
         if target is not None and math.prod(tensor.sizes) * dtype.itemsize >= HUGE:
-            array = _map_new(target, dtype, tensor.sizes)
-            return Memory(array, array, target)
+            file = NewFile(target, dtype, tensor.sizes)
+            return Memory(file.array, file.array, file)
         array = allocate(tensor.sizes, dtype, resource.node)
         return Memory(array, array)
     size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
@@ -91,54 +91,30 @@ def write(memory: Memory, path: Path, dimensions: tuple[int, ...] | None = None)
     if dimensions is not None and math.prod(dimensions) != memory.values.size:
         given = f"{list(dimensions)}, but there are {memory.values.size} elements"
         raise FileError(f"{path}: the dimensions are {given}")
-    if path.suffix.lower() not in (".npy", *RAW):
-        raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
-    try:
-        with Progress(f"writing {path.name}") as progress:
-            if memory.target == path:  # it is there already, under a name of its own
-                memory.array.flush()  # type: ignore[attr-defined]
-                memory.array = memory.values = np.empty(0)  # Windows renames no file that is mapped
-            else:
-                values = memory.values.reshape(dimensions or memory.values.shape)
-                copy = _map_new(path, values.dtype, values.shape)
-                _copy(values, copy, progress)
-                copy.flush()
-                del copy
-        os.replace(_part(path), path)
-        if memory.target == path:
-            memory.array = memory.values = np.load(path, mmap_mode="r")
-            memory.target = None
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    finally:
-        _part(path).unlink(missing_ok=True)
+    with Progress(f"writing {path.name}") as progress:
+        if memory.file is not None:  # the elements are there already
+            file, memory.file = memory.file, None
+            memory.array = memory.values = np.empty(0)
+            try:
+                file.commit()
+            finally:
+                file.discard()
+            memory.array = memory.values = map_source(path, None, written=False)
+        else:
+            values = memory.values.reshape(dimensions or memory.values.shape)
+            file = NewFile(path, values.dtype, values.shape)
+            try:
+                _copy(values, file.array, progress)
+                file.commit()
+            finally:
+                file.discard()
 
 
 def discard(memory: Memory) -> None:
     """Remove a mapped file that was not finished."""
-    if memory.target is not None:
+    if memory.file is not None:
         memory.array = memory.values = np.empty(0)
-        _part(memory.target).unlink(missing_ok=True)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
-
-
-def _map_new(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-    part = _part(path)
-    try:
-        if path.suffix.lower() == ".npy":
-            array: Any = np.lib.format.open_memmap(part, "w+", dtype, shape)
-        else:
-            array = np.memmap(part, dtype, "w+", shape=shape)
-        if hasattr(os, "posix_fallocate"):  # a full disk is an error here; later it would be fatal
-            with part.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    return array
+        memory.file.discard()
 
 
 def _copy(source: Array, copy: Array, progress: Progress) -> None:
