@@ -55,6 +55,34 @@ void normalize_pixels(const Tile<T, Out>& pixels, Channels<T>& channels,
   normalize_end(total - tail, tail, middle % period);
 }
 
+// Rows with extreme parameters: packs all parameters into dense rows for loops.dense, which takes
+// any.
+template <class T, class Out>
+DMLOPS_NO_INLINE void normalize_extreme(const Tile<T, Out>& tile, const Rows& rows, float epsilon,
+                                        const NormalizationLoops<T, Out>& loops, const void* act) {
+  constexpr std::int64_t kPart = 512;
+  alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kPart] = {};
+  Rows operands = {};
+  for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+    operands.data[k] = reinterpret_cast<char*>(packed[k]);
+  for (std::int64_t r = 0; r < tile.count; ++r) {
+    for (std::int64_t column = 0; column < tile.length; column += kPart) {
+      Tile<T, Out> part = tile.part(r, 1);
+      part.length = least(kPart, tile.length - column);
+      part.output += column * std::int64_t{sizeof(Out)};
+      part.input += column * std::int64_t{sizeof(T)};
+      for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+        pack_row<Bits<T>>(
+            packed[k], part.length,
+            rows.data[k] + (tile.row + r) * rows.pitch[k] + (tile.column + column) * rows.step[k],
+            rows.step[k]);
+      part.row = part.column = 0;  // of the packed operands
+      part.non_temporal = false;
+      loops.dense(part, operands, epsilon, act);
+    }
+  }
+}
+
 // All ways to the loops: compiled once for all activations.
 template <class T, class Out>
 DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
@@ -75,8 +103,10 @@ DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
       const std::int64_t group = across ? Channels<T>::kCapacity : tile.count;
       for (std::int64_t first = 0; first < tile.count; first += group) {
         const Tile<T, Out> part = tile.part(first, least(group, tile.count - first));
-        prepare<T>(channels, across ? part.count : 1, rows, part.row, part.column, true, epsilon);
-        if (images) {
+        if (!prepare<T>(channels, across ? part.count : 1, rows, part.row, part.column, true,
+                        epsilon)) {
+          normalize_extreme(part, rows, epsilon, loops, act);
+        } else if (images) {
           loops.images(part, channels, act);
         } else {
           loops.constant(part, channels, across, act);
@@ -88,8 +118,9 @@ DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
       return loops.dense(tile, rows, epsilon, act);
     if (!across && tile.count > 1 && tile.contiguous() &&
         tile.length <= Channels<T>::kCapacity / (tile.non_temporal ? 1 : 2)) {
-      prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, epsilon);
-      return normalize_pixels(tile, channels, loops, act);
+      return prepare<T>(channels, tile.length, rows, tile.row, tile.column, false, epsilon)
+                 ? normalize_pixels(tile, channels, loops, act)
+                 : normalize_extreme(tile, rows, epsilon, loops, act);
     }
     // Past the caches, parts end where lines do, and few rows go together: what a processor reads
     // ahead beyond a part is still in a cache when that is the next.
@@ -104,8 +135,12 @@ DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
         part.length = end - column;
         part.output = group.output + column * std::int64_t{sizeof(Out)};
         part.input = group.input + column * std::int64_t{sizeof(T)};
-        prepare<T>(channels, part.length, rows, tile.row + r, tile.column + column, false, epsilon);
-        loops.columns(part, channels, 0, act);
+        part.column = tile.column + column;
+        if (prepare<T>(channels, part.length, rows, part.row, part.column, false, epsilon)) {
+          loops.columns(part, channels, 0, act);
+        } else {
+          normalize_extreme(part, rows, epsilon, loops, act);
+        }
       }
     }
   });

@@ -76,8 +76,9 @@ void load_floats(float* target, std::int64_t count, const char* source, std::int
 }
 
 // Reads the parameters of `count` neighbours, along the row or down the column from (row, column).
+// Returns false if any of them is_extreme(); its factor is unspecified.
 template <class T>
-void prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::int64_t row,
+bool prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::int64_t row,
              std::int64_t column, bool down, float epsilon) {
   alignas(kVectorBytes) float variance[Channels<T>::kCapacity];
   const auto load_operand = [&](float* target, int k) {
@@ -88,12 +89,17 @@ void prepare(Channels<T>& channels, std::int64_t count, const Rows& rows, std::i
   load_operand(variance, kVariance);
   load_operand(channels.factor[0], kScale);
   load_operand(channels.bias, kBias);
+  i32x extreme = {};
   for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-    const auto computed = normalization_factor<T>(load<f32x>(channels.factor[0] + i),
-                                                  load<f32x>(variance + i), splat<f32x>(epsilon));
+    const f32x scale = load<f32x>(channels.factor[0] + i), epsilons = splat<f32x>(epsilon);
+    const f32x variances = load<f32x>(variance + i);
+    const auto computed = normalization_factor<T>(scale, variances, epsilons);
+    const i32x valid = lane_indices() < static_cast<std::int32_t>(count - i);
+    extreme |= valid & is_extreme(scale, variances + epsilons);
     for (int k = 0; k < Channels<T>::Factor::kParts; ++k)
       store(channels.factor[k] + i, computed.parts[k]);
   }
+  return !any_bit(bit_cast<u32x>(extreme), ~0u);
 }
 
 // Repeats the first `length` parameters until there are `total`.

@@ -29,7 +29,7 @@ struct NormalizationLoops {
   void (*constant)(const Part& rows, const Channels<T>& channels, bool in_turn, const void* act);
   // The latter, of a vector at least, where rows follow one another.
   void (*images)(const Part& rows, const Channels<T>& channels, const void* act);
-  // Rows, of a vector at least, with parameters of their own that lie dense in `operands`.
+  // Rows with parameters of their own that lie dense in `operands`, at least a vector of them.
   void (*dense)(const Part& rows, const Rows& operands, float epsilon, const void* act);
   // Rows that share parameters, those of each column from `first` on.
   void (*columns)(const Part& rows, const Channels<T>& channels, std::int64_t first,
@@ -198,10 +198,9 @@ struct ActivatedLoops {
           buffered ? buffer : output + begin, input + begin, count,
           [&](f32x x, std::int64_t at) DMLOPS_LAMBDA_INLINE {
             const std::int64_t i = begin + at;
-            const auto factor =
-                normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
             return canonical_nan(
-                act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
+                act(normalized<T>(x, load<f32x>(mean + i), load<f32x>(variance + i),
+                                  load<f32x>(scale + i), load<f32x>(bias + i), epsilons)));
           },
           rows.non_temporal);
       if (buffered)
