@@ -194,7 +194,7 @@ def test_raw_files(runner: Runner) -> None:
     assert runner.arrays(file)["y"].tolist() == [0, 1, 2, 3]
     for absent in ("UNKNOWN", "UINT4", None):
         without = put(file, "resources/x/initialValuesDataType", absent)
-        runner.refused(without, "initialValuesDataType must be one of FLOAT32, FLOAT16, UINT32")
+        runner.refused(without, "it must be one of FLOAT32, FLOAT16, UINT32")
 
 
 def test_folder(runner: Runner, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from dmlops._activation_descs import ActivationDesc
 from dmlops._device import OperatorDesc
 from dmlops._enums import OperatorType, TensorDataType, TensorFlags
+from dmlops._operator_file.other_operators import OTHER_OPERATORS
 from dmlops._operator_file.read import Node
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc
@@ -39,6 +40,10 @@ def field_name(name: str) -> str:
 
 def read_type(node: Node) -> OperatorType:
     """Return the operator that a DML_OPERATOR_TYPE names."""
+    name = node.text().removeprefix("DML_OPERATOR_")
+    if name in OTHER_OPERATORS:
+        known = ", ".join(OperatorType.__members__)
+        node.refuse(f"dmlops does not have DirectML's operator {name}; it has {known}")
     return node.choice(OperatorType, "DML_OPERATOR_")
 
 

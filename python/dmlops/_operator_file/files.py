@@ -116,7 +116,8 @@ def check_target(path: Path) -> None:
     if not is_npy(path) and not is_raw(path):
         raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
     with reading(str(path)):
-        path.parent.stat()
+        if not stat.S_ISDIR(path.parent.stat().st_mode):
+            raise FileError(f"{path}: {path.parent} is not a folder")
         if not os.access(path.parent, os.W_OK):
             raise FileError(f"{path}: the folder is not writable")
         if os.path.lexists(path) and not path.is_symlink() and not path.is_file():

@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlops._enums import TensorDataType
 from dmlops._operator_file.files import RAW, Array, is_npy, is_raw, map_source
-from dmlops._operator_file.model import File, Resource, Sequence, Values
+from dmlops._operator_file.model import File, Mixed, Resource, Sequence, Values
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import Node, reading, shown
 
@@ -45,7 +45,7 @@ def _load_file(resource: Resource, path: Path, *, written: bool) -> Array:
     node = resource.node
     if not is_npy(path) and not is_raw(path):
         node.refuse(f"{path} is neither .npy nor {' nor '.join(RAW)}")
-    raw = _dtype(resource) if is_raw(path) else None
+    raw = _dtype(resource.data_type, node) if is_raw(path) else None
     with reading(f"{node.place}: {path}"):
         values = map_source(path, raw, written=written)
     native = values.dtype.newbyteorder("=")
@@ -58,13 +58,11 @@ def _load_file(resource: Resource, path: Path, *, written: bool) -> Array:
         return np.array(values, native, order="C")  # the same elements, as a tensor has them
 
 
-def _dtype(resource: Resource) -> np.dtype[Any]:
-    dtype = dtype_of(resource.data_type)
+def _dtype(data_type: TensorDataType, node: Node) -> np.dtype[Any]:
+    dtype = dtype_of(data_type)
     if dtype is None:
-        resource.node.refuse(
-            "initialValuesDataType must be one of "
-            + ", ".join(t.name for t in TensorDataType if dtype_of(t) is not None)
-        )
+        known = ", ".join(t.name for t in TensorDataType if dtype_of(t) is not None)
+        node.refuse(f"initialValuesDataType is {data_type.name}; it must be one of {known}")
     return dtype
 
 
@@ -92,14 +90,33 @@ def _convert(values: Array, dtype: np.dtype[Any], node: Node) -> Array:
 
 def _fill(resource: Resource) -> Array:
     """Return the values that the operator file itself gives."""
-    node, initial, dtype = resource.node, resource.initial, _dtype(resource)
+    node, initial = resource.node, resource.initial
+    if isinstance(initial, Mixed):
+        return _fill_mixed(resource, initial)
+    dtype = _dtype(resource.data_type, node)
     if isinstance(initial, Sequence):
         return _fill_sequence(initial, dtype, node)
     assert isinstance(initial, Values)
+    return _array(initial.values, dtype, node).reshape(initial.shape)
+
+
+def _array(values: list[float], dtype: np.dtype[Any], node: Node) -> Array:
     if dtype.kind in "iu":
-        _check_integers(initial.values, dtype, node)
-        return np.array(initial.values, dtype).reshape(initial.shape)
-    return _convert(_float64(initial.values, node), dtype, node).reshape(initial.shape)
+        _check_integers(values, dtype, node)
+        return np.array(values, dtype)
+    return _convert(_float64(values, node), dtype, node)
+
+
+def _fill_mixed(resource: Resource, mixed: Mixed) -> Array:
+    """Return the bytes of values of several data types."""
+    node = resource.node
+    if resource.data_type is not TensorDataType.UNKNOWN:
+        node.refuse(
+            f"initialValuesDataType is {resource.data_type.name}, but each value has a type of its"
+            " own; write UNKNOWN"
+        )
+    parts = [_array([value], _dtype(kind, node), node).tobytes() for kind, value in mixed.items]
+    return np.frombuffer(bytearray().join(parts), np.uint8)
 
 
 def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Array:

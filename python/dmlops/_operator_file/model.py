@@ -35,12 +35,19 @@ class Values:
 
 
 @dataclass(frozen=True)
+class Mixed:
+    """Initial values one after another, each of a data type of its own."""
+
+    items: list[tuple[TensorDataType, float]]
+
+
+@dataclass(frozen=True)
 class Resource:
     """Memory, and what is in it at the start. Without initial values it is an output's."""
 
     node: Node
     data_type: TensorDataType
-    initial: File | Sequence | Values | None
+    initial: File | Sequence | Values | Mixed | None
     offset: int  # of the initial values, in bytes
     size_in_bytes: int | None  # None: what the initial values need
 

@@ -16,6 +16,7 @@ from dmlops._operator_file.model import (
     Command,
     Dispatch,
     File,
+    Mixed,
     Model,
     Operator,
     Print,
@@ -67,11 +68,25 @@ def _read_model(path: str, folder: Path) -> Model:
     return model
 
 
+# Dispatchables of DxDispatch that are no operators of DirectML.
+_UNSUPPORTED = {
+    "hlsl": "compute shaders (HLSL) are not supported; dmlops runs DirectML's operators",
+    "onnx": "ONNX models are not supported in operator files; dmlops.onnx runs them from Python",
+    "dmlSerializedGraph": "serialized graphs are not supported; describe the operators",
+}
+
+
 def _read_operator(name: str, node: Node, resources: dict[str, Resource]) -> Operator:
-    desc_name = "Desc" if "Desc" in node.entries() else "desc"
+    entries = node.entries()
+    if "type" not in entries:
+        node.refuse("the field 'type' is missing")
+    kind = entries["type"]  # first: other kinds have other fields
+    if kind.text() in _UNSUPPORTED:
+        kind.refuse(_UNSUPPORTED[kind.text()])
+    operator = read_type(kind)
+    desc_name = "Desc" if "Desc" in entries else "desc"
     optional = ("executionFlags", "dmlCompileType", "bindings")
     members = node.members(("type", desc_name), optional)
-    operator = read_type(members["type"])
     for flag in members["executionFlags"].items() if "executionFlags" in members else []:
         flag.choice(_ExecutionFlag, "DML_EXECUTION_FLAG_")
     if "dmlCompileType" in members:
@@ -130,11 +145,20 @@ def _read_values(node: Node) -> Values:
     return Values(tuple(shape), numbers)
 
 
-def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | None:
+def _read_mixed(node: Node) -> Mixed:
+    """Read the list that DxDispatch takes for the data type UNKNOWN."""
+    items = []
+    for item in node.items():
+        members = item.members(("type", "value"), ("name",))
+        items.append((read_data_type(members["type"]), members["value"].number()))
+    return Mixed(items)
+
+
+def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | Mixed | None:
     if node.value == "deferred":  # what DxDispatch writes for memory that an operator fills
         return None
     if isinstance(node.value, list):
-        return _read_values(node)
+        return (_read_mixed if isinstance(next(iter(node.value), 0), dict) else _read_values)(node)
     names = node.entries()
     if "sourcePath" in names:
         return File(_read_source(node.members(("sourcePath",))["sourcePath"], folder))
@@ -174,6 +198,10 @@ def _read_resource(node: Node, folder: Path) -> Resource:
     return Resource(node, data_type, initial, offset or 0, size)
 
 
+_COUNTS = ("elementCount", "elementSizeInBytes", "elementStride", "elementOffset")
+_IGNORED = ("format", "shape", "counter")  # of bindings for shaders and ONNX models
+
+
 def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
     """Read what a tensor is bound to: a name, or a part, or an array of one of them."""
     if isinstance(node.value, list):
@@ -184,16 +212,16 @@ def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
     if isinstance(node.value, str):
         name, more = node, {}
     else:
-        members = node.members(("name",), ("elementCount", "elementSizeInBytes", "elementOffset"))
-        name = members.pop("name")
-        more = {key: value.count() for key, value in members.items()}
+        members = node.members(("name",), (*_COUNTS, *_IGNORED))
+        name = members["name"]
+        more = {key: members[key].count() for key in _COUNTS if key in members}
     if name.text() not in resources:
         name.refuse(unknown("resource", name.text(), resources))
     return Binding(
         name.text(),
         more.get("elementOffset", 0),
         more.get("elementCount") or None,  # 0 says nothing
-        more.get("elementSizeInBytes") or None,
+        more.get("elementSizeInBytes") or more.get("elementStride") or None,
     )
 
 
