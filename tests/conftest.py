@@ -19,6 +19,7 @@ hypothesis.settings.load_profile("suite")
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marker by which the long runs can be left out: pytest -m 'not isa_suites'."""
     config.addinivalue_line("markers", "isa_suites: the operator suite again, per instruction set")
+    config.addinivalue_line("markers", "large: minutes, gigabytes; left out unless asked for")
 
 
 def pytest_report_header() -> str:

@@ -14,24 +14,14 @@ import reference
 import samples
 from crossing import cross_layouts, packed
 from layouts import BY_NAME, LARGE, LAYOUTS, OUT_LAYOUTS, SHAPES, SIZES
+from normalization import NAMES, check, parameter, parameters, per_channel
 from operators import normalize
-from reference import FLOATS, assert_same_bits, assert_within
+from reference import FLOATS, assert_same_bits
 
 import dmlops
 
 Array = npt.NDArray[Any]
-NAMES = ("mean", "variance", "scale", "bias")
-RANGES = {"mean": (-1, 1), "variance": (0.25, 4), "scale": (-2, 2), "bias": (-1, 1)}
 FORMS = ("one", "full", "zero")  # size 1; the input's size; the input's size with stride 0
-
-
-def parameter(name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> Array:
-    low, high = RANGES[name]
-    return samples.uniform(shape, dtype, low, high, seed=100 * seed + NAMES.index(name) + 1)
-
-
-def parameters(shape: Sequence[int], dtype: str) -> list[Array]:
-    return [parameter(name, shape, dtype) for name in NAMES]
 
 
 def formed(name: str, shape: Sequence[int], dtype: str, forms: Sequence[str]) -> Array:
@@ -40,18 +30,6 @@ def formed(name: str, shape: Sequence[int], dtype: str, forms: Sequence[str]) ->
     values = parameter(name, sizes, dtype)
     full = [1 if form == "one" else size for size, form in zip(shape, forms, strict=True)]
     return np.broadcast_to(values, full)
-
-
-def per_channel(shape: Sequence[int], dtype: str) -> list[Array]:
-    return parameters([s if axis == 1 else 1 for axis, s in enumerate(shape)], dtype)
-
-
-def check(x: Array, values: Sequence[Array], context: object = "", epsilon: float = 1e-5) -> Array:
-    """Expect the reference's values within its bound; return the result."""
-    result = normalize(x, values, epsilon)
-    assert result.dtype == x.dtype
-    assert_within(result, *reference.batch_normalization(x, *values, epsilon=epsilon), context)
-    return result
 
 
 def test_by_hand() -> None:
@@ -227,83 +205,7 @@ def test_extreme_parameters(dtype: str) -> None:
     for variance, epsilon in ((0.0, 1e-30), (tiny, 0.0), (big, 1e-5), (0.0, 3e38), (1.0, 1e-45)):
         for scale, bias in ((1.0, 0.0), (tiny, tiny), (2.0, big / 4), (0.0, 1.0)):
             values = [np.full(1, v).astype(dtype) for v in (0.5, variance, scale, bias)]
-            if dtype == "float16" or variance != tiny:  # else the factor itself is beyond float32
-                check(x, values, f"{variance} {epsilon} {scale} {bias}", epsilon)
-
-
-def factor(variance: Array, scale: Array, epsilon: float) -> Array:
-    """Return scale / sqrt(variance + epsilon), as the result for 1 of mean 0 and bias 0."""
-    one, zero = np.ones_like(variance), np.zeros_like(variance)
-    return dmlops.batch_normalization(one, zero, variance, scale, zero, epsilon)
-
-
-def assert_factor(variance: Array, scale: Array, epsilon: float) -> None:
-    total = variance.astype(np.float64) + np.float64(np.float32(epsilon))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = scale / np.sqrt(total)
-    size = np.abs(expected)
-    normal = (size >= 2.0**-126) & (size <= 2.0**127)
-    assert normal.mean() > 0.3
-    error = np.abs(factor(variance, scale, epsilon) - expected) / reference.ulp(expected, "f")
-    assert (error <= 0.51)[normal].all()
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1e-5, 0.7, 3.0, -0.9])
-def test_factor(epsilon: float) -> None:
-    dense = np.arange(0x3F800000, 0x40800000, 61, dtype=np.uint32).view(np.float32)  # from 1 to 4
-    assert_factor(dense, samples.uniform(dense.shape, "f", 1, 2), epsilon)
-    edges = np.array([2.0**-63, 2.0**65], np.float32).view(np.int32)  # where the formula changes
-    near = (edges[:, None] + np.arange(-2000, 2000, dtype=np.int32)).view(np.float32)
-    for variance in (near, near[::-1]):
-        assert_factor(variance, near, epsilon)
-        assert_factor(variance, -near, epsilon)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1e-30, 1e-5, 1e30])
-def test_factor_of_any_size(epsilon: float) -> None:
-    variance, scale = samples.any_bits((2, 1 << 18), np.float32)
-    finite = np.isfinite(variance) & np.isfinite(scale)
-    assert_factor(np.abs(variance[finite]), scale[finite], epsilon)
-
-
-@pytest.mark.parametrize(("variance", "scale"), [(0, 0), (0, -114), (-90, 0), (70, 20)])
-@pytest.mark.parametrize("bias", [0.0, 0.25, -1.0])
-def test_products_next_to_powers_of_two(variance: int, scale: int, bias: float) -> None:
-    # A sum that rounds up to a power of two is off by an ulp there: one rounding more is too many.
-    count = 1 << 18
-    x = samples.uniform((count,), "f", 1, 2)
-    mean = samples.uniform((count,), "f", -1, 1, seed=1)
-    variances = samples.uniform((count,), "f", 1, 4, seed=2) * np.float32(2.0**variance)
-    difference, power = x.astype(np.float64) - mean, 2.0 ** (scale - variance / 2)
-    near = 1 + samples.uniform((count,), "d", -2e-7, 2e-7, seed=3)
-    scales = (power * (1 - bias) * near / difference * np.sqrt(variances)).astype(np.float32)
-    biases = np.full(count, power * bias, np.float32)
-    check(x, [mean, variances, scales, biases], epsilon=0.0)
-
-
-def test_infinite_input_times_a_factor_of_any_size() -> None:
-    variance, scale = samples.any_bits((2, 1 << 16), np.float32)
-    plain, zero = factor(np.abs(variance), scale, 0.0), np.zeros_like(scale)
-    for x in (math.inf, -math.inf):
-        result = dmlops.batch_normalization(
-            np.full_like(scale, x), zero, np.abs(variance), scale, zero, 0.0
-        )
-        with np.errstate(invalid="ignore"):
-            expected = plain * np.float32(x)
-        least = np.abs(plain) == np.finfo("f").smallest_subnormal  # has no two parts
-        np.testing.assert_array_equal(result[~least], expected[~least])
-
-
-def test_factor_is_exact_where_it_can_be() -> None:
-    exponents = np.arange(-70, 71, dtype=np.float64)
-    scale, variance = np.meshgrid(2.0**exponents, 4.0 ** (exponents / 2).round())
-    scale, variance = scale.astype(np.float32), variance.astype(np.float32)
-    for odd in (1, 3, 7):
-        result = factor(np.float32(odd * odd) * variance, odd * scale, 0.0)
-        assert (result == scale / np.sqrt(variance.astype(np.float64))).all()
-    quarter = np.full(67, 0.25, np.float32)
-    assert (factor(quarter, quarter, 0.75) == 0.25).all()
-    assert (factor(quarter, quarter, 3.75) == 0.125).all()
+            check(x, values, f"{variance} {epsilon} {scale} {bias}", epsilon)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

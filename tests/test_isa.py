@@ -15,7 +15,7 @@ AVAILABLE = dmlops.available_isas()
 OTHERS = [name for name in AVAILABLE if name != dmlops.isa()]
 SUITE = (
     *("golden", "clip", "hard_sigmoid", "batch_normalization", "log_softmax"),
-    *("out", "properties"),
+    *("normalization_factor", "out", "properties"),
 )
 AVX2 = {"avx2", "fma", "f16c"}
 NEEDED = {"avx512": AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": AVX2}

@@ -7,7 +7,12 @@ from subprocesses import python
 
 import dmlops
 
-FILES = ["test_batch_normalization.py", "test_clip.py", "test_log_softmax.py"]
+FILES = [
+    "test_batch_normalization.py",
+    "test_clip.py",
+    "test_log_softmax.py",
+    "test_normalization_factor.py",
+]
 
 
 @pytest.mark.parametrize("file", FILES)

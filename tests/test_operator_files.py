@@ -151,7 +151,7 @@ _DESC = "dispatchables/clip/desc/"
         (_DESC + "InputTensor/Sizes", [1.5], ["InputTensor.Sizes[0]", "whole number", "1.5"]),
         (_DESC + "InputTensor/Type", "TEXTURE", ["'TEXTURE'", "'BUFFER'"]),
         ("dispatchables/clip/type", "DML_OPERATOR_CLIP", ["clip.type", "'ELEMENT_WISE_CLIP'"]),
-        ("dispatchables/clip/type", "hlsl", ["unknown name 'hlsl'"]),
+        ("dispatchables/clip/type", "hlsl", ["(HLSL) are not supported"]),
         ("dispatchables/clip/type", ..., ["'type' is missing"]),
         ("dispatchables/clip/executionFlags", ["DISABLE"], ["DISABLE_META_COMMANDS"]),
         ("dispatchables/clip/dmlCompileType", "Graph", ["DmlCompileGraph"]),
@@ -184,12 +184,12 @@ def test_what_is_wrong_with_a_file(
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ('{"resources": {},\n "dispatchables" {}}', ["no JSON", "line 2, column 18"]),
+        ('{"resources": {},\n "dispatchables" {}}', ["is not valid JSON", "line 2, column 18"]),
         ('{"a": 1, "a": 2}', ["'a' occurs twice"]),
-        ("[" * 100_000, ["no JSON"]),
-        ("9" * 5000, ["no JSON"]),
+        ("[" * 100_000, ["is nested too deeply"]),
+        ("9" * 5000, ["is not valid JSON"]),
         ("[]", ["an object is needed"]),
-        ("", ["no JSON"]),
+        ("", ["is not valid JSON"]),
     ],
 )
 def test_what_is_no_operator_file(text: str, parts: list[str], runner: Runner) -> None:
@@ -212,8 +212,6 @@ def test_a_refused_descriptor_and_a_refused_binding_are_status_1(runner: Runner)
     runner.refused(empty, "clip: ElementWiseClipOperatorDesc:", "size 0", status=1)
     small = put(clip_file(), "resources/x/initialValues", [1, 2])
     runner.refused(small, "clip:", "bound to 8 bytes; it needs 12", status=1)
-    wide = put(clip_file(), "resources/x/initialValuesDataType", "FLOAT64")
-    runner.refused(wide, "array of float64; the tensor is of float32", status=1)
     odd = {"name": "x", "elementOffset": 1}
     offset = put(clip_file(), "commands/0/bindings/InputTensor", odd)
     runner.refused(offset, "bytes at offset 4; the buffer has 12", status=1)
@@ -275,7 +273,8 @@ def test_fused_operators_that_cannot_be(runner: Runner) -> None:
 def test_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(clip_file())))
+    text = "\ufeff// größer\n" + json.dumps(clip_file())  # UTF-8, whatever the locale
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "ascii"))
     assert main(["run", "-"]) == 0
     assert printed(capsys.readouterr().out)["x"].tolist() == [0, 2, 6]
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from descriptors import TABLE, tensor
-from operator_files import Runner, as_json, clip_file, copy_file, followed, put
+from operator_files import Runner, as_json, clip_file, copy_file, followed, printed, put
 
-from dmlops._operator_file import resources
+import dmlops
+from dmlops._cli import main
+from dmlops._operator_file import resources, timing
+from dmlops._operator_file.other_operators import OTHER_OPERATORS
 from dmlops._operator_file.parse import read_model
 
 
@@ -38,7 +44,7 @@ def test_comments_and_last_commas(runner: Runner) -> None:
     text = text.replace("}\n", '}, // the end, of "it"\n').replace("]", "/* a\n b */ ]")
     assert runner.arrays(text)["x"].tolist() == [0, 2, 6]
     runner.refused('{ // one\n "a" /* two\n lines */ 1}', "line 3, column 11")
-    runner.refused('{"a": 1, /* open', "no JSON")
+    runner.refused('{"a": 1, /* open', "is not valid JSON")
 
 
 def test_union_of_scalars(tmp_path: Path) -> None:
@@ -113,3 +119,226 @@ def test_dimensions_of_a_written_file(runner: Runner, monkeypatch: pytest.Monkey
     assert "y: FLOAT32 [2, 2], written" in runner(file)[1]
     assert np.load(runner.folder / "y.npy").tolist() == [[1, 2], [3, 4]]
     runner.refused(put(file, "commands/1/dimensions", [3, 2]), "[3, 2], but there are 4 elements")
+
+
+# Buffers have no data type of their own
+
+
+def test_a_buffer_is_bound_as_another_type(runner: Runner) -> None:
+    bits = np.array([1, -2, 3.5], np.float32).view(np.uint32).tolist()
+    file = copy_file("FLOAT32", [3], bits)
+    file = put(file, "resources/x/initialValuesDataType", "UINT32")
+    assert runner.arrays(file)["y"].tolist() == [1, -2, 3.5]
+    for data_type, values, expected in [
+        ("FLOAT64", [0, 2], [0, 0, 0, 2]),  # the high half of 2.0 is that of 2.0f
+        ("UINT8", [0, 0, 128, 63] * 4, [1] * 4),
+        ("INT64", [0x3F80000040000000] * 2, [2, 1] * 2),
+    ]:
+        file = put(
+            copy_file("FLOAT32", [4], values), "resources/x/initialValuesDataType", data_type
+        )
+        assert runner.arrays(file)["y"].tolist() == expected
+
+
+def test_an_output_is_bound_as_another_type(runner: Runner) -> None:
+    file = copy_file("FLOAT32", [3], [1, -2, 3.5])
+    described = {"DataType": "INT32", "Sizes": [3]}
+    again = put(file, "dispatchables/copy/desc/InputTensor", described)
+    again = put(again, "dispatchables/copy/desc/OutputTensor", described)
+    again = put(again, "dispatchables/copy/desc/Min", 0)["dispatchables"]["copy"]
+    file = put(put(file, "dispatchables/again", again), "resources/z", {})
+    file = followed(file, {
+        "type": "dispatch", "dispatchable": "again",
+        "bindings": {"InputTensor": "y", "OutputTensor": "z"},
+    })  # fmt: skip
+    results = runner.arrays(file)
+    assert results["z"].tolist() == np.array([1, 0, 3.5], np.float32).view(np.int32).tolist()
+    assert results["y"].dtype == np.float32
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_sizes_are_multiples_of_4_bytes(count: int, runner: Runner) -> None:
+    """Whatever the type that the elements of a resource have and are bound as."""
+    values = {"valueCount": count, "value": 255}
+    file = copy_file("INT8", [count], values)
+    file = put(file, "resources/x/initialValuesDataType", "UINT8")
+    file["commands"][0]["bindings"]["InputTensor"] = {
+        "name": "x",
+        "elementCount": (count + 3) // 4 * 4,
+    }
+    assert runner.arrays(file)["y"].tolist() == [-1] * count
+
+
+def test_a_npy_file_has_its_own_type(runner: Runner) -> None:
+    np.save(runner.folder / "x.npy", np.array([1, -2, 3.5]))
+    file = copy_file("FLOAT32", [3], {"sourcePath": "x.npy"})
+    file = put(file, "resources/x/initialValuesDataType", ...)
+    runner.refused(file, "x.npy holds FLOAT64, but the tensor is of FLOAT32", "elementSizeInBytes")
+    file["commands"][0]["bindings"]["InputTensor"] = {"name": "x", "elementSizeInBytes": 4}
+    expected = np.array([1, -2], np.float64).view(np.float32)[:3].tolist()
+    assert runner.arrays(file)["y"].tolist() == expected
+
+
+def test_lists_of_several_types(runner: Runner) -> None:
+    values = [
+        {"name": "one", "type": "FLOAT32", "value": 1},
+        {"type": "DML_TENSOR_DATA_TYPE_FLOAT16", "value": 0},
+        {"type": "UINT16", "value": 0x4000},
+        {"type": "FLOAT32", "value": "inf"},
+    ]
+    file = copy_file("FLOAT32", [3], values, sizeInBytes=256)
+    file = put(file, "resources/x/initialValuesDataType", "UNKNOWN")
+    assert runner.arrays(file)["y"].tolist() == [1, 2, np.inf]
+    file = put(file, "resources/x/initialValuesDataType", ...)
+    assert runner.arrays(file)["y"].tolist() == [1, 2, np.inf]
+    for place, value, part in [
+        ("initialValuesDataType", "FLOAT32", "write UNKNOWN"),
+        ("initialValues/0/type", "FLOAT31", "initialValues[0].type: unknown name 'FLOAT31'"),
+        ("initialValues/0/type", "UNKNOWN", "must be one of FLOAT32"),
+        ("initialValues/2/value", 2**16, "65536 does not fit UINT16 (0 to 65535)"),
+        ("initialValues/1/value", ..., "initialValues[1]: the field 'value' is missing"),
+        ("initialValues/1", 5, "initialValues[1]: an object is needed, not 5"),
+    ]:
+        runner.refused(put(file, f"resources/x/{place}", value), part)
+
+
+def test_fields_of_bindings_for_shaders_and_models(runner: Runner) -> None:
+    file = clip_file()
+    file["commands"][0]["bindings"]["InputTensor"] = {
+        "name": "x", "format": "R32_FLOAT", "shape": [3], "counter": "x", "elementStride": 4,
+    }  # fmt: skip
+    assert runner.arrays(file)["x"].tolist() == [0, 2, 6]
+
+
+# What dmlops does not have
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        ("hlsl", "compute shaders (HLSL) are not supported"),
+        ("onnx", "dmlops.onnx runs them"),
+        ("dmlSerializedGraph", "serialized graphs are not supported"),
+        ("DML_OPERATOR_GEMM", "does not have DirectML's operator GEMM; it has ELEMENT_WISE_CLIP,"),
+        ("ELEMENT_WISE_ADD1", "does not have DirectML's operator ELEMENT_WISE_ADD1"),
+    ],
+)
+def test_what_is_not_supported_is_named_first(kind: str, part: str, runner: Runner) -> None:
+    """Before the fields are looked at, which are others."""
+    shader = {"type": kind, "sourcePath": "shader.hlsl", "compiler": "dxc", "compilerArgs": []}
+    file = put(clip_file(), "dispatchables/clip", shader)
+    runner.refused(file, "dispatchables.clip", part, command="validate")
+
+
+def test_the_names_of_directml() -> None:
+    """All of feature level 6.4, and the second name of SCATTER."""
+    ours = set(dmlops.OperatorType.__members__)
+    assert not ours & OTHER_OPERATORS
+    assert len(ours | OTHER_OPERATORS) == 177 + 1
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "part"),
+    [
+        ("dispatchables/clip/type", "ELEMENT_WISE_CLIP2", "the nearest is 'ELEMENT_WISE_CLIP'"),
+        ("dispatchables/clip/type", "SOFTPLUS", "known: 'ELEMENT_WISE_CLIP', 'ACTIVATION_ELU', "),
+        ("dispatchables/clip/desc/Low", 0, "known: 'InputTensor', 'OutputTensor', 'Min', 'Max', "),
+        ("dispatchables/clip/desc/inputtensors", 0, "the nearest is 'InputTensor'"),
+        ("commands/0/type", "run", "known: 'dispatch', 'print', 'writeFile'"),
+    ],
+)
+def test_only_what_is_near_is_the_nearest(
+    place: str, name: object, part: str, runner: Runner
+) -> None:
+    runner.refused(put(clip_file(), place, name), part)
+
+
+# Targets are looked at before anything runs
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"targetPath": "none/y.npy"}, "No such file"),
+        ({"targetPath": "y.png"}, "must end in one of .npy .bin .dat"),
+        ({"targetPath": "folder.npy"}, "not a regular file"),
+        ({"targetPath": "file/y.npy"}, "file is not a folder"),
+        ({"dimensions": [4]}, "y.npy: the dimensions are [4], but there are 3 elements"),
+    ],
+)
+def test_wrong_targets_are_found_first(
+    change: dict[str, object], part: str, runner: Runner
+) -> None:
+    (runner.folder / "folder.npy").mkdir()
+    (runner.folder / "file").touch()
+    write = {"type": "writeFile", "resource": "y", "targetPath": "y.npy"}
+    show = {"type": "print", "resource": "y"}
+    other = {**write, "targetPath": "other.npy"}
+    file = followed(copy_file("FLOAT32", [3], [1, 2, 3]), show, other, {**write, **change})
+    runner.refused(file, part)  # with nothing on standard output
+    assert not (runner.folder / "other.npy").exists()
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="no permissions")
+def test_a_folder_without_permission_is_found_first(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    write = {"type": "writeFile", "resource": "y", "targetPath": "y.npy"}
+    file = followed(copy_file("FLOAT32", [3], [1, 2, 3]), write)
+    runner.refused(file, "y.npy: the folder is not writable")
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (["-i", "5"], "5 iterations"),
+        (["--dispatch_iterations", "1"], "1 iteration"),
+        (["--iterations=1000"], "1000 iterations"),
+    ],
+)
+def test_iterations(options: list[str], count: str, runner: Runner) -> None:
+    status, out, err = runner(clip_file(), "run", *options)
+    assert (status, err) == (0, "")
+    assert re.match(rf"clip: {count}, \d+\.\d{{4}} ms minimum, \d+\.\d{{4}} ms median\nx: ", out)
+
+
+@pytest.mark.parametrize("options", [["-t", "0.05"], ["--milliseconds_to_run", "50"]])
+def test_seconds(options: list[str], runner: Runner) -> None:
+    begin = time.monotonic()
+    status, out, _ = runner(clip_file(), "run", *options)
+    assert status == 0
+    assert time.monotonic() - begin >= 0.05
+    found = re.match(r"clip: (\d+) iterations, ([\d.]+) ms minimum, ([\d.]+) ms median\n", out)
+    assert found is not None
+    count, minimum, median = map(float, found.groups())
+    assert 2 <= count <= 10**6
+    assert minimum <= median
+
+
+def test_seconds_end_with_so_many_iterations(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timing, "MAX_ITERATIONS", 7)
+    assert "clip: 7 iterations" in runner(clip_file(), "run", "-t", "1000")[1]
+
+
+def test_side_effects_of_iterations_stay(runner: Runner) -> None:
+    """As DxDispatch has it: an operator in place computes on what the one before left."""
+    file = put(clip_file(Max="inf"), "dispatchables/clip/desc/ScaleBias", {"Scale": 2, "Bias": 0})
+    out = runner(file, "run", "-i", "3")[1]
+    assert printed(out)["x"].tolist() == [0, 16, 56]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["-i", "0"], ["-i", "1.5"], ["-i", "9999999"], ["-t", "0"], ["-t", "nan"], ["-t", "x"],
+     ["-t", "-1"], ["-i", "1", "-t", "1"], ["--milliseconds_to_run", "inf"]],
+)  # fmt: skip
+def test_wrong_repetitions(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "x.json", *options])
+    assert "argument -" in capsys.readouterr().err

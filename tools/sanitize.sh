@@ -16,7 +16,7 @@ kind=${1:?address or thread}
 shift
 if (($# == 0)); then
   set -- tests/test_{descriptors,device}_*.py tests/test_{batch_normalization,errors,free_threading,guard_pages}.py \
-    tests/test_{hostile,inputs,log_softmax,out,threads}.py
+    tests/test_{hostile,inputs,log_softmax,normalization_factor,out,threads}.py
 fi
 name=sanitize-$kind
 

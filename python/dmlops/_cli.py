@@ -27,6 +27,18 @@ COMMANDS = {
 INTERRUPTED = 128 + 2  # the exit status that shells give to SIGINT
 
 
+MESSAGE_LENGTH = 1000  # characters: names in a message can be as long as a file
+
+
+def one_line(text: object) -> str:
+    """Return a message without control characters, which names in a file can have, shortened."""
+    message = str(text)
+    if len(message) > MESSAGE_LENGTH:
+        half = MESSAGE_LENGTH // 2
+        message = f"{message[:half]} ... {message[-half:]}"
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+
+
 class CommandError(Exception):
     """A sub-command cannot do what was asked; the message says why, and no traceback is shown."""
 
@@ -117,10 +129,10 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # here, where a closed pipe can still be handled
         return status
     except CommandError as error:
-        print(f"dmlops: error: {error}", file=sys.stderr)
+        print(f"dmlops: error: {one_line(error)}", file=sys.stderr)
         return error.status
     except MemoryError as error:
-        print(f"dmlops: error: not enough memory. {error}", file=sys.stderr)
+        print(f"dmlops: error: not enough memory. {one_line(error)}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

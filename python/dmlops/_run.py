@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import run as run_model
 from dmlops._operator_file.parse import read_model
+from dmlops._operator_file.timing import MAX_ITERATIONS, Repetition
 
 
 def feature_level(text: str) -> FeatureLevel:
@@ -32,6 +34,21 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def iterations(text: str) -> int:
+    """Return a number of iterations; argparse reports the errors."""
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_ITERATIONS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_ITERATIONS}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Return a duration; argparse reports the errors."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops run``."""
     parser.epilog = "Exit status: 0 done, 1 refused by a rule of DirectML, 2 the file is wrong."
@@ -42,9 +59,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="where relative paths in the file start from (default: where the file is)",
     )
+    repetition = parser.add_mutually_exclusive_group()
+    repetition.add_argument(
+        *("-i", "--iterations", "--dispatch_iterations"),
+        metavar="N",
+        type=iterations,
+        help="repeat each dispatch N times, and print the minimum and the median time",
+    )
+    repetition.add_argument(
+        *("-t", "--seconds"),
+        metavar="SECONDS",
+        type=seconds,
+        help="the same for so long, at most 1,000,000 times",
+    )
+    repetition.add_argument(
+        "--milliseconds_to_run",
+        metavar="MS",
+        type=lambda text: seconds(text) / 1000,
+        dest="seconds",
+        help="the same, as DxDispatch names it",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the commands of the file."""
-    run_model(read_model(arguments.file, arguments.folder), arguments.feature_level)
+    repetition = None
+    if arguments.iterations is not None or arguments.seconds is not None:
+        repetition = Repetition(arguments.iterations, arguments.seconds)
+    model = read_model(arguments.file, arguments.folder)
+    run_model(model, arguments.feature_level, repetition)
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dmlops import _core
+from dmlops._cli import one_line
 from dmlops._device import required_feature_level
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import REFUSALS
@@ -37,7 +38,9 @@ def _validate(operator: Operator, level: FeatureLevel) -> bool:
     try:
         _core.validate(operator.desc, level)
     except REFUSALS as error:  # names the level that would accept it, if one does
-        print(f"{operator.name}: refused: {error}{'' if lowest else '; no level accepts it'}")
+        line = f"{operator.name}: refused: {error}{'' if lowest else '; no level accepts it'}"
+        print(one_line(line))
         return False
-    print(f"{operator.name}: accepted at DML_FEATURE_{level.name}; the lowest is {lowest}")
+    accepted = f"accepted at DML_FEATURE_{level.name}; the lowest is {lowest}"
+    print(one_line(f"{operator.name}: {accepted}"))
     return True

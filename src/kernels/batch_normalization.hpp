@@ -68,12 +68,38 @@ class Normalization {
     const std::int64_t parameter_row = own_ ? part.row : 0;
     if (dense_ && length >= kLanes<f32x>) {
       loops_.unshared(part, *part.rows, epsilon_, act_);
+    } else if (!channels_.prepare(*part.rows, parameter_row, along_ ? part.column : 0,
+                                  along_ ? length : own_ ? count : 1, !along_, epsilon_)) {
+      normalize_extreme(part);
     } else if (along_) {
-      channels_.prepare(*part.rows, parameter_row, part.column, length, false, epsilon_);
       loops_.by_element(part, channels_, act_);
     } else {
-      channels_.prepare(*part.rows, parameter_row, 0, own_ ? count : 1, true, epsilon_);
       (streaming ? loops_.by_row_streaming : loops_.by_row)(part, channels_, own_, act_);
+    }
+  }
+
+  // Packs all parameters into dense rows for loops_.unshared, which takes extreme ones.
+  DMLOPS_NO_INLINE void normalize_extreme(const Block& part) {
+    constexpr std::int64_t kPart = 512;
+    alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kPart] = {};
+    Rows operands = *part.rows;
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+      operands.data[k] = reinterpret_cast<char*>(packed[k]);
+    for (std::int64_t r = 0; r < part.count; ++r) {
+      Block piece = part;
+      piece.count = 1;
+      piece.row = piece.column = 0;  // of the packed operands
+      for (std::int64_t column = 0; column < part.length; column += kPart) {
+        piece.length = least(kPart, part.length - column);
+        piece.input = part.input_row(r) + column * std::int64_t{sizeof(T)};
+        piece.output = part.output_row(r) + column * std::int64_t{sizeof(T)};
+        piece.output_offsets = nullptr;
+        for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
+          pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, piece.length, 1,
+                        Channels<T>::source(*part.rows, k, part.row + r, part.column + column));
+        }
+        loops_.unshared(piece, operands, epsilon_, act_);
+      }
     }
   }
 

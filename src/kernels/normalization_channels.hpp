@@ -33,37 +33,47 @@ class Channels {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
   }
 
+  // The parameters of the elements of a row from (row, column) on.
+  static Source source(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
+    const char* const data = rows.data[k] + row * rows.pitch[k];
+    if (rows.offsets[k] != nullptr) return {data, 0, 0, rows.offsets[k] + column};
+    return {data + column * rows.step[k], 0, rows.step[k], nullptr};
+  }
+
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
-  void prepare(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
+  // Returns false if any of them is_extreme(); its factor is unspecified.
+  bool prepare(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
                bool of_rows, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
     for (int k = kMean; k < kBatchNormalizationEnd; ++k)
       first[k - kMean] = rows.data[k] + row * rows.pitch[k];
     if (column == column_ && count <= count_ && std::memcmp(first, first_, sizeof first) == 0)
-      return;
+      return usual_;
     std::memcpy(first_, first, sizeof first);
     column_ = column;
     count_ = count;
     const auto load_operand = [&](float* target, int k) {
-      const char* const data = first[k - kMean];
-      const std::int64_t size = sizeof(T);
       if (of_rows) {
-        load_floats(target, {data, 0, rows.pitch[k], nullptr});
-      } else if (rows.offsets[k] != nullptr) {
-        load_floats(target, {data, 0, size, rows.offsets[k] + column});
+        load_floats(target, {first[k - kMean], 0, rows.pitch[k], nullptr});
       } else {
-        load_floats(target, {data + column * rows.step[k], 0, rows.step[k], nullptr});
+        load_floats(target, source(rows, k, row, column));
       }
     };
     load_operand(mean_, kMean);
     load_operand(variance_, kVariance);
     load_operand(factor_[0], kScale);
     load_operand(bias_, kBias);
+    i32x extreme = {};
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const auto computed = normalization_factor<T>(
-          load<f32x>(factor_[0] + i), load<f32x>(variance_ + i), splat<f32x>(epsilon));
+      const f32x scale = load<f32x>(factor_[0] + i), variance = load<f32x>(variance_ + i);
+      const f32x epsilons = splat<f32x>(epsilon);
+      const auto computed = normalization_factor<T>(scale, variance, epsilons);
+      const i32x valid = lane_indices() < static_cast<std::int32_t>(count - i);
+      extreme |= valid & is_extreme(scale, variance + epsilons);
       for (int k = 0; k < Factor::kParts; ++k) store(factor_[k] + i, computed.parts[k]);
     }
+    usual_ = !any_bit(bit_cast<u32x>(extreme), ~0u);
+    return usual_;
   }
 
  private:
@@ -90,6 +100,7 @@ class Channels {
   // The parameters that are packed: where their rows begin, the column, their number.
   const char* first_[kBatchNormalizationEnd - kMean] = {};
   std::int64_t column_ = 0, count_ = 0;
+  bool usual_ = true;  // false if any is extreme
   alignas(kVectorBytes) float mean_[kRoom];
   alignas(kVectorBytes) float variance_[kRoom];
   alignas(kVectorBytes) float factor_[Factor::kParts][kRoom];

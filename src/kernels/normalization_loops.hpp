@@ -15,7 +15,8 @@ struct NormalizationLoops {
                            const void* act);  // null in loops that a buffer follows
   // All rows have the same parameters, one for each element.
   void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
-  // Each element of each row has parameters of its own, dense in the operands.
+  // Each element of each row has parameters of its own, dense in the operands, at least a vector of
+  // them. Takes extreme parameters, as the others do not.
   void (*unshared)(const Block& rows, const Rows& operands, float epsilon, const void* act);
 };
 
@@ -65,10 +66,9 @@ struct ActivatedLoops {
       transform_row<f32x, 1>(
           output_row(rows, r), input_row(rows, r), rows.length,
           [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-            const auto factor =
-                normalization_factor<T>(load<f32x>(scale + i), load<f32x>(variance + i), epsilons);
             return canonical_nan(
-                act(factor.times_plus(x - load<f32x>(mean + i), load<f32x>(bias + i))));
+                act(normalized<T>(x, load<f32x>(mean + i), load<f32x>(variance + i),
+                                  load<f32x>(scale + i), load<f32x>(bias + i), epsilons)));
           });
     }
   }

@@ -354,4 +354,16 @@ DMLOPS_INLINE f32x sqrt(f32x x) {
 #endif
 }
 
+DMLOPS_INLINE f64x sqrt(f64x x) {
+#if defined(__AVX512F__)
+  return _mm512_sqrt_pd(x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_pd(x);
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vsqrtq_f64(x);
+#else
+  return _mm_sqrt_pd(x);
+#endif
+}
+
 }  // namespace dmlops::DMLOPS_TARGET

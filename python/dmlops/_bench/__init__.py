@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from dmlops._bench import draws
 from dmlops._bench.cells import Cell, all_cells
 from dmlops._bench.peers import PEERS
-from dmlops._cli import CommandError
+from dmlops._cli import CommandError, UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +20,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Peers that are not installed are left out; pip install 'dmlops[bench]' brings them."
     )
-    parser.add_argument("--quick", action="store_true", help="few cells, less than a minute")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--quick", action="store_true", help="few cells, less than a minute")
+    which.add_argument(
+        "--random",
+        type=count,
+        metavar="N",
+        help="N cells with a random operator, data type and layout; the lowest ratios come first",
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="of the random cells (default: another in each run)"
+    )
     parser.add_argument(
         "--only",
         metavar="TEXT",
         action="append",
         default=[],
-        help="the cells whose name contains this, as clip/f16 or transpose; may be repeated",
+        help="the cells whose name contains this, as clip/f16 or transpose; may be repeated; with"
+        " --random, also a kind of layout, as reversed, or the number of a cell",
     )
     parser.add_argument(
         "--threads", type=thread_count, default=1, metavar="N", help="for everybody (default: 1)"
@@ -43,6 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="draw the ratios and, from further measurements, the bandwidth over the size",
     )
+
+
+def count(text: str) -> int:
+    """Return a number of cells."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return int(text)
 
 
 def thread_count(text: str) -> int:
@@ -66,7 +86,18 @@ def peer_names(text: str) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the comparison."""
-    chosen = choose(quick=arguments.quick, only=arguments.only)
+    if arguments.random is None:
+        if arguments.seed is not None:
+            raise UsageError("--seed goes with --random N")
+        chosen = choose(quick=arguments.quick, only=arguments.only)
+    else:
+        if arguments.picture:
+            raise UsageError("--picture draws the named cells, not those of --random")
+        if arguments.seed is None:
+            arguments.seed = random.randrange(1, 100_000)
+        chosen = draws.cells(arguments.random, arguments.seed, arguments.only)
+        if not chosen:
+            raise UsageError(f"no drawn cell is {' or '.join(map(repr, arguments.only))}")
     if arguments.picture and find_spec("matplotlib") is None:
         raise CommandError(
             "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"

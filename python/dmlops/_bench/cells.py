@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.problem import Array, Problem, View
+from dmlops._bench.problem import Array, Problem, View, permutation
 
 K, M = 1 << 10, 1 << 20
 DTYPES: dict[str, Any] = {
@@ -20,11 +20,17 @@ DTYPES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The shape of a dense array, how the input is cut out of it, how the output lies."""
+    """The shape of a dense array, the view of it that is the input, the order of the output."""
 
     shape: tuple[int, ...]
     view: View = View()  # noqa: RUF009 - immutable
     same_order: bool = False  # the output has the input's order in memory; otherwise it is dense
+
+    @property
+    def result(self) -> tuple[int, ...]:
+        """The shape of input and output."""
+        no_memory = np.lib.stride_tricks.as_strided(np.empty(1), self.shape, (0,) * len(self.shape))
+        return self.view.of(no_memory).shape
 
 
 def channels_first(shape: tuple[int, ...], *, same_order: bool) -> Layout:
@@ -78,6 +84,7 @@ class Cell:
     dtype: str
     layout: str
     make: Callable[[], Problem]
+    kinds: tuple[str, ...] = ()  # of layout, where it is drawn
 
     @property
     def name(self) -> str:
@@ -148,8 +155,7 @@ def normalization(dtype: str, name: str, layout: Layout, axes: tuple[int, ...], 
     """Return a cell of batch_normalization whose parameters change along `axes`."""
 
     def make() -> Problem:
-        base = np.lib.stride_tricks.as_strided(np.empty(1), layout.shape, (0,) * len(layout.shape))
-        shape = [n if d in axes else 1 for d, n in enumerate(layout.view.of(base).shape)]
+        shape = [n if d in axes else 1 for d, n in enumerate(layout.result)]
         random = np.random.default_rng(1)
         arguments: dict[str, Any] = {
             name: random.uniform(0.5, 1.5, shape).astype(DTYPES[dtype])
@@ -171,20 +177,21 @@ def softmaxes() -> Iterator[Cell]:
 def problem(operator: str, dtype: str, layout: Layout, arguments: dict[str, Any]) -> Problem:
     """Return a problem with random elements."""
     base = elements(layout.shape, dtype)
-    shape = layout.shape if layout.same_order else layout.view.of(base).shape
-    axes = layout.view.axes if layout.same_order else ()
-    return Problem(operator, arguments, base, layout.view, np.zeros(shape, base.dtype), axes)
+    output = np.zeros_like(layout.view.of(base), order="K" if layout.same_order else "C")
+    order = np.argsort([-stride for stride in output.strides], kind="stable")
+    axes = permutation((), tuple(map(int, np.argsort(order))))
+    return Problem(operator, arguments, base, layout.view, output.transpose(order), axes)
 
 
 def elements(shape: tuple[int, ...], dtype: str) -> Array:
     """Return random elements of a type."""
     random = np.random.default_rng(0)
+    # At most 64K, repeated: normal numbers are slow to draw, and their order does not matter.
+    number = min(math.prod(shape), 64 * K)
     if dtype[0] == "f":
-        # In pieces of 64K: normal numbers are slow to make, and their order does not matter.
-        few = (3 * random.standard_normal(min(math.prod(shape), 64 * K))).astype(DTYPES[dtype])
-        return np.resize(few, shape)
+        return np.resize((3 * random.standard_normal(number)).astype(DTYPES[dtype]), shape)
     limits = np.iinfo(DTYPES[dtype])
-    small = random.integers(max(-1000, limits.min), min(2000, limits.max), shape, np.int64)
+    few = random.integers(max(-1000, limits.min), min(2000, limits.max), number, np.int64)
     if dtype == "i64":  # some need all their bits
-        small += random.integers(-1, 2, shape, np.int64) << 33
-    return small.astype(DTYPES[dtype])
+        few += random.integers(-1, 2, number, np.int64) << 33
+    return np.resize(few.astype(DTYPES[dtype]), shape)

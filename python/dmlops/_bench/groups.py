@@ -18,6 +18,7 @@ WIDE, NARROW = ("f32", "i32", "u32", "i64", "u64"), ("f16", "i8", "u8", "i16", "
 FLOATS = (("float32", ("f32",)), ("float16", ("f16",)))
 WIDTHS = (("32- and 64-bit", WIDE), ("8- and 16-bit", NARROW))
 MAPS = ("clip", "hard_sigmoid")
+LIMITS = (0.95, 0.8)  # cells with a lower ratio are counted
 
 # Title, operators, data types, layouts.
 GROUPS = [
@@ -57,11 +58,10 @@ GROUPS = [
 
 
 def averages(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """Yield the mean and the lowest ratio of all cells, of each operator, of each group."""
+    """Yield the figures of all cells, of each operator, of each group."""
     compared = [record for record in records if record["ratio"] is not None]
     yield from average("all cells", compared)
-    for operator in dict.fromkeys(record["operator"] for record in compared):
-        yield from average(operator, [each for each in compared if each["operator"] == operator])
+    yield from partition(compared, "operator")
     for title, operators, dtypes, layouts in GROUPS:
         members = [
             record
@@ -73,6 +73,25 @@ def averages(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
         yield from average(title, members)
 
 
+def averages_of_drawn(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """Yield the figures of all cells, and by operator, data type and kind of layout."""
+    compared = [record for record in records if record["ratio"] is not None]
+    yield from average("all cells", compared)
+    yield from partition(compared, "operator")
+    yield from partition(compared, "dtype")
+    floats = [record for record in compared if record["dtype"] in ("f32", "f16")]
+    yield from partition(floats, "operator", "dtype")
+    for kind in sorted({kind for record in compared for kind in record["kinds"]}):
+        yield from average(kind, [each for each in compared if kind in each["kinds"]])
+
+
+def partition(records: list[Record], *keys: str) -> Iterator[dict[str, Any]]:
+    """Yield the figures of the records that agree in these entries."""
+    for values in sorted({tuple(record[key] for key in keys) for record in records}):
+        members = [each for each in records if tuple(each[key] for key in keys) == values]
+        yield from average("/".join(values), members)
+
+
 def average(title: str, records: list[Record]) -> Iterator[dict[str, Any]]:
     """Yield a group's figures, unless it is empty."""
     if records:
@@ -82,9 +101,15 @@ def average(title: str, records: list[Record]) -> Iterator[dict[str, Any]]:
             "cells": len(records),
             "ratio": geometric_mean([record["ratio"] for record in records]),
             "roofline": geometric_mean([record["roofline"] for record in records]),
+            "below": {str(limit): share_below(limit, records) for limit in LIMITS},
             "lowest": lowest["ratio"],
             "lowest_cell": lowest["name"],
         }
+
+
+def share_below(limit: float, records: list[Record]) -> float:
+    """Return the share of the records whose ratio is below a limit."""
+    return sum(float(record["ratio"]) < limit for record in records) / len(records)
 
 
 def geometric_mean(ratios: list[float]) -> float:

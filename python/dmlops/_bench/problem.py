@@ -16,7 +16,7 @@ TOLERANCE = {"float32": 64, "float16": 8}
 
 @dataclass(frozen=True)
 class View:
-    """How an array is cut out of a dense one: slices, then a permutation, then a broadcast.
+    """A view of a dense array: slices, then a permutation, then a broadcast.
 
     Peers without strides do the same steps in their own graph.
     """
@@ -32,9 +32,29 @@ class View:
         return np.broadcast_to(array, self.shape) if self.shape else array
 
     def ranges(self, shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
-        """Return the first index, the end and the step of each slice of a dense array."""
+        """Return the first index, the end and the step of each slice of a dense array.
+
+        The end of a reversed slice counts from the end, as in ONNX: -1 would be the last element.
+        """
         limits = np.array([part.indices(n) for part, n in zip(self.slices, shape, strict=True)])
-        return limits[:, 0], limits[:, 1], limits[:, 2]
+        starts, ends, steps = limits.T
+        return starts, np.where(ends < 0, -1 - np.array(shape), ends), steps
+
+    def forward(self, shape: tuple[int, ...]) -> tuple[View, tuple[int, ...]]:
+        """Return the view without negative steps, and the axes to flip after it."""
+        slices = list(self.slices)
+        for d, (part, n) in enumerate(zip(self.slices, shape, strict=bool(slices))):
+            indices = range(n)[part]
+            if indices.step < 0:
+                slices[d] = slice(indices[-1], indices[0] + 1, -indices.step)
+        axes = self.axes or tuple(range(len(shape)))
+        flipped = tuple(i for i, d in enumerate(axes) if slices and slices[d] != self.slices[d])
+        return replace(self, slices=tuple(slices)), flipped
+
+    def permuted(self, axes: tuple[int, ...]) -> View:
+        """Return the view whose result has its axes permuted. The broadcast must keep the rank."""
+        shape = tuple(self.shape[d] for d in axes) if self.shape else ()
+        return View(self.slices, permutation(self.axes, axes), shape)
 
 
 @dataclass(frozen=True)
@@ -46,7 +66,8 @@ class Problem:
     base: Array
     view: View
     output_base: Array
-    output_axes: tuple[int, ...] = ()  # as the input's: both have the same order in memory
+    output_axes: tuple[int, ...] = ()  # of `output_base`, for the output in the input's order
+    copied: int | None = None  # bytes that the roofline copies; by default half of the traffic
 
     @property
     def input(self) -> Array:
@@ -63,23 +84,53 @@ class Problem:
         """How many bytes must be read and written; what is broadcast comes from a cache."""
         arrays = [value for value in self.arguments.values() if isinstance(value, np.ndarray)]
         source = self.base[self.view.slices] if self.view.slices else self.base
-        skipped = source.strides[-1] // source.itemsize  # memory comes in whole cache lines
+        skipped = abs(source.strides[-1]) // source.itemsize  # memory comes in whole cache lines
         written_and_parameters = self.output_base.nbytes + sum(array.nbytes for array in arrays)
         return int(skipped * source.nbytes + written_and_parameters)
 
     def in_memory_order(self) -> Problem:
-        """Return the same work on dense arrays, where input and output have one order in memory.
+        """Return the same work with its axes permuted so that the output is dense.
 
-        Peers that know only dense arrays then need neither a copy nor a transposition.
+        Where the input has the output's order in memory, peers that know only dense arrays then
+        need no transposition, and without other steps of the view no copy.
         """
         if not self.output_axes:
             return self
-        back = tuple(int(axis) for axis in np.argsort(self.output_axes))
+        return self.permuted(tuple(int(axis) for axis in np.argsort(self.output_axes)))
+
+    def permuted(self, order: tuple[int, ...]) -> Problem:
+        """Return the same work, in the same memory, with the axes of all arrays permuted."""
         arguments = {
-            name: value.transpose(back) if isinstance(value, np.ndarray) else value
+            name: value.transpose(order) if isinstance(value, np.ndarray) else value
             for name, value in self.arguments.items()
         }
-        return replace(self, arguments=arguments, view=View(), output_axes=())
+        if "axes" in arguments:
+            arguments["axes"] = tuple(order.index(axis) for axis in arguments["axes"])
+        return replace(
+            self,
+            arguments=arguments,
+            view=self.view.permuted(order),
+            output_axes=permutation(self.output_axes, order),
+        )
+
+    @property
+    def described(self) -> str:
+        """The input as an expression, the strides of both arrays, and the axis of a reduction."""
+        steps = [
+            f"{part.start or ''}:{part.stop or ''}" + (f":{part.step}" if part.step else "")
+            for part in self.view.slices
+        ]
+        x, y = self.input, self.output
+        words = [f"empty({self.base.shape})"]
+        words += [f"[{', '.join(steps)}]"] if steps else []
+        words += [f".transpose{self.view.axes}"] if self.view.axes else []
+        words += [f" broadcast to {x.shape}"] if self.view.shape else []
+        words += [f", strides {x.strides} to {y.strides}"]
+        if "axes" in self.arguments:
+            words.append(f", axes {self.arguments['axes']}")
+        if "mean" in self.arguments:
+            words.append(f", parameters of shape {self.arguments['mean'].shape}")
+        return "".join(words)
 
     def expected(self) -> Array:
         """Return the result in float64, or exactly where the elements are integers."""
@@ -119,6 +170,13 @@ class Problem:
         place = int(wrong.argmax())
         got, right = result.flat[place], expected.flat[place]
         return f"wrong: {got:.7g} instead of {right:.7g}"
+
+
+def permutation(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """Return two permutations of axes as one; none stands for the axes as they are."""
+    as_they_are = tuple(range(len(second)))
+    both = tuple((first or as_they_are)[d] for d in second)
+    return () if both == as_they_are else both
 
 
 def parameters(arguments: dict[str, Any], dtype: Any = None) -> list[Array]:

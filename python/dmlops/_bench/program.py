@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Iterable
@@ -13,9 +14,11 @@ from typing import Any
 import dmlops
 from dmlops._bench import cells, groups, machine, peers, table, timing
 from dmlops._bench.peers.base import Peer
+from dmlops._bench.problem import Problem
 from dmlops._cli import CommandError
 
 SCHEMA = 1  # of the JSON file
+WORST = 20  # drawn cells that are shown at least
 PAUSE = 3e-3  # with several threads, between turns: longer than OpenMP's threads spin
 
 
@@ -30,18 +33,22 @@ def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
     for name, reason in missing.items():
         progress(f"{name}: {reason}")
 
-    effort = timing.QUICK if arguments.quick else timing.FULL
+    drawn = arguments.random is not None
+    effort = timing.MANY if drawn else timing.QUICK if arguments.quick else timing.FULL
     records = measure(chosen, loaded, effort, arguments.threads)
+    if drawn:
+        records.sort(key=lambda entry: math.inf if entry["ratio"] is None else entry["ratio"])
     curves = cells.sweep() if arguments.picture else []
     result = {
         "schema": SCHEMA,
         "dmlops": dmlops.build_info(),
         "machine": machine.describe(processors),
-        "settings": {"threads": arguments.threads, "quick": arguments.quick},
+        "settings": {"threads": arguments.threads, "quick": arguments.quick}
+        | ({"random": arguments.random, "seed": arguments.seed} if drawn else {}),
         "peers": {name: peer.version for name, peer in loaded.items() if peer.checked},
         "missing": missing,
         "cells": records,
-        "groups": list(groups.averages(records)),
+        "groups": list((groups.averages_of_drawn if drawn else groups.averages)(records)),
         "sweep": measure(curves, loaded, effort, arguments.threads),
     }
     if arguments.json:
@@ -67,18 +74,18 @@ def measure(
         problem = cell.make()
         competitors, unavailable = timing.entrants(problem, loaded, effort)
         timing.measure(competitors, effort, pause=PAUSE if threads > 1 else 0)
-        entry = record(cell, problem.output.shape, problem.traffic, competitors, unavailable)
+        entry = record(cell, problem, competitors, unavailable)
         records.append(entry)
         elapsed = time.perf_counter() - begin
         best = f"{table.ratio(entry['ratio'])} x {entry['best_peer']}" if entry["ratio"] else ""
-        progress(f"[{number:3}/{len(chosen)} {elapsed:4.0f} s] {cell.name:36} {best}")
+        layout = f"  {problem.described}" if cell.kinds else ""
+        progress(f"[{number:3}/{len(chosen)} {elapsed:4.0f} s] {cell.name:36} {best}{layout}")
     return records
 
 
 def record(
     cell: cells.Cell,
-    shape: tuple[int, ...],
-    traffic: int,
+    problem: Problem,
     competitors: list[timing.Competitor],
     unavailable: dict[str, str],
 ) -> dict[str, Any]:
@@ -92,8 +99,10 @@ def record(
         "operator": cell.operator,
         "dtype": cell.dtype,
         "layout": cell.layout,
-        "shape": list(shape),
-        "traffic": traffic,
+        "kinds": list(cell.kinds),
+        "described": problem.described,
+        "shape": list(problem.output.shape),
+        "traffic": problem.traffic,
         "best_peer": best.name if best else None,
         "ratio": best.min / ours.min if best and ours else None,
         "paired_ratio": timing.paired_ratio(ours, best) if best and ours else None,
@@ -108,9 +117,14 @@ def report(result: dict[str, Any]) -> str:
     host, info = result["machine"], result["dmlops"]
     threads = result["settings"]["threads"]
     used = ", ".join(f"{name} {version}" for name, version in result["peers"].items())
+    shown = result["cells"]
+    if "random" in result["settings"]:
+        slow = [entry for entry in shown if entry["ratio"] and entry["ratio"] < groups.LIMITS[0]]
+        shown = shown[: max(len(slow), WORST)]
     parts = [
-        table.cells(result["cells"], result["peers"]),
+        table.cells(shown, result["peers"]),
         table.EXPLANATION,
+        table.DRAWN if "random" in result["settings"] else "",
         table.reasons(result["cells"]),
         "\n".join(f"{name}: {reason}" for name, reason in result["missing"].items()),
         table.groups(result["groups"]),

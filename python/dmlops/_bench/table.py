@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dmlops._bench.groups import Record
+from dmlops._bench.groups import LIMITS, Record
 from dmlops._bench.peers import OURS, ROOFLINE
 
 MICRO = 1e6
@@ -14,11 +14,15 @@ Minima in microseconds. best/dmlops: the best peer's time as a multiple of ours 
 faster). memcpy/dmlops: the time of copying as many bytes as a multiple of ours. -: see below."""
 
 
+DRAWN = """\
+memcpy: a dense copy of as many bytes as the output has. The JSON file has all cells. The cell S:K
+again: dmlops bench --random N --seed S --only K"""
+
+
 def cells(records: Sequence[Record], peers: Iterable[str]) -> str:
-    """Return the table with a line for each cell."""
+    """Return the table with a line for each cell, and at its end the layout if that is drawn."""
     names = [name for name in peers if name not in (OURS, ROOFLINE)]
-    head = ["cell", *names, OURS, ROOFLINE, "best/dmlops", "memcpy/dmlops"]
-    lines = [head]
+    lines = [["cell", *names, OURS, ROOFLINE, "best/dmlops", "memcpy/dmlops", ""]]
     for record in records:
         times = record["times"]
         figures = [
@@ -33,26 +37,29 @@ def cells(records: Sequence[Record], peers: Iterable[str]) -> str:
                 microseconds(times.get(ROOFLINE)),
                 ratio(record["ratio"]),
                 ratio(record["roofline"]),
+                record["described"] if record["kinds"] else "",
             ]
         )
-    return aligned(lines)
+    return aligned(lines, left=(0, len(lines[0]) - 1))
 
 
 def groups(averages: Iterable[dict[str, Any]]) -> str:
     """Return the table with a line for each group."""
-    lines = [["geometric means", "cells", "best/dmlops", "memcpy/dmlops", "lowest", ""]]
+    limits = [f"< {limit}" for limit in LIMITS]
+    lines = [["geometric means", "cells", "best/dmlops", "memcpy/dmlops", *limits, "lowest", ""]]
     lines += [
         [
             group["title"],
             str(group["cells"]),
             ratio(group["ratio"]),
             ratio(group["roofline"]),
+            *(f"{100 * share:.0f} %" for share in group["below"].values()),
             ratio(group["lowest"]),
             group["lowest_cell"],
         ]
         for group in averages
     ]
-    return aligned(lines, left=(0, 5))
+    return aligned(lines, left=(0, len(lines[0]) - 1))
 
 
 def reasons(records: Iterable[Record]) -> str:

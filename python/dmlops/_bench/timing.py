@@ -32,6 +32,7 @@ class Effort:
 
 FULL = Effort(rounds=25, turn=1e-3, cell=4.0)
 QUICK = Effort(rounds=9, turn=0.5e-3, cell=0.4)
+MANY = Effort(rounds=30, turn=0.5e-3, cell=0.4, few=2)  # for hundreds of cells
 
 
 @dataclass

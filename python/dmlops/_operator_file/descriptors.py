@@ -11,6 +11,7 @@ import numpy as np
 from dmlops._activation_descs import ActivationDesc
 from dmlops._device import OperatorDesc
 from dmlops._enums import OperatorType, TensorDataType, TensorFlags
+from dmlops._operator_file.other_operators import OTHER_OPERATORS
 from dmlops._operator_file.read import Node
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc
@@ -39,16 +40,16 @@ def field_name(name: str) -> str:
 
 def read_type(node: Node) -> OperatorType:
     """Return the operator that a DML_OPERATOR_TYPE names."""
+    name = node.text().removeprefix("DML_OPERATOR_")
+    if name in OTHER_OPERATORS:
+        known = ", ".join(OperatorType.__members__)
+        node.refuse(f"dmlops does not have DirectML's operator {name}; it has {known}")
     return node.choice(OperatorType, "DML_OPERATOR_")
 
 
 def read_data_type(node: Node) -> TensorDataType:
     """Return a DML_TENSOR_DATA_TYPE."""
     return node.choice(TensorDataType, "DML_TENSOR_DATA_TYPE_")
-
-
-def _integers(node: Node) -> tuple[int, ...]:
-    return tuple(item.integer() for item in node.items())
 
 
 def _check_count(members: dict[str, Node], name: str, counted: str, length: int) -> None:
@@ -76,7 +77,7 @@ def read_tensor(node: Node) -> BufferTensorDesc:
     if kind is not None and kind.text().removeprefix("DML_TENSOR_TYPE_") != "BUFFER":
         kind.refuse(f"is {kind.value!r}; DirectML's tensors are of the type 'BUFFER'")
     members = node.members(_TENSOR, _TENSOR_OPTIONAL)
-    sizes = _integers(members["Sizes"])
+    sizes = members["Sizes"].integers()
     _check_count(members, "DimensionCount", "Sizes", len(sizes))
     more: dict[str, Any] = {}
     if "Flags" in members:
@@ -84,7 +85,7 @@ def read_tensor(node: Node) -> BufferTensorDesc:
             TensorFlags, "DML_TENSOR_FLAG_", "DML_TENSOR_FLAGS_"
         )
     if "Strides" in members:
-        more["strides"] = _integers(members["Strides"])
+        more["strides"] = members["Strides"].integers()
     if "GuaranteedBaseOffsetAlignment" in members:
         alignment = members["GuaranteedBaseOffsetAlignment"].integer()
         more["guaranteed_base_offset_alignment"] = alignment
@@ -124,7 +125,7 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "scale_bias": _read_scale_bias,
     "min_max_data_type": read_data_type,
     "spatial": Node.boolean,
-    "axes": _integers,
+    "axes": Node.integers,
     "fused_activation": _read_activation,
 }
 
@@ -152,7 +153,7 @@ def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any
         optional.add("AxisCount")
     members = node.members(required, optional)
     if "Axes" in members:
-        _check_count(members, "AxisCount", "Axes", len(members["Axes"].items()))
+        _check_count(members, "AxisCount", "Axes", len(members["Axes"].integers()))
     tensors = [name for name in names.values() if name.endswith("_tensor")]
     values: dict[str, Any] = dict.fromkeys(tensors) if fused else {}
     for external, name in names.items():

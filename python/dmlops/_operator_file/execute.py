@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,46 +11,69 @@ from typing import Any
 import numpy as np
 
 from dmlops import _core
-from dmlops._cli import CommandError
+from dmlops._cli import CommandError, one_line
 from dmlops._device import Device
 from dmlops._enums import FeatureLevel, TensorFlags
+from dmlops._operator_file.files import check_target
 from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
 from dmlops._operator_file.pieces import pieces
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._operator_file.resources import Memory, create, discard, load, write
+from dmlops._operator_file.timing import Repetition, repeat
 
-# What DirectML says no to; TypeError is a bound that is no integer, say.
-REFUSALS = (_core.ValidationError, _core.BindingError, TypeError)
+# Refusals by DirectML's rules. A field of a type or range that its struct lacks is one, too.
+REFUSALS = (_core.ValidationError, _core.BindingError, TypeError, OverflowError)
 
 
-def run(model: Model, level: FeatureLevel) -> None:
-    """Check everything, then run the commands in their order; results go to standard output."""
+def run(model: Model, level: FeatureLevel, repetition: Repetition | None = None) -> None:
+    """Check everything, then run the commands in their order; results go to standard output.
+
+    With a repetition, each dispatch is repeated, and its times are printed.
+    """
     for operator in model.operators.values():
         with _named(operator):
             _core.validate(operator.desc, level)
     if not model.commands:
         raise FileError('there are no commands; {"type": "dispatch", ...} runs an operator')
+    for command in model.commands:
+        if isinstance(command, WriteFile):
+            check_target(command.path)
     with ExitStack() as stack:
         memories = _make_memory(model, stack)
+        _check_dimensions(model, memories)
         compiled = [
             _compile(command, memories, Device(level)) if isinstance(command, Dispatch) else None
             for command in model.commands
         ]
         for command, ready in zip(model.commands, compiled, strict=True):
             if isinstance(command, Dispatch):
-                _dispatch(command, ready, memories)
+                _dispatch(command, ready, memories, repetition)
             elif isinstance(command, Print):
                 _print(command.resource, memories[command.resource], verbose=command.verbose)
             else:
                 write(memories[command.resource], command.path, command.dimensions)
                 shape = command.dimensions or memories[command.resource].values.shape
                 kind = _kind(memories[command.resource].values.dtype, shape)
-                print(f"{command.resource}: {kind}, written to {command.path}")
+                print(one_line(f"{command.resource}: {kind}, written to {command.path}"))
         if all(isinstance(command, Dispatch) for command in model.commands):
             written = dict.fromkeys(d.output.resource for d in _dispatches(model))
             for name in written:
                 _print(name, memories[name])
+
+
+def _check_dimensions(model: Model, memories: dict[str, Memory]) -> None:
+    """Refuse a file's dimensions that its resource will not have by then."""
+    elements = {name: memory.values.size for name, memory in memories.items()}
+    for command in model.commands:
+        if isinstance(command, Dispatch):
+            sizes = command.operator.desc.output_tensor.sizes
+            elements[command.output.resource] = math.prod(sizes)
+        elif isinstance(command, WriteFile) and command.dimensions is not None:
+            count = elements[command.resource]
+            if math.prod(command.dimensions) != count:
+                given = f"{list(command.dimensions)}, but there are {count} elements"
+                raise FileError(f"{command.path}: the dimensions are {given}")
 
 
 def _dispatches(model: Model) -> list[Dispatch]:
@@ -106,26 +130,28 @@ def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
 def _compile(command: Dispatch, memories: dict[str, Memory], device: Device) -> Any:
     """Compile; inputs that are OWNED_BY_DML are copied as they are before the first command."""
     desc = command.operator.desc
-    initial = {
-        name: memories[binding.resource].binding(binding)
-        for name, binding in command.bindings.items()
-        if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
-    }
     with _named(command.operator):
+        initial = {
+            name: memories[binding.resource].binding(binding, getattr(desc, name))
+            for name, binding in command.bindings.items()
+            if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+        }
         return device.compile(desc, initial)
 
 
-def _dispatch(command: Dispatch, compiled: Any, memories: dict[str, Memory]) -> None:
+def _dispatch(
+    command: Dispatch, compiled: Any, memories: dict[str, Memory], repetition: Repetition | None
+) -> None:
     desc = command.operator.desc
-    bound = {
-        name: None
-        if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
-        else memories[binding.resource].binding(binding)
-        for name, binding in command.bindings.items()
-    }
-    whole = all(isinstance(array, np.ndarray) for array in bound.values())
     with _named(command.operator), Progress(command.operator.name) as progress:
-        parts = pieces(desc, bound) if whole else []
+        bound = {
+            name: None
+            if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+            else memories[binding.resource].binding(binding, getattr(desc, name))
+            for name, binding in command.bindings.items()
+        }
+        whole = all(isinstance(array, np.ndarray) for array in bound.values())
+        parts = pieces(desc, bound) if whole and repetition is None else []
         for piece in parts:
             output = piece.bindings.pop("output_tensor")
             operator = Device(compiled.feature_level).compile(piece.desc)
@@ -133,7 +159,11 @@ def _dispatch(command: Dispatch, compiled: Any, memories: dict[str, Memory]) -> 
             progress.reach(piece.done)
         if not parts:
             output = bound.pop("output_tensor")
-            compiled.dispatch(bound, [output])
+            if repetition is None:
+                compiled.dispatch(bound, [output])
+            else:
+                times = repeat(lambda: compiled.dispatch(bound, [output]), repetition, progress)
+                print(one_line(f"{command.operator.name}: {times}"))
     memories[command.output.resource].show_as(desc.output_tensor, command.output)
 
 
@@ -144,5 +174,5 @@ def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
 def _print(name: str, memory: Memory, *, verbose: bool = False) -> None:
     values = memory.values
     threshold = values.size if verbose else 1000
-    print(f"{name}: {_kind(values.dtype, values.shape)}")
+    print(one_line(f"{name}: {_kind(values.dtype, values.shape)}"))
     print(np.array2string(values, separator=", ", threshold=threshold, floatmode="unique"))

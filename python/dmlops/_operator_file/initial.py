@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dmlops._enums import TensorDataType
-from dmlops._operator_file.model import RAW, File, Resource, Sequence, Values
+from dmlops._operator_file.files import RAW, Array, is_npy, is_raw, map_source
+from dmlops._operator_file.model import File, Mixed, Resource, Sequence, Values
 from dmlops._operator_file.progress import Progress
-from dmlops._operator_file.read import Node
-
-Array = NDArray[Any]
+from dmlops._operator_file.read import Node, reading, shown
 
 _BLOCK = 2**22  # elements that are filled at once
 
@@ -30,7 +28,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], node: Node) -> Array:
     """Return memory that is zero."""
     try:
         return np.zeros(shape, dtype)
-    except (MemoryError, ValueError) as error:
+    except (MemoryError, ValueError, OverflowError) as error:
         size = math.prod(shape) * dtype.itemsize / 2**30
         node.refuse(f"there is no memory for {size:.1f} GiB ({error})")
 
@@ -43,27 +41,16 @@ def initial_values(resource: Resource, *, written: bool) -> Array:
 
 
 def _load_file(resource: Resource, path: Path, *, written: bool) -> Array:
-    """Map a file: what is written to it stays in memory."""
+    """Map a file."""
     node = resource.node
-    mode: Literal["c", "r"] = "c" if written else "r"
-    values: Array
-    try:
-        if path.suffix.lower() == ".npy":
-            values = np.load(path, mmap_mode=mode)
-        elif path.suffix.lower() in RAW:
-            values = np.memmap(path, _dtype(resource), mode)
-        else:
-            node.refuse(f"{path} is neither .npy nor {' nor '.join(RAW)}")
-    except (OSError, ValueError, EOFError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        node.refuse(f"{path}: {why}")
+    if not is_npy(path) and not is_raw(path):
+        node.refuse(f"{path} is neither .npy nor {' nor '.join(RAW)}")
+    raw = _dtype(resource.data_type, node) if is_raw(path) else None
+    with reading(f"{node.place}: {path}"):
+        values = map_source(path, raw, written=written)
     native = values.dtype.newbyteorder("=")
-    if native.name.upper() not in TensorDataType.__members__:
-        node.refuse(f"{path} holds {values.dtype}, which DirectML has no data type for")
     if resource.data_type not in (TensorDataType.UNKNOWN, TensorDataType[native.name.upper()]):
         node.refuse(f"{path} holds {native.name.upper()}, not {resource.data_type.name}")
-    if values.size == 0:
-        node.refuse(f"{path} holds no elements")
     values = values.reshape(values.shape or (1,))
     if values.flags.c_contiguous and values.dtype == native:
         return values
@@ -71,21 +58,24 @@ def _load_file(resource: Resource, path: Path, *, written: bool) -> Array:
         return np.array(values, native, order="C")  # the same elements, as a tensor has them
 
 
-def _dtype(resource: Resource) -> np.dtype[Any]:
-    dtype = dtype_of(resource.data_type)
+def _dtype(data_type: TensorDataType, node: Node) -> np.dtype[Any]:
+    dtype = dtype_of(data_type)
     if dtype is None:
-        resource.node.refuse(
-            "initialValuesDataType must be one of "
-            + ", ".join(t.name for t in TensorDataType if dtype_of(t) is not None)
-        )
+        known = ", ".join(t.name for t in TensorDataType if dtype_of(t) is not None)
+        node.refuse(f"initialValuesDataType is {data_type.name}; it must be one of {known}")
     return dtype
 
 
-def _integer(value: float, dtype: np.dtype[Any], node: Node) -> int:
+def _check_integers(values: list[float], dtype: np.dtype[Any], node: Node) -> None:
+    """Refuse what is not an integer of a type."""
+    for value in values if any(type(value) is not int for value in values) else ():
+        if not isinstance(value, int):
+            node.refuse(f"{shown(value)} is not an integer, which {dtype.name.upper()} needs")
     limits = np.iinfo(dtype)
-    if not isinstance(value, int) or not limits.min <= value <= limits.max:
-        node.refuse(f"{value} is no {dtype.name.upper()}")
-    return value
+    for value in (min(values), max(values)):
+        if not limits.min <= value <= limits.max:
+            range_ = f"{limits.min} to {limits.max}"
+            node.refuse(f"{shown(value)} does not fit {dtype.name.upper()} ({range_})")
 
 
 def _convert(values: Array, dtype: np.dtype[Any], node: Node) -> Array:
@@ -100,14 +90,33 @@ def _convert(values: Array, dtype: np.dtype[Any], node: Node) -> Array:
 
 def _fill(resource: Resource) -> Array:
     """Return the values that the operator file itself gives."""
-    node, initial, dtype = resource.node, resource.initial, _dtype(resource)
+    node, initial = resource.node, resource.initial
+    if isinstance(initial, Mixed):
+        return _fill_mixed(resource, initial)
+    dtype = _dtype(resource.data_type, node)
     if isinstance(initial, Sequence):
         return _fill_sequence(initial, dtype, node)
     assert isinstance(initial, Values)
+    return _array(initial.values, dtype, node).reshape(initial.shape)
+
+
+def _array(values: list[float], dtype: np.dtype[Any], node: Node) -> Array:
     if dtype.kind in "iu":
-        whole = [_integer(value, dtype, node) for value in initial.values]
-        return np.array(whole, dtype).reshape(initial.shape)
-    return _convert(_float64(initial.values, node), dtype, node).reshape(initial.shape)
+        _check_integers(values, dtype, node)
+        return np.array(values, dtype)
+    return _convert(_float64(values, node), dtype, node)
+
+
+def _fill_mixed(resource: Resource, mixed: Mixed) -> Array:
+    """Return the bytes of values of several data types."""
+    node = resource.node
+    if resource.data_type is not TensorDataType.UNKNOWN:
+        node.refuse(
+            f"initialValuesDataType is {resource.data_type.name}, but each value has a type of its"
+            " own; write UNKNOWN"
+        )
+    parts = [_array([value], _dtype(kind, node), node).tobytes() for kind, value in mixed.items]
+    return np.frombuffer(bytearray().join(parts), np.uint8)
 
 
 def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Array:
@@ -115,9 +124,8 @@ def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Arra
     array = allocate((count,), dtype, node)
     if dtype.kind in "iu":
         if not isinstance(delta, int):
-            node.refuse(f"{delta} is no whole number")
-        _integer(start, dtype, node)
-        _integer(start + delta * (count - 1), dtype, node)
+            node.refuse(f"{shown(delta)} is not an integer, which {dtype.name.upper()} needs")
+        _check_integers([start, start + delta * (count - 1)], dtype, node)
     else:
         start, delta = _float64([start, delta], node)
     integers = dtype.kind in "iu"
@@ -130,7 +138,11 @@ def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Arra
                 block[...] = (indices * np.uint64(step) + np.uint64(begin)).astype(dtype)
             elif delta:
                 places = np.arange(first, first + len(block), dtype=np.float64)
-                block[...] = _convert(start + delta * places, dtype, node)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    values = start + delta * places
+                if np.isfinite([start, delta]).all() and not np.isfinite(values).all():
+                    node.refuse("a value of the sequence does not fit FLOAT64")
+                block[...] = _convert(values, dtype, node)
             else:
                 block[...] = _convert(np.array([start]), dtype, node)
             progress.reach(first / count)

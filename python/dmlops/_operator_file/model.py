@@ -9,8 +9,6 @@ from typing import Any
 from dmlops._enums import OperatorType, TensorDataType
 from dmlops._operator_file.read import Node
 
-RAW = (".bin", ".dat")  # files of nothing but elements
-
 
 @dataclass(frozen=True)
 class File:
@@ -37,12 +35,19 @@ class Values:
 
 
 @dataclass(frozen=True)
+class Mixed:
+    """Initial values one after another, each of a data type of its own."""
+
+    items: list[tuple[TensorDataType, float]]
+
+
+@dataclass(frozen=True)
 class Resource:
     """Memory, and what is in it at the start. Without initial values it is an output's."""
 
     node: Node
     data_type: TensorDataType
-    initial: File | Sequence | Values | None
+    initial: File | Sequence | Values | Mixed | None
     offset: int  # of the initial values, in bytes
     size_in_bytes: int | None  # None: what the initial values need
 

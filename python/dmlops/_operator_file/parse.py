@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from dmlops._enums import TensorDataType, TensorFlags
 from dmlops._operator_file.descriptors import field_name, read_data_type, read_desc, read_type
+from dmlops._operator_file.files import MAX_DIMENSIONS
 from dmlops._operator_file.model import (
     Binding,
     Command,
     Dispatch,
     File,
+    Mixed,
     Model,
     Operator,
     Print,
@@ -23,7 +25,7 @@ from dmlops._operator_file.model import (
     Values,
     WriteFile,
 )
-from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, unknown
+from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, reading, unknown
 
 
 class _ResourceType(Enum):
@@ -50,6 +52,11 @@ def read_model(path: str, folder: Path | None = None) -> Model:
     """Read a file; relative paths in it start from ``folder``, by default the file's own."""
     if folder is None:
         folder = Path() if path == STANDARD_INPUT else Path(path).parent
+    with reading(path):
+        return _read_model(path, folder)
+
+
+def _read_model(path: str, folder: Path) -> Model:
     members = read_json(path).members(("dispatchables",), ("$schema", "resources", "commands"))
     resources = members["resources"].entries() if "resources" in members else {}
     commands = members["commands"].items() if "commands" in members else []
@@ -61,11 +68,25 @@ def read_model(path: str, folder: Path | None = None) -> Model:
     return model
 
 
+# Dispatchables of DxDispatch that are no operators of DirectML.
+_UNSUPPORTED = {
+    "hlsl": "compute shaders (HLSL) are not supported; dmlops runs DirectML's operators",
+    "onnx": "ONNX models are not supported in operator files; dmlops.onnx runs them from Python",
+    "dmlSerializedGraph": "serialized graphs are not supported; describe the operators",
+}
+
+
 def _read_operator(name: str, node: Node, resources: dict[str, Resource]) -> Operator:
-    desc_name = "Desc" if "Desc" in node.entries() else "desc"
+    entries = node.entries()
+    if "type" not in entries:
+        node.refuse("the field 'type' is missing")
+    kind = entries["type"]  # first: other kinds have other fields
+    if kind.text() in _UNSUPPORTED:
+        kind.refuse(_UNSUPPORTED[kind.text()])
+    operator = read_type(kind)
+    desc_name = "Desc" if "Desc" in entries else "desc"
     optional = ("executionFlags", "dmlCompileType", "bindings")
     members = node.members(("type", desc_name), optional)
-    operator = read_type(members["type"])
     for flag in members["executionFlags"].items() if "executionFlags" in members else []:
         flag.choice(_ExecutionFlag, "DML_EXECUTION_FLAG_")
     if "dmlCompileType" in members:
@@ -97,7 +118,15 @@ def _read_path(node: Node, folder: Path) -> Path:
 def _read_source(node: Node, folder: Path) -> Path:
     """Return a path in the folder, or else, if it is there, in the current one."""
     path, other = _read_path(node, folder), Path(node.text())
-    return other if other.exists() and not path.exists() else path
+    with reading(f"{node.place}: {path}"):
+        return other if other.exists() and not path.exists() else path
+
+
+def _check_dimensions(node: Node, shape: Collection[int]) -> None:
+    if len(shape) > MAX_DIMENSIONS:
+        node.refuse(
+            f"has {len(shape)} dimensions; DirectML's tensors have at most {MAX_DIMENSIONS}"
+        )
 
 
 def _read_values(node: Node) -> Values:
@@ -109,17 +138,27 @@ def _read_values(node: Node) -> Values:
         if any(not isinstance(row, list) or len(row) != shape[-1] for row in flat):
             node.refuse("the rows are not all of one length")
         flat = [value for row in flat for value in row]
+    _check_dimensions(node, shape)
     if not flat:
         node.refuse("there are no values; a resource has at least one")
     numbers = [v if type(v) in (int, float) else Node(v, node.place).number() for v in flat]
     return Values(tuple(shape), numbers)
 
 
-def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | None:
+def _read_mixed(node: Node) -> Mixed:
+    """Read the list that DxDispatch takes for the data type UNKNOWN."""
+    items = []
+    for item in node.items():
+        members = item.members(("type", "value"), ("name",))
+        items.append((read_data_type(members["type"]), members["value"].number()))
+    return Mixed(items)
+
+
+def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | Mixed | None:
     if node.value == "deferred":  # what DxDispatch writes for memory that an operator fills
         return None
     if isinstance(node.value, list):
-        return _read_values(node)
+        return (_read_mixed if isinstance(next(iter(node.value), 0), dict) else _read_values)(node)
     names = node.entries()
     if "sourcePath" in names:
         return File(_read_source(node.members(("sourcePath",))["sourcePath"], folder))
@@ -159,6 +198,10 @@ def _read_resource(node: Node, folder: Path) -> Resource:
     return Resource(node, data_type, initial, offset or 0, size)
 
 
+_COUNTS = ("elementCount", "elementSizeInBytes", "elementStride", "elementOffset")
+_IGNORED = ("format", "shape", "counter")  # of bindings for shaders and ONNX models
+
+
 def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
     """Read what a tensor is bound to: a name, or a part, or an array of one of them."""
     if isinstance(node.value, list):
@@ -169,16 +212,16 @@ def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
     if isinstance(node.value, str):
         name, more = node, {}
     else:
-        members = node.members(("name",), ("elementCount", "elementSizeInBytes", "elementOffset"))
-        name = members.pop("name")
-        more = {key: value.count() for key, value in members.items()}
+        members = node.members(("name",), (*_COUNTS, *_IGNORED))
+        name = members["name"]
+        more = {key: members[key].count() for key in _COUNTS if key in members}
     if name.text() not in resources:
         name.refuse(unknown("resource", name.text(), resources))
     return Binding(
         name.text(),
         more.get("elementOffset", 0),
         more.get("elementCount") or None,  # 0 says nothing
-        more.get("elementSizeInBytes") or None,
+        more.get("elementSizeInBytes") or more.get("elementStride") or None,
     )
 
 
@@ -231,5 +274,8 @@ def _read_command(node: Node, model: Model, folder: Path) -> Command:
         return Print(resource.text(), verbose)
     dimensions = None
     if "dimensions" in members:
-        dimensions = tuple(item.count(least=1) for item in members["dimensions"].items())
+        dimensions = members["dimensions"].integers()
+        _check_dimensions(members["dimensions"], dimensions)
+        if min(dimensions, default=1) < 1:
+            members["dimensions"].refuse(f"is {list(dimensions)}; each must be at least 1")
     return WriteFile(resource.text(), _read_path(members["targetPath"], folder), dimensions)

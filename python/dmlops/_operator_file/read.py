@@ -1,39 +1,89 @@
-"""JSON values that know where they stand in the file, so that every error names the place."""
+"""JSON values that know their place in the file, so that every error names it."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from dmlops._cli import UsageError
+from dmlops._cli import CommandError, UsageError
 
 _Member = TypeVar("_Member", bound=Enum)
 
 STANDARD_INPUT = "-"
+LIMIT = 2**27  # bytes of an operator file: parsed JSON takes up to about 30 times as many
 
 # How DirectML's JSON writes floating-point values that JSON has no numbers for.
 _NOT_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity")
+
+_LISTED = 12  # known names in a message
+_COMPARED = 64  # characters of a name, and known names, for which the nearest name is searched
 
 
 class FileError(UsageError):
     """The file is not what an operator file must be."""
 
 
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn every failure to read something into a `FileError` that names it.
+
+    The libraries that parse a file raise whatever its content makes them raise, so this boundary
+    takes all exceptions. Lack of memory is not the file's fault.
+    """
+    try:
+        yield
+    except (CommandError, MemoryError):
+        raise
+    except RecursionError as error:
+        raise FileError(f"{what} is nested too deeply") from error
+    except OSError as error:
+        raise FileError(f"{what}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise FileError(f"{what}: {error}") from error
+    except Exception as error:
+        raise FileError(f"{what} cannot be read: {type(error).__name__}: {error}") from error
+
+
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def nearest(name: str, known: Collection[str]) -> str:
-    """Return the known name that is most like another one, letter case aside."""
-    plain = {_plain(candidate): candidate for candidate in known}
-    return plain[difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.0)[0]]
+def _distance(a: str, b: str) -> int:
+    """Return the edit distance of two strings (Levenshtein)."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        diagonal, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
+    return row[-1]
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name most like another one, if at most a third of it differs.
+
+    Letter case and underscores do not count. Long names and long lists are not compared, since the
+    time grows with both lengths.
+    """
+    plain = _plain(name[: _COMPARED + 1])
+    if len(plain) > _COMPARED:
+        return None
+    best, share = None, 1 / 3
+    for candidate in islice(known, _COMPARED):
+        other = _plain(candidate[: _COMPARED + 1])
+        longest = max(len(plain), len(other), 1)
+        if abs(len(plain) - len(other)) <= share * longest:
+            different = _distance(plain, other) / longest
+            if different <= share and (best is None or different < share):
+                best, share = candidate, different
+    return best
 
 
 @dataclass(frozen=True)
@@ -44,7 +94,7 @@ class Node:
     place: str = ""
 
     def refuse(self, what: str) -> NoReturn:
-        """Say what is wrong here."""
+        """Raise an error that begins with the place."""
         raise FileError(f"{self.place}: {what}" if self.place else what)
 
     def _expect(self, kinds: type | tuple[type, ...], expected: str) -> Any:
@@ -95,11 +145,18 @@ class Node:
         """Return a whole number."""
         return int(self._expect(int, "a whole number"))
 
+    def integers(self) -> tuple[int, ...]:
+        """Return an array of whole numbers."""
+        values = self._expect(list, "an array")
+        if all(type(value) is int for value in values):  # without a node for each
+            return tuple(values)
+        return tuple(item.integer() for item in self.items())
+
     def count(self, least: int = 0) -> int:
-        """Return a whole number that is not too small."""
+        """Return a whole number that counts elements or bytes."""
         value = self.integer()
-        if value < least:
-            self.refuse(f"is {value}; it must be at least {least}")
+        if not least <= value < 2**63:
+            self.refuse(f"is {shown(value)}; it must be at least {least} and less than 2^63")
         return value
 
     def number(self) -> float:
@@ -107,6 +164,10 @@ class Node:
         if isinstance(self.value, str) and self.value.lower() in _NOT_FINITE:
             return float(self.value)
         number: float = self._expect((int, float), 'a number, "nan", "inf" or "-inf"')
+        try:
+            float(number)
+        except OverflowError:
+            self.refuse(f"{shown(number)} does not fit FLOAT64")
         return number
 
     def choice(self, enumeration: type[_Member], *prefixes: str) -> _Member:
@@ -115,7 +176,7 @@ class Node:
         short = next((name[len(p) :] for p in prefixes if name.startswith(p)), name)
         members = enumeration.__members__
         if short not in members:
-            self.refuse(f"unknown name {name!r}; the nearest is {nearest(short, members)!r}")
+            self.refuse(unknown("name", name, members, short))
         return members[short]
 
 
@@ -125,50 +186,88 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
-def unknown(what: str, name: str, known: Collection[str]) -> str:
-    """Return the message for a name that is not known."""
+def unknown(what: str, name: str, known: Collection[str], short: str | None = None) -> str:
+    """Return the message for an unknown name, which `short` compares with the known ones."""
     if not known:
         return f"unknown {what} {name!r}; there are none"
-    return f"unknown {what} {name!r}; the nearest is {nearest(name, known)!r}"
+    near = nearest(name if short is None else short, known)
+    if near is not None:
+        return f"unknown {what} {name!r}; the nearest is {near!r}"
+    first = ", ".join(map(repr, islice(known, _LISTED)))
+    more = f" and {len(known) - _LISTED} others" if len(known) > _LISTED else ""
+    return f"unknown {what} {name!r}; known: {first}{more}"
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(members)
     if len(result) < len(members):
-        names = [name for name, _ in members]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the field {twice!r} occurs twice in one object")
+        seen: set[str] = set()
+        for name, _ in members:
+            if name in seen:
+                raise ValueError(f"the field {name!r} occurs twice in one object")
+            seen.add(name)
     return result
 
 
-# What DxDispatch takes beyond JSON: comments, and a comma after the last member. Strings match
-# first, so that neither is found in one. An open comment reaches to the end.
-_STRING = r'"(?:\\.|[^"\\])*"'
-_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
-_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
+def _parse(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_without_duplicates)
 
 
-def _strict(text: str) -> str:
-    """Return strict JSON, with everything in the same line and column."""
+# DxDispatch accepts comments and trailing commas, which JSON does not have. Both are searched for
+# outside of string literals. A literal is matched in parts of 1000 escapes, since the memory that
+# `re` takes grows with the repetitions of a group.
+_LITERAL = r'"[^"\\]*'
+_REST_OF_LITERAL = re.compile(r'(?:\\.[^"\\]*){1,1000}', re.DOTALL)
+_COMMENT = re.compile(rf"{_LITERAL}|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
+_TRAILING_COMMA = re.compile(rf"{_LITERAL}|,(?=\s*[}}\]])")
 
-    def blank(match: re.Match[str]) -> str:
-        return match[0] if match[0].startswith('"') else re.sub(r"\S", " ", match[0])
 
-    return _LAST_COMMA.sub(blank, _COMMENT.sub(blank, text))
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Replace the matches outside of string literals with as many spaces on as many lines."""
+    pieces, copied, match = [], 0, pattern.search(text)
+    while match:
+        end = match.end()
+        if text[match.start()] == '"':
+            while part := _REST_OF_LITERAL.match(text, end):
+                end = part.end()
+            end += 1  # the closing quotation mark
+        else:
+            pieces.append(text[copied : match.start()])
+            pieces.append("\n".join(" " * len(line) for line in match[0].split("\n")))
+            copied = end
+        match = pattern.search(text, end)
+    return "".join((*pieces, text[copied:]))
+
+
+def _read_text(path: str, name: str) -> str:
+    if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise FileError("standard input is closed")
+        data = sys.stdin.buffer.read(LIMIT + 1)
+    else:
+        with Path(path).open("rb") as file:
+            data = file.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        limit = f"the limit of operator files, {LIMIT // 2**20} MiB"
+        raise FileError(f"{name} is larger than {limit}; keep large data in .npy or .bin files")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{name} is not valid UTF-8: {error.reason} at {error.start}") from error
 
 
 def read_json(path: str) -> Node:
     """Read a file, or the standard input where it is "-"."""
-    try:
-        if path == STANDARD_INPUT:
-            text = sys.stdin.read()
-        else:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        return Node(json.loads(_strict(text), object_pairs_hook=_without_duplicates))
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror}") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise FileError(f"{path}: no JSON: {error.msg} at {where}") from error
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: no JSON: {error}") from error
+    name = "standard input" if path == STANDARD_INPUT else path
+    with reading(name):
+        text = _read_text(path, name)
+        try:
+            try:
+                return Node(_parse(text))
+            except json.JSONDecodeError:
+                return Node(_parse(_blank(_TRAILING_COMMA, _blank(_COMMENT, text))))
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise FileError(f"{name} is not valid JSON: {error.msg} at {where}") from error
+        except ValueError as error:
+            raise FileError(f"{name} is not valid JSON: {error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,31 +10,46 @@ from typing import Any
 import numpy as np
 
 from dmlops._device import BufferBinding
-from dmlops._operator_file.initial import Array, allocate, dtype_of, initial_values
-from dmlops._operator_file.model import RAW, Binding, Resource
+from dmlops._operator_file.files import Array, NewFile, is_npy, map_source
+from dmlops._operator_file.initial import allocate, dtype_of, initial_values
+from dmlops._operator_file.model import Binding, File, Resource
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
 HUGE = 2**28  # bytes: results from here on are written where they stay, in a mapped file
 _BLOCK = 2**22  # elements that are filled or copied at once
+_GRANULARITY = 4  # bytes: the size of every buffer in DirectML is a multiple of it
 
 
 @dataclass
 class Memory:
     """What a resource holds: contiguous memory, and how it is shown."""
 
-    array: Array
+    array: Array  # of one dimension
     values: Array  # of `array`: what a user sees
-    target: Path | None = None  # where `array` is mapped to until `written`
+    file: NewFile | None = None  # to which `array` is mapped, until it is written
+    source: Path | None = None  # a .npy file, which knows its own data type
 
-    def binding(self, part: Binding) -> Any:
-        """Return what `CompiledOperator.dispatch` takes."""
+    def binding(self, part: Binding, tensor: BufferTensorDesc) -> Any:
+        """Return what `CompiledOperator.dispatch` takes.
+
+        Memory may be bound as any data type. An exception is a whole .npy file: since nobody wrote
+        its data type into the operator file, another one is taken for a mistake.
+        """
+        dtype = dtype_of(tensor.data_type)
         if part.whole and self.array.dtype == self.values.dtype:
-            return self.array  # its data type is checked
+            if self.array.dtype == dtype:
+                return self.array
+            if self.source is not None:
+                raise FileError(
+                    f"{self.source} holds {self.array.dtype.name.upper()}, but the tensor is of"
+                    f" {tensor.data_type.name}; convert the file with numpy.ndarray.astype, or bind"
+                    " its bytes with elementSizeInBytes"
+                )
         size = part.element_size or self.values.itemsize
         length = None if part.count is None else part.count * size
-        return BufferBinding(self.array, part.offset * size, length)
+        return BufferBinding(self.array.view(np.uint8), part.offset * size, length)
 
     def show_as(self, tensor: BufferTensorDesc, part: Binding) -> None:
         """Show the memory from now on as a tensor that was written to it."""
@@ -45,19 +59,23 @@ class Memory:
         if tensor.strides is not None:
             strides = tuple(stride * dtype.itemsize for stride in tensor.strides)
         offset = part.offset * (part.element_size or self.values.itemsize)
-        memory = self.array.reshape(-1).view(np.uint8)
+        memory = self.array.view(np.uint8)
         self.values = np.ndarray(tensor.sizes, dtype, memory, offset, strides)
 
 
 def load(resource: Resource, *, written: bool) -> Memory:
     """Return the memory of a resource that has initial values."""
     values = initial_values(resource, written=written)
-    if not resource.offset and resource.size_in_bytes in (None, values.nbytes):
-        return Memory(values, values)
+    path = resource.initial.path if isinstance(resource.initial, File) else None
     needed = resource.offset + values.nbytes
     size = needed if resource.size_in_bytes is None else resource.size_in_bytes
     if size < needed:
         resource.node.refuse(f"sizeInBytes is {size}, but the initial values end at {needed}")
+    if path is None:  # a mapped file has the size that it has
+        size = -(-size // _GRANULARITY) * _GRANULARITY
+    if size == values.nbytes:
+        source = path if path is not None and is_npy(path) else None
+        return Memory(values.reshape(-1), values, source=source)
     array = allocate((size,), np.dtype(np.uint8), resource.node)
     array[resource.offset : needed] = values.reshape(-1).view(np.uint8)
     if resource.offset % values.itemsize:
@@ -73,12 +91,14 @@ def create(
     dtype = dtype_of(tensor.data_type)
     assert dtype is not None  # the descriptor is valid
     packed = tensor.strides is None and tensor.total_tensor_size_in_bytes is None
+    size = math.prod(tensor.sizes) * dtype.itemsize
     if packed and part.whole and resource.size_in_bytes is None:
-        if target is not None and math.prod(tensor.sizes) * dtype.itemsize >= HUGE:
-            array = _map_new(target, dtype, tensor.sizes)
-            return Memory(array, array, target)
-        array = allocate(tensor.sizes, dtype, resource.node)
-        return Memory(array, array)
+        if target is not None and size >= HUGE:
+            file = NewFile(target, dtype, tensor.sizes)
+            return Memory(file.array.reshape(-1), file.array, file)
+        if size % _GRANULARITY == 0:
+            array = allocate(tensor.sizes, dtype, resource.node)
+            return Memory(array.reshape(-1), array)
     size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
     size = max(size, tensor.total_tensor_size_in_bytes or 0, resource.size_in_bytes or 0)
     offset = part.offset * (part.element_size or dtype.itemsize)
@@ -88,57 +108,31 @@ def create(
 
 def write(memory: Memory, path: Path, dimensions: tuple[int, ...] | None = None) -> None:
     """Write what a resource shows, at once or not at all."""
-    if dimensions is not None and math.prod(dimensions) != memory.values.size:
-        given = f"{list(dimensions)}, but there are {memory.values.size} elements"
-        raise FileError(f"{path}: the dimensions are {given}")
-    if path.suffix.lower() not in (".npy", *RAW):
-        raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
-    try:
-        with Progress(f"writing {path.name}") as progress:
-            if memory.target == path:  # it is there already, under a name of its own
-                memory.array.flush()  # type: ignore[attr-defined]
-                memory.array = memory.values = np.empty(0)  # Windows renames no file that is mapped
-            else:
-                values = memory.values.reshape(dimensions or memory.values.shape)
-                copy = _map_new(path, values.dtype, values.shape)
-                _copy(values, copy, progress)
-                copy.flush()
-                del copy
-        os.replace(_part(path), path)
-        if memory.target == path:
-            memory.array = memory.values = np.load(path, mmap_mode="r")
-            memory.target = None
-    except OSError as error:
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    finally:
-        _part(path).unlink(missing_ok=True)
+    with Progress(f"writing {path.name}") as progress:
+        if memory.file is not None:  # the elements are there already
+            file, memory.file = memory.file, None
+            memory.array = memory.values = np.empty(0)
+            try:
+                file.commit()
+            finally:
+                file.discard()
+            memory.values = map_source(path, None, written=False)
+            memory.array = memory.values.reshape(-1)
+        else:
+            values = memory.values.reshape(dimensions or memory.values.shape)
+            file = NewFile(path, values.dtype, values.shape)
+            try:
+                _copy(values, file.array, progress)
+                file.commit()
+            finally:
+                file.discard()
 
 
 def discard(memory: Memory) -> None:
     """Remove a mapped file that was not finished."""
-    if memory.target is not None:
+    if memory.file is not None:
         memory.array = memory.values = np.empty(0)
-        _part(memory.target).unlink(missing_ok=True)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part")
-
-
-def _map_new(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
-    part = _part(path)
-    try:
-        if path.suffix.lower() == ".npy":
-            array: Any = np.lib.format.open_memmap(part, "w+", dtype, shape)
-        else:
-            array = np.memmap(part, dtype, "w+", shape=shape)
-        if hasattr(os, "posix_fallocate"):  # a full disk is an error here; later it would be fatal
-            with part.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise FileError(f"{path}: {error.strerror or error}") from error
-    return array
+        memory.file.discard()
 
 
 def _copy(source: Array, copy: Array, progress: Progress) -> None:

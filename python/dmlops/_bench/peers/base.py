@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -57,12 +58,18 @@ class Peer:
         yield from getattr(self, problem.operator)(problem)
 
 
-def has_channels(arguments: dict[str, Any]) -> bool:
-    """Say whether batch normalization has a parameter for each index of the second axis."""
-    scale: Array = arguments["scale"]
-    return bool(scale.size == scale.shape[1])
+def channel_axis(arguments: dict[str, Any]) -> int | None:
+    """Return the one axis along which batch normalization's parameters change, if there is one."""
+    changing = [axis for axis, size in enumerate(arguments["scale"].shape) if size > 1]
+    return changing[0] if len(changing) == 1 else None
+
+
+def axis_second(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """Return the shape, or one of three merged axes, so that the given axis is the second."""
+    before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    return shape if axis == 1 else (before, shape[axis], after)
 
 
 def float32_like(array: Array) -> Array:
-    """Return room for intermediate results in float32."""
-    return np.empty(array.shape, np.float32)
+    """Return room for intermediate results in float32, in the array's order in memory."""
+    return np.empty_like(array, np.float32)

@@ -61,7 +61,7 @@ class Jax(Peer):
 
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
         """Yield jax.nn.log_softmax."""
-        axes, nn = problem.arguments["axes"], import_module("jax.nn")
+        axes, nn = problem.in_memory_order().arguments["axes"], import_module("jax.nn")
         yield from self.run(problem, lambda x: nn.log_softmax(x, axes))
 
     def run(self, problem: Problem, formula: Formula, *parameters: Array) -> Iterator[Way]:

@@ -1,4 +1,4 @@
-"""The roofline: a copy of as many bytes as the problem must read and write."""
+"""The roofline: a copy of as many bytes as the problem must read and write, or of its output."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Memcpy(Peer):
 
     def ways(self, problem: Problem) -> Iterator[Way]:
         """Yield the copy on one thread, and on all."""
-        half = max(1, problem.traffic // 2)
-        source = np.ones(half, np.uint8)
-        room = np.zeros(half + max(OFFSETS), np.uint8)
+        size = max(1, problem.traffic // 2) if problem.copied is None else problem.copied
+        source = np.ones(size, np.uint8)
+        room = np.zeros(size + max(OFFSETS), np.uint8)
         for offset in OFFSETS:
-            target = room[offset : offset + half]
+            target = room[offset : offset + size]
             yield Way("copyto(y, x)", {"copyto": np.copyto, "x": source, "y": target})
             if self.threads > 1:
                 yield self.parallel(target, source)

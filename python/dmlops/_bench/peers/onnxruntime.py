@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, CannotDo, Peer, Way, has_channels
+from dmlops._bench.peers.base import (
+    PARAMETERS,
+    Array,
+    CannotDo,
+    Peer,
+    Way,
+    axis_second,
+    channel_axis,
+)
 from dmlops._bench.problem import Problem, View
 
 
@@ -56,10 +64,13 @@ class OnnxRuntime(Peer):
         )
 
     def batch_normalization(self, problem: Problem) -> Iterator[Way]:
-        """Yield BatchNormalization for parameters of the second axis; else the formula."""
-        p = problem.in_memory_order().arguments
+        """Yield BatchNormalization for parameters of one axis, put second; else the formula."""
+        dense = problem.in_memory_order()
+        p, axis = dense.arguments, channel_axis(dense.arguments)
+        shape = axis_second(dense.output_base.shape, axis or 0)
 
         def operator(graph: Graph, x: str) -> str:
+            x = x if axis == 1 else graph.add("Reshape", x, graph.constant(np.array(shape)))
             m, v, s, b = (graph.constant(p[name].ravel()) for name in PARAMETERS)
             y = graph.add("BatchNormalization", x, s, b, m, v, epsilon=p["epsilon"])
             return graph.add("Relu", y) if p["relu"] else y
@@ -71,14 +82,14 @@ class OnnxRuntime(Peer):
             y = graph.add("Add", y, "bias")
             return graph.add("Relu", y) if p["relu"] else y
 
-        if has_channels(p):
-            yield from self.run(problem, operator)
+        if axis is not None:
+            yield from self.run(problem, operator, shape=shape)
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
         """Yield LogSoftmax for one axis; else ReduceLogSumExp and Sub."""
-        axes = problem.arguments["axes"]
+        axes = problem.in_memory_order().arguments["axes"]
 
         def formula(graph: Graph, x: str) -> str:
             if len(axes) == 1:
@@ -89,11 +100,18 @@ class OnnxRuntime(Peer):
         yield from self.run(problem, formula)
 
     def run(
-        self, problem: Problem, formula: Formula, parameters: Mapping[str, Array] | None = None
+        self,
+        problem: Problem,
+        formula: Formula,
+        parameters: Mapping[str, Array] | None = None,
+        shape: tuple[int, ...] | None = None,
     ) -> Iterator[Way]:
-        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it."""
+        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it.
+
+        `shape`: of the formula's result.
+        """
         dense, parameters = problem.in_memory_order(), parameters or {}
-        y = dense.output_base
+        y = dense.output_base.reshape(shape or dense.output_base.shape)
         run, binding = self.bind(formula, dense.view, {"x": dense.base, **parameters}, y)
         yield Way("run(binding)", {"run": run, "binding": binding})
         if dense.view != View():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, Peer, Way, has_channels
+from dmlops._bench.peers.base import PARAMETERS, Array, Peer, Way, axis_second, channel_axis
 from dmlops._bench.problem import Problem, View
 
 Formula = Callable[[Any, Mapping[str, Any]], Any]  # from the graph's input nodes to its result
@@ -48,10 +48,13 @@ class OpenVino(Peer):
         yield from self.run(problem, lambda x, _: self.ops.hard_sigmoid(x, alpha, beta))
 
     def batch_normalization(self, problem: Problem) -> Iterator[Way]:
-        """Yield batch_norm_inference for parameters of the second axis; else the formula."""
-        p, ops = problem.in_memory_order().arguments, self.ops
+        """Yield batch_norm_inference for parameters of one axis, put second; else the formula."""
+        dense, ops = problem.in_memory_order(), self.ops
+        p, axis = dense.arguments, channel_axis(dense.arguments)
+        shape = axis_second(dense.output_base.shape, axis or 0)
 
         def operator(x: Any, _: Mapping[str, Any]) -> Any:
+            x = x if axis == 1 else ops.reshape(x, np.array(shape), False)
             m, v, s, b = (ops.constant(p[name].ravel()) for name in PARAMETERS)
             y = ops.batch_norm_inference(x, s, b, m, v, p["epsilon"])
             return ops.relu(y) if p["relu"] else y
@@ -63,14 +66,14 @@ class OpenVino(Peer):
             y = ops.add(y, nodes["bias"])
             return ops.relu(y) if p["relu"] else y
 
-        if has_channels(p):
-            yield from self.run(problem, operator)
+        if axis is not None:
+            yield from self.run(problem, operator, shape=shape)
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
         """Yield log_softmax for one axis; else the formula."""
-        axes, ops = problem.arguments["axes"], self.ops
+        axes, ops = problem.in_memory_order().arguments["axes"], self.ops
 
         def formula(x: Any, _: Mapping[str, Any]) -> Any:
             if len(axes) == 1:
@@ -82,11 +85,18 @@ class OpenVino(Peer):
         yield from self.run(problem, formula)
 
     def run(
-        self, problem: Problem, formula: Formula, parameters: Mapping[str, Array] | None = None
+        self,
+        problem: Problem,
+        formula: Formula,
+        parameters: Mapping[str, Array] | None = None,
+        shape: tuple[int, ...] | None = None,
     ) -> Iterator[Way]:
-        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it."""
+        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it.
+
+        `shape`: of the formula's result.
+        """
         dense, parameters = problem.in_memory_order(), parameters or {}
-        y = dense.output_base
+        y = dense.output_base.reshape(shape or dense.output_base.shape)
         request = self.compile(formula, dense.view, {"x": dense.base, **parameters}, y)
         yield Way("request.infer(share_outputs=True)", {"request": request})
         if dense.view != View():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from dmlops._bench.peers.base import Peer, Way
+from dmlops._bench.peers.base import Peer, Way, channel_axis
 from dmlops._bench.problem import Array, Problem, parameters
 
 
@@ -24,14 +25,23 @@ class Torch(Peer):
         """Return the array as a tensor, without a copy."""
         return self.library.from_numpy(array)
 
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the ways. Tensors have no negative strides: a flip, which copies, comes first."""
+        for way in super().ways(problem):
+            if "flipped" in way.names:
+                yield replace(way, statement=f"x = forward.flip(flipped); {way.statement}")
+            else:
+                yield way
+
     def names(self, problem: Problem) -> dict[str, Any]:
-        """Return the input and the output."""
-        view = problem.view
+        """Return the input and the output, and of a reversed input what it is flipped from."""
+        view, flipped = problem.view.forward(problem.base.shape)
         x = self.tensor(problem.base)
         x = x[view.slices] if view.slices else x
         x = x.permute(view.axes) if view.axes else x
         x = x.expand(view.shape) if view.shape else x
-        return {"torch": self.library, "x": x, "y": self.tensor(problem.output)}
+        names = {"torch": self.library, "x": x, "y": self.tensor(problem.output)}
+        return names | ({"forward": x, "flipped": flipped} if flipped else {})
 
     def clip(self, problem: Problem) -> Iterator[Way]:
         """Yield clamp into the output, and copy followed by clamp in place."""
@@ -59,22 +69,26 @@ class Torch(Peer):
         yield Way("y.copy_(x); hardsigmoid_(y)", names)
 
     def batch_normalization(self, problem: Problem) -> Iterator[Way]:
-        """Yield the operator where there is a parameter for each channel; else the formula."""
+        """Yield the operator where there is a parameter for each channel, and the formula."""
         p, names, torch = problem.arguments, self.names(problem), self.library
         m, v, s, b = (self.tensor(array) for array in parameters(p))
         relu = "; torch.relu_(y)" if p["relu"] else ""
-        if s.numel() == s.shape[1]:
+        axis = channel_axis(p)
+        if axis is not None and s.ndim > 1:
+            first, *others = (d for d in range(s.ndim) if d != axis)
+            channels_second = problem.permuted((first, axis, *others))
             flat = {"m": m.flatten(), "v": v.flatten(), "s": s.flatten(), "b": b.flatten()}
             flat |= {"batch_norm": torch.ops.aten.native_batch_norm.out, "e": p["epsilon"]}
             flat |= {"m_": torch.empty(0), "v_": torch.empty(0)}
+            flat |= self.names(channels_second)
             yield Way(
                 "batch_norm(x, s, b, m, v, False, 0.0, e, out=y, save_mean=m_, save_invstd=v_)"
                 + relu,
-                names | flat,
+                flat,
             )
             yield Way(
                 "torch.native_batch_norm(x, s, b, m, v, False, 0.0, e, out=(y, m_, v_))" + relu,
-                names | flat,
+                flat,
             )
         names |= {"m": m, "v": v, "s": s, "b": b, "e": p["epsilon"]}
         names |= {"f": torch.empty_like(m), "o": torch.empty_like(m)}
@@ -91,7 +105,12 @@ class Torch(Peer):
         """Yield the operator for one axis; else logsumexp, and the operator on one merged axis."""
         axes, names = problem.arguments["axes"], self.names(problem)
         if len(axes) == 1:
-            yield Way("torch.log_softmax(x, axis, out=y)", names | {"axis": axes[0]})
+            # With the axes in the order of memory, the operator makes no copy of a dense tensor.
+            orders = [problem, problem.in_memory_order()] if problem.output_axes else [problem]
+            for posed in orders:
+                names = self.names(posed) | {"axis": posed.arguments["axes"][0]}
+                yield Way("torch.log_softmax(x, axis, out=y)", names)
+                yield Way("y.copy_(x); torch.log_softmax(y, axis, out=y)", names)
             return
         x, y = names["x"], names["y"]
         kept = [d for d in range(x.ndim) if d not in axes]

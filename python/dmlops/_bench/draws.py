@@ -1,0 +1,134 @@
+"""Random cells: layouts that nobody chose, each drawn by a seed and its own number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+from dmlops._bench.cells import DTYPES, Cell, Layout, clip, elementwise, normalization
+from dmlops._bench.problem import Problem, View, permutation
+
+OPERATORS = ("clip", "hard_sigmoid", "batch_normalization", "log_softmax")
+FLOATS = ("f32", "f16")
+RANKS = (1, 6)
+BITS = (14.0, 20.0)  # of the number of elements
+STEPS = (2, 3, 4)
+LARGEST_GAP = 16
+LARGEST_BASE = 1 << 23  # elements, padding and skipped ones included: 64 MiB of 64-bit integers
+
+
+def cells(number: int, seed: int, only: list[str]) -> list[Cell]:
+    """Return the cells 0 to `number` - 1 of a seed, or those of them that a text of `only` names.
+
+    A text is a cell's number or name, or part of "operator/dtype" or of a kind of layout. Cells do
+    not depend on `number`, so that a text may be a larger number.
+    """
+    if not only:
+        return list(drawn(range(number), seed))
+    numbers = [int(text) for text in only if text.isdecimal()]
+    return [
+        cell
+        for index, cell in enumerate(drawn(range(max([number - 1, *numbers]) + 1), seed))
+        if (index < number or index in numbers) and any(named(cell, text) for text in only)
+    ]
+
+
+def named(cell: Cell, text: str) -> bool:
+    """Return whether a text names a cell."""
+    _, _, number = cell.layout.partition(":")
+    parts = (f"{cell.operator}/{cell.dtype}", *cell.kinds)
+    return text in (number, cell.layout, cell.name) or any(text in part for part in parts)
+
+
+def drawn(numbers: range, seed: int) -> Iterator[Cell]:
+    """Yield the cells with these numbers."""
+    for number in numbers:
+        random = Random(f"{seed}:{number}")
+        operator = random.choice(OPERATORS)
+        # Half of clip's cells are floating point, as all of the other operators' are.
+        integers = operator == "clip" and random.random() < 0.5
+        dtype = random.choice([name for name in DTYPES if (name in FLOATS) != integers])
+        layout, kinds = draw(random)
+        axis = random.choice([d for d, size in enumerate(layout.result) if size > 1])
+        cell = posed(operator, dtype, f"{seed}:{number}", layout, axis)
+        yield replace(cell, make=partial(beside_dense_copy, cell.make), kinds=kinds)
+
+
+def posed(operator: str, dtype: str, name: str, layout: Layout, axis: int) -> Cell:
+    """Return the cell of an operator; `axis` is of the parameters or of the groups."""
+    if operator == "clip":
+        return clip(dtype, name, layout)
+    if operator == "hard_sigmoid":
+        return elementwise(operator, dtype, name, layout, {"alpha": 1 / 6, "beta": 0.5})
+    if operator == "batch_normalization":
+        return normalization(dtype, name, layout, (axis,), relu=False)
+    return elementwise(operator, dtype, name, layout, {"axes": (axis,)})
+
+
+def beside_dense_copy(make: Callable[[], Problem]) -> Problem:
+    """Return a problem whose roofline is a dense copy of its output's size."""
+    problem = make()
+    return replace(problem, copied=problem.output_base.nbytes)
+
+
+def draw(random: Random) -> tuple[Layout, tuple[str, ...]]:
+    """Return a layout and its kinds. The input's axes are drawn in the order of memory first."""
+    while True:
+        sizes = shape(random)
+        long = [d for d, size in enumerate(sizes) if size > 1]
+        broadcast = some(random, long, 0.15, 0.05)
+        long = [d for d in long if d not in broadcast]
+        steps = {d: random.choice(STEPS) for d in some(random, long, 0.3, 0.1)}
+        reverse = some(random, long, 0.15)
+        padded = some(random, long[1:], 0.2, 0.1)  # no gap follows the outermost axis
+        order = list(range(len(sizes)))
+        if random.random() < 0.5:
+            random.shuffle(order)
+        same_order = random.random() < 0.5
+
+        base, slices = [], []
+        for d, size in enumerate(sizes):
+            step = steps.get(d, 1)
+            extent = 1 if d in broadcast else size * step
+            gap = random.randint(1, min(LARGEST_GAP, extent)) if d in padded else 0
+            base.append(extent + gap)
+            if d in reverse:
+                slices.append(slice((size - 1) * step, None, -step))
+            else:
+                slices.append(slice(None, extent if gap else None, step if step > 1 else None))
+        if math.prod(base) <= LARGEST_BASE:
+            break
+
+    cut = any(part != slice(None) for part in slices)
+    seen = tuple(sizes[d] for d in order) if broadcast else ()
+    view = View(tuple(slices) if cut else (), permutation((), tuple(order)), seen)
+    moved = [d for d in order if sizes[d] > 1] != [d for d, size in enumerate(sizes) if size > 1]
+    layout = Layout(tuple(base), view, same_order)
+    kinds = [f"step {step}" for step in sorted(set(steps.values()))]
+    kinds += ["reversed"] * bool(reverse) + ["padded"] * bool(padded)
+    kinds += ["broadcast"] * bool(broadcast)
+    if moved:
+        kinds.append("permuted, same order" if same_order else "permuted, output dense")
+    return layout, tuple(kinds) or ("dense",)
+
+
+def shape(random: Random) -> tuple[int, ...]:
+    """Return a shape. Its number of elements and its sizes are uniform in their logarithms."""
+    bits = random.uniform(*BITS)
+    cuts = sorted(random.uniform(0, bits) for _ in range(random.randint(*RANKS) - 1))
+    sizes = [
+        round(2 ** (after - before))
+        for before, after in zip([0.0, *cuts], [*cuts, bits], strict=True)
+    ]
+    largest = sizes.index(max(sizes))  # makes up for what the others were rounded by
+    sizes[largest] = max(1, int(2**bits * sizes[largest] / math.prod(sizes)))
+    return tuple(sizes)
+
+
+def some(random: Random, axes: list[int], one: float, two: float = 0.0) -> list[int]:
+    """Return one or two of the axes, with these probabilities, or none."""
+    (count,) = random.choices((0, 1, 2), (1 - one - two, one, two))
+    return random.sample(axes, min(count, len(axes)))
