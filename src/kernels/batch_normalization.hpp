@@ -26,8 +26,8 @@ class Normalization {
     // Streaming stores need rows of several cache lines.
     const bool streams = loops_.by_row_streaming != nullptr && !along_ && rows_.length >= 256;
     const Transform streaming = streams ? &normalize<true> : nullptr;
-    traverse(rows_, {sizeof(T), {&normalize<false>, nullptr, streaming}, this, false,
-                     along_ && !own_});
+    traverse(rows_,
+             {sizeof(T), {&normalize<false>, nullptr, streaming}, this, false, along_ && !own_});
   }
 
  private:
@@ -69,7 +69,10 @@ class Normalization {
     if (dense_ && length >= kLanes<f32x>) {
       loops_.unshared(part, *part.rows, epsilon_, act_);
     } else if (!channels_.prepare(*part.rows, parameter_row, along_ ? part.column : 0,
-                                  along_ ? length : own_ ? count : 1, !along_, epsilon_)) {
+                                  along_ ? length
+                                  : own_ ? count
+                                         : 1,
+                                  !along_, epsilon_)) {
       normalize_extreme(part);
     } else if (along_) {
       loops_.by_element(part, channels_, act_);
@@ -126,12 +129,14 @@ void batch_normalization(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
   if constexpr (kIsLong<Act>) {
     using Own = BufferedLoops<T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::by_row, nullptr, &Own::by_element, &Own::unshared};
+    static constexpr NormalizationLoops<T> loops = {&Own::by_row, nullptr, &Own::by_element,
+                                                    &Own::unshared};
     const Activate<Act> act(p.activation);
     normalize_rows<T>(rows, p.epsilon, loops, &act, Channels<T>::kCapacity);
   } else {
     using Own = ActivatedLoops<T, T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::template by_row<>, &Own::template by_row<true>, &Own::by_element, &Own::unshared};
+    static constexpr NormalizationLoops<T> loops = {
+        &Own::template by_row<>, &Own::template by_row<true>, &Own::by_element, &Own::unshared};
     const Act act(p.activation);
     normalize_rows<T>(rows, p.epsilon, loops, &act, std::int64_t{1} << 62);
   }

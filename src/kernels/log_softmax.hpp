@@ -19,8 +19,8 @@ void log_softmax(const Groups& groups) {
   const std::int64_t count = groups.end - groups.first;
   // Elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;
-  const bool contiguous = magnitude(in.step()) <= kShared && magnitude(out.step()) <= kShared &&
-                          in.run() >= kSumLanes;
+  const bool contiguous =
+      magnitude(in.step()) <= kShared && magnitude(out.step()) <= kShared && in.run() >= kSumLanes;
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
   const bool few = count <= 4 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {

@@ -52,17 +52,17 @@ class ColumnBlock {
         std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
       }
       const char* const input = groups_.input + offsets_.input[0];
-      in_.for_each_run(
-          begin, begin + rows(block),
-          [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-            for (std::int64_t r = 0; r < length; ++r) {
-              ahead_[i + r] = more_ ? input + offset + r * in_.step() + columns_ * kSize : buffer_;
-            }
-            const bool uniform = offsets_.input_step != 0;
-            pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
-                          {(uniform ? input : groups_.input) + offset, in_.step(), offsets_.input_step,
-                           uniform ? nullptr : offsets_.input});
-          });
+      in_.for_each_run(begin, begin + rows(block),
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                         for (std::int64_t r = 0; r < length; ++r) {
+                           ahead_[i + r] =
+                               more_ ? input + offset + r * in_.step() + columns_ * kSize : buffer_;
+                         }
+                         const bool uniform = offsets_.input_step != 0;
+                         pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
+                                       {(uniform ? input : groups_.input) + offset, in_.step(),
+                                        offsets_.input_step, uniform ? nullptr : offsets_.input});
+                       });
       loaded_ = block;
     }
     return buffer_;

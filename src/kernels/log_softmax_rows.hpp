@@ -173,17 +173,17 @@ class RowParts {
     const std::int64_t part = dense_input_ && dense_output_ ? count_ : kPart;
     for (std::int64_t begin = 0; begin < count_; begin += part) {
       const std::int64_t length = least(part, count_ - begin);
-      in_.for_each_run(
-          begin, begin + length,
-          [&](std::int64_t offset, std::int64_t i, std::int64_t run) DMLOPS_LAMBDA_INLINE {
-            if (dense_input_) {
-              in_.template prefetch_next<0>(input_ + offset);
-              visit(reinterpret_cast<const T*>(input_ + offset), begin + i, run);
-            } else {
-              pack<Bits<T>>(buffer_ + i * kSize, 0, run, 1,
-                            {input_ + offset, 0, in_.step(), nullptr});
-            }
-          });
+      in_.for_each_run(begin, begin + length,
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t run)
+                           DMLOPS_LAMBDA_INLINE {
+                             if (dense_input_) {
+                               in_.template prefetch_next<0>(input_ + offset);
+                               visit(reinterpret_cast<const T*>(input_ + offset), begin + i, run);
+                             } else {
+                               pack<Bits<T>>(buffer_ + i * kSize, 0, run, 1,
+                                             {input_ + offset, 0, in_.step(), nullptr});
+                             }
+                           });
       if (!dense_input_) visit(reinterpret_cast<const T*>(buffer_), begin, length);
     }
   }

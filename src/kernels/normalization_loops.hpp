@@ -63,13 +63,12 @@ struct ActivatedLoops {
       };
       const T *const mean = operand(kMean), *const variance = operand(kVariance);
       const T *const scale = operand(kScale), *const bias = operand(kBias);
-      transform_row<f32x, 1>(
-          output_row(rows, r), input_row(rows, r), rows.length,
-          [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-            return canonical_nan(
-                act(normalized<T>(x, load<f32x>(mean + i), load<f32x>(variance + i),
-                                  load<f32x>(scale + i), load<f32x>(bias + i), epsilons)));
-          });
+      transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length,
+                             [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+                               return canonical_nan(act(normalized<T>(
+                                   x, load<f32x>(mean + i), load<f32x>(variance + i),
+                                   load<f32x>(scale + i), load<f32x>(bias + i), epsilons)));
+                             });
     }
   }
 

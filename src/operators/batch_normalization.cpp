@@ -81,9 +81,8 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
   batch_normalization(FloatEnvironment(), inputs, epsilon, fused_activation, output);
 }
 
-void batch_normalization(const FloatEnvironment&,
-                         const BatchNormalizationInputs& inputs, float epsilon,
-                         const std::optional<FusedActivation>& fused_activation,
+void batch_normalization(const FloatEnvironment&, const BatchNormalizationInputs& inputs,
+                         float epsilon, const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
   check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "float_environment.hpp"
 #include "insertion_sort.hpp"
 #include "isa.hpp"
-#include "float_environment.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {

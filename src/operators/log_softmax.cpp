@@ -132,8 +132,8 @@ void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::si
   log_softmax(FloatEnvironment(), input, axes, axis_count, output);
 }
 
-void log_softmax(const FloatEnvironment&, const ConstTensorView& input,
-                 const std::int64_t* axes, std::size_t axis_count, const TensorView& output) {
+void log_softmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
+                 std::size_t axis_count, const TensorView& output) {
   require_floating_point(kLogSoftmax, "input", input);
   require_addressable(kLogSoftmax, "input", input);
   const unsigned int reduced = reduced_axes(input, axes, axis_count);

@@ -52,7 +52,9 @@ bool LoopLayout::choose_transposition() {
   if (nest_.operands != 2 || nest_.rank < 2 || nest_.strides[0][0] != size) return false;
   if (step == 0 || std::llabs(step) == size) return false;
   if (extend(column_, 1) && extend(row_, 0)) {
-    const auto can_grow = [](const Chain& chain) { return chain.rank > 1 || chain.length < kShort; };
+    const auto can_grow = [](const Chain& chain) {
+      return chain.rank > 1 || chain.length < kShort;
+    };
     const auto grow = [&](Chain& chain, int operand) {
       return can_grow(chain) && extend(chain, operand);
     };
@@ -161,10 +163,9 @@ void LoopLayout::set_operand(int k) {
 // The index of the dimension that counts rows.
 int LoopLayout::row_counter(const int* dimensions, int count) const {
   const auto index_of_least = [&](const auto& key) {
-    return static_cast<int>(
-        std::min_element(dimensions, dimensions + count,
-                         [&](int a, int b) { return key(a) < key(b); }) -
-        dimensions);
+    return static_cast<int>(std::min_element(dimensions, dimensions + count,
+                                             [&](int a, int b) { return key(a) < key(b); }) -
+                            dimensions);
   };
   // Rows that share the cache lines of the input go together.
   const auto input_stride = [&](int d) {

@@ -45,7 +45,8 @@ void run(const Nest& nest, char* const* data, RowKernel kernel, const void* para
     const std::int64_t begin = shard_begin(nest.sizes[split], shards, i, unit);
     Nest shard = nest;
     shard.sizes[split] = shard_begin(nest.sizes[split], shards, i + 1, unit) - begin;
-    for (int k = 0; k < nest.operands; ++k) shard.data[k] = data[k] + begin * nest.strides[k][split];
+    for (int k = 0; k < nest.operands; ++k)
+      shard.data[k] = data[k] + begin * nest.strides[k][split];
     LoopLayout(shard, shard.data, streaming).run(kernel, parameters);
   });
 }

@@ -21,21 +21,11 @@ DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t byte
   store_element(target + bytes - size, last);
 }
 
-// memcpy, without a call for the short runs that rows consist of.
-DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
-  using V = Vec<std::uint8_t>;
-  constexpr std::int64_t step = sizeof(V);
-  if (bytes >= step) {
-    std::int64_t i = 0;
-    if (bytes > 8 * step) {
-      store_element(target, load_element<V>(source));
-      i = step - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % sizeof(V));
-    }
-    for (; i < bytes - step; i += step) store_element(target + i, load_element<V>(source + i));
-    store_element(target + bytes - step, load_element<V>(source + bytes - step));
-  } else if (bytes >= 32) {  // in vectors of 64
+// Copies less than a vector.
+DMLOPS_INLINE void copy_short(char* target, const char* source, std::int64_t bytes) {
+  if (kVectorBytes > 32 && bytes >= 32) {
     copy_ends<typename VectorOf<std::uint8_t, 32>::type>(target, source, bytes);
-  } else if (bytes >= 16) {
+  } else if (kVectorBytes > 16 && bytes >= 16) {
     copy_ends<Bytes16>(target, source, bytes);
   } else if (bytes >= 8) {
     copy_ends<std::uint64_t>(target, source, bytes);
@@ -48,12 +38,30 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   }
 }
 
+// memcpy, without a call for the short runs that rows consist of.
+DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
+  using V = Vec<std::uint8_t>;
+  constexpr std::int64_t step = sizeof(V);
+  if (bytes >= step) {
+    std::int64_t i = 0;
+    if (bytes > 8 * step) {
+      store_element(target, load_element<V>(source));
+      i = step - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % sizeof(V));
+    }
+    for (; i < bytes - step; i += step) store_element(target + i, load_element<V>(source + i));
+    store_element(target + bytes - step, load_element<V>(source + bytes - step));
+  } else {
+    copy_short(target, source, bytes);
+  }
+}
+
 // Copies by non-temporal stores but for the cache lines that the target shares. Prefetches as many
 // bytes at `ahead`: the hardware prefetcher fetches less ahead of non-temporal stores.
 inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
                            const char* ahead = nullptr) {
   constexpr std::int64_t step = sizeof(u8x);
-  const auto begun = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
+  const auto begun =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
   const std::int64_t head = least((kLineBytes - begun) % kLineBytes, bytes);
   const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
   if (head != 0) copy_run(target, source, head);
@@ -83,7 +91,7 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
   } else {
     alignas(kVectorBytes) char filled[sizeof(V)];
     store_element(filled, values);
-    copy_run(target, filled, bytes);
+    copy_short(target, filled, bytes);
   }
 }
 
@@ -198,17 +206,15 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes < length; i += lanes) {
       const char* const window = source + i * step;
-      store_element(target + i * size,
-                    every_second(load_every_second<V>(window),
-                                 load_every_second<V>(window + 2 * sizeof(V))));
+      store_element(target + i * size, every_second(load_every_second<V>(window),
+                                                    load_every_second<V>(window + 2 * sizeof(V))));
     }
   } else if (step == -size && size >= 4) {
     using V = Vec<U>;
     constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes <= length; i += lanes)
-      store_element(target + i * size,
-                    reversed(load_element<V>(source - (i + lanes - 1) * size),
-                             std::make_index_sequence<std::size_t{lanes}>()));
+      store_element(target + i * size, reversed(load_element<V>(source - (i + lanes - 1) * size),
+                                                std::make_index_sequence<std::size_t{lanes}>()));
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
   } else if (size < 8 && length > 16 / size && magnitude(step) <= 4 * size) {
     const std::int64_t elements = magnitude(step) / size;
@@ -225,10 +231,9 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     }
 #endif
   }
-  pack_words<U>(target + i * size, length - i, [source, step, i](std::int64_t j)
-                                                   DMLOPS_LAMBDA_INLINE {
-                                                     return source + (i + j) * step;
-                                                   });
+  pack_words<U>(target + i * size, length - i,
+                [source, step, i](std::int64_t j)
+                    DMLOPS_LAMBDA_INLINE { return source + (i + j) * step; });
 }
 
 // ---- Several rows ----------------------------------------------------------------------------
@@ -261,10 +266,10 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
       // Each row overwrites what the one before it has spilled.
       for (std::int64_t row = 0; row < count; row += kWidth) {
         const std::int64_t r = least(row, count - kWidth);
-        transpose_block<U, kWidth, 1>(
-            target + r * target_pitch, target_pitch,
-            [&column, length, r](int i)
-                DMLOPS_LAMBDA_INLINE { return column(least(i, length - 1)) + r * size; });
+        transpose_block<U, kWidth, 1>(target + r * target_pitch, target_pitch,
+                                      [&column, length, r](int i) DMLOPS_LAMBDA_INLINE {
+                                        return column(least(i, length - 1)) + r * size;
+                                      });
       }
       return true;
     }

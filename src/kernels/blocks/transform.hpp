@@ -134,12 +134,17 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   const std::int64_t end = count - (count - begin) % line;
   const auto regular = [&](std::int64_t i, std::int64_t to) DMLOPS_LAMBDA_INLINE {
     for (; i < to; i += lanes) {
-      const auto used = static_cast<std::size_t>(least(to - i, lanes));
+      const std::int64_t used = least(to - i, lanes);
+      const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)));
+      if (used == lanes) {
+        store(target + i, result);
+        continue;
+      }
       // Not by a masked store: processors read both lines that it spans, whatever the mask.
       alignas(kVectorBytes) T results[lanes];
-      store(results, formula(load_partial<V>(source + i, used)));
-      copy_run(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
-               static_cast<std::int64_t>(used) * size);
+      store(results, result);
+      copy_short(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
+                 used * size);
     }
   };
   regular(0, begin);
@@ -164,8 +169,7 @@ void transform(const Block& given, const void* context) {
   for (std::int64_t r = 0; r < block.count; ++r) {
     const char* const input = block.input_row(r);
     T* const output = reinterpret_cast<T*>(block.output_row(r));
-    const auto indexed = [&formula](V v, std::int64_t)
-                             DMLOPS_LAMBDA_INLINE { return formula(v); };
+    const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
     if constexpr (kEverySecond) {
       transform_row<V, kUnroll>(output, EverySecond<In>{input}, block.length, indexed);
     } else {

@@ -65,7 +65,7 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
     } else {
       alignas(kVectorBytes) char lanes[sizeof(V)];
       store_element(lanes, filled);
-      copy_run(target, lanes, bytes);
+      copy_short(target, lanes, bytes);
     }
   }
 }

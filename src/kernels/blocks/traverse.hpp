@@ -8,7 +8,7 @@ namespace dmlops::DMLOPS_TARGET {
 
 // Rows whose elements are contiguous, in the operands themselves or in buffers.
 struct Block {
-  const Rows* rows = nullptr;  // of the outer loops' current iteration
+  const Rows* rows = nullptr;        // of the outer loops' current iteration
   std::int64_t row = 0, column = 0;  // the position of the first element in the traversal
   std::int64_t count = 1, length;    // rows, elements of a row
   char* output;
@@ -49,8 +49,8 @@ void traverse(const Rows& rows, const Traversal& traversal);
 // An elementwise operator. A single dense row, as most small calls have, is one block.
 DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size,
                                      const Transforms& transforms, const void* context) {
-  if (rows.count == 1 && rows.outer_rank == 0 && rows.layout[0] == Layout::in_place && rows.layout[1] == Layout::in_place &&
-      !rows.streaming) {
+  if (rows.count == 1 && rows.outer_rank == 0 && rows.layout[0] == Layout::in_place &&
+      rows.layout[1] == Layout::in_place && !rows.streaming) {
     Block block;
     block.length = rows.length;
     block.output = rows.data[0];
