@@ -23,16 +23,20 @@ class FloatEnvironment {
 #elif defined(__aarch64__)
   FloatEnvironment() {
     asm volatile("mrs %0, fpcr" : "=r"(before_));
+    asm volatile("mrs %0, fpsr" : "=r"(flags_));
     asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
   }
-  ~FloatEnvironment() { asm volatile("msr fpcr, %0" : : "r"(before_)); }
+  ~FloatEnvironment() {
+    asm volatile("msr fpsr, %0" : : "r"(flags_));
+    asm volatile("msr fpcr, %0" : : "r"(before_));
+  }
 #endif
   FloatEnvironment(const FloatEnvironment&) = delete;
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;
 
  private:
 #if defined(__aarch64__)
-  std::uint64_t before_;
+  std::uint64_t before_, flags_;
 #else
   static constexpr unsigned int kDefault = 0x1f80, kSticky = 0x3f;
   unsigned int before_;

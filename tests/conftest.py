@@ -1,25 +1,60 @@
-"""What all tests share: the thread count put back, the forced instruction set confirmed."""
+"""Fixtures of all tests: the instruction set, the policy, the extent; and what is put back."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
+from variants import FORCED_ISA, ISAS, POLICIES, Extent
 
 import dmlops
+from dmlops import _core
 
-hypothesis.settings.register_profile(
-    "suite", deadline=None, max_examples=100, derandomize=True, print_blob=True
-)
-hypothesis.settings.load_profile("suite")
+for profile, examples in (("default", 40), ("exhaustive", 400)):
+    hypothesis.settings.register_profile(
+        f"dmlops-{profile}",
+        deadline=None,
+        max_examples=examples,
+        derandomize=True,
+        print_blob=True,
+        # All examples of a test run on one instruction set.
+        suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+    )
+EXHAUSTIVE = pytest.mark.exhaustive
+
+MOST_WORKERS = 16  # more gain nothing: the longest test takes as long
+
+
+def is_exhaustive(config: pytest.Config) -> bool:
+    """Return whether the run is `pytest -m exhaustive`."""
+    return bool(config.option.markexpr == EXHAUSTIVE.name)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker by which the long runs can be left out: pytest -m 'not isa_suites'."""
-    config.addinivalue_line("markers", "isa_suites: the operator suite again, per instruction set")
+    """Name the marker of what only `pytest -m exhaustive` runs; choose Hypothesis's examples."""
+    config.addinivalue_line("markers", "exhaustive: full products, which take minutes")
     config.addinivalue_line("markers", "large: minutes, gigabytes; left out unless asked for")
+    profile = "exhaustive" if is_exhaustive(config) else "default"
+    hypothesis.settings.load_profile(f"dmlops-{profile}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run properties in both runs; the exhaustive one draws more examples."""
+    for item in items if is_exhaustive(config) else ():
+        if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(EXHAUSTIVE)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run tests that are named by their ids in this process, all others on all processors."""
+    if any("::" in argument for argument in config.args):
+        return 0
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, MOST_WORKERS)
 
 
 def pytest_report_header() -> str:
@@ -30,8 +65,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True, scope="session")
 def _the_forced_isa_runs() -> None:
-    forced = os.environ.get("DMLOPS_ISA")
-    assert forced in (None, dmlops.isa()), f"DMLOPS_ISA={forced}, but {dmlops.isa()} runs"
+    assert FORCED_ISA in (None, "", dmlops.isa()), f"{FORCED_ISA} is forced, {dmlops.isa()} runs"
 
 
 @pytest.fixture(autouse=True)
@@ -39,3 +73,34 @@ def _thread_count_restored() -> Iterator[None]:
     count = dmlops.get_num_threads()
     yield
     dmlops.set_num_threads(count)
+
+
+@pytest.fixture(params=ISAS)
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test on each instruction set of the processor."""
+    before = dmlops.isa()
+    _core.set_isa(request.param)
+    yield request.param
+    _core.set_isa(before)
+
+
+def _by_default(only: str, names: Any) -> list[Any]:
+    return [name if name == only else pytest.param(name, marks=EXHAUSTIVE) for name in names]
+
+
+@pytest.fixture(params=_by_default("usual", POLICIES))
+def policy(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run the test with the usual thresholds, and with some that treat small arrays as large."""
+    chosen = POLICIES[request.param]
+    before = {name: getattr(_core, name)() for name in chosen}
+    for name, value in chosen.items():
+        getattr(_core, f"set_{name}")(value)
+    yield request.param
+    for name, value in before.items():
+        getattr(_core, f"set_{name}")(value)
+
+
+@pytest.fixture(params=_by_default("some", ["some", "all"]))
+def extent(request: pytest.FixtureRequest) -> Extent:
+    """Run the test on a share of its combinations by default, on all of them if exhaustive."""
+    return Extent(request.param == "all", request.node.nodeid)

@@ -12,6 +12,7 @@ import math
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,7 @@ def clip_fields(numbers: dict[str, Any]) -> dict[str, Any]:
     return {**numbers, "scale_bias": pair}
 
 
+@lru_cache(64)
 def values(recipe: str, shape: tuple[int, ...], dtype: str) -> Array:
     """Return values of which each bit is integer arithmetic.
 
@@ -157,7 +159,9 @@ def values(recipe: str, shape: tuple[int, ...], dtype: str) -> Array:
         near = (bits & ~bits.dtype.type(field)) | (exponents << info.nmant).astype(bits.dtype)
         chosen = slice(1, None, 2) if name == "mixed" else slice(None)
         bits[chosen] = near[chosen]
-    return np.asarray(bits.view(kind).reshape(shape))
+    result: Array = bits.view(kind).reshape(shape)
+    result.flags.writeable = False
+    return result
 
 
 def digest(result: Array) -> str:

@@ -1,5 +1,7 @@
 """Every operator on drawn layouts against inaccessible pages; run as a program.
 
+    python guard_drawn.py [SHARE]    on one of SHARE layouts each (default: on all)
+
 Functions, and compiled operators on exactly the bytes that they need; on one thread and on several.
 Prints what it is about to do, so that a crash tells where it happened.
 """
@@ -7,6 +9,7 @@ Prints what it is about to do, so that a crash tells where it happened.
 from __future__ import annotations
 
 import faulthandler
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
@@ -153,8 +156,8 @@ def check(
             raise SystemExit("bytes between the elements were written")
 
 
-def main() -> None:
-    """Run all of it."""
+def main(share: int) -> None:
+    """Run a share of it."""
     faulthandler.enable()
     for (draws, elements), capacity in ((SMALL, 128 * 1024), (LARGE, 16 * LARGE[1])):
         memory = [GuardedMemory(capacity) for _ in range(6)]
@@ -162,10 +165,10 @@ def main() -> None:
             for k, dtype in enumerate(case.types):
                 random = Random(f"{SEED} {case.name} {k} {elements}")
                 run = partial(check, case, dtype, random, elements, memory)
-                for _ in range(draws):
+                for _ in range(-(-draws // share)):
                     run()
     print("done", dmlops.isa())
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)

@@ -1,5 +1,7 @@
 """Every operator on arrays and bindings against inaccessible pages; run as a program.
 
+    python guard_pages.py [SHARE]    through every SHARE-th combination (default: through all)
+
 Prints what it is about to do, so that a crash tells where it happened.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -107,29 +110,33 @@ def check(
             raise SystemExit(f"shape {shapes[0]}, {layouts[0]} to {layouts[1]}: wrong values")
 
 
-def functions(memory: list[GuardedMemory]) -> None:
+def functions(memory: list[GuardedMemory], share: int) -> None:
     """Apply every function to runs of each length, and to every layout of some shapes."""
     dense, *_ = LAYOUTS
     runs = [(lay, dense) for lay in LAYOUTS] + [(dense, lay) for lay in OUT_LAYOUTS]
+    turns = itertools.count()  # functions and data types begin at different combinations
     for name, operator, inputs, types in operators():
         for dtype in types:
             print(name, dtype, flush=True)
+            begin = next(turns) % share
             lengths = range(LENGTHS[np.dtype(dtype).itemsize])
-            for length, layout in itertools.product(lengths, (dense, EVERY_SECOND)):
+            cases = list(itertools.product(lengths, (dense, EVERY_SECOND)))
+            for length, layout in cases[begin::share]:
                 check(operator, [(length,)] * inputs, dtype, memory, (layout, dense))
             # The activations share their traversal: some of them go through every shape.
             brief = name.split()[-1] not in THOROUGH
-            for shape, pair in itertools.product(SHAPES[:2] if brief else SHAPES, runs):
+            pairs = list(itertools.product(SHAPES[:2] if brief else SHAPES, runs))
+            for shape, pair in pairs[begin::share]:
                 last = (*(1 for _ in shape[:-1]), shape[-1])
                 check(operator, [shape, *[last] * (inputs - 1)], dtype, memory, pair)
             for shape in SHAPES[:4] if inputs > 1 else ():
                 check(operator, [shape] * inputs, dtype, memory, (dense, dense))
 
 
-def large(memory: list[GuardedMemory]) -> None:
+def large(memory: list[GuardedMemory], share: int) -> None:
     """Split enough work for threads, the ends of every part at a guard."""
     dense, *_ = LAYOUTS
-    for name, operator, inputs, types in operators():
+    for name, operator, inputs, types in list(operators())[::share]:
         if name.startswith("batch_normalization") and not name.endswith(("identity", "tanh")):
             continue
         for dtype, layout in itertools.product(types[:2], (dense, EVERY_SECOND)):
@@ -138,17 +145,19 @@ def large(memory: list[GuardedMemory]) -> None:
             check(operator, [(LARGE,), *parameters], dtype, memory, (layout, dense))
 
 
-def bindings(memory: list[GuardedMemory]) -> None:
+def bindings(memory: list[GuardedMemory], share: int) -> None:
     """Bind exactly the bytes that each compiled operator needs."""
     device = dmlops.Device()
     types = [data_type for data_type in dmlops.TensorDataType if data_type.value != 0]
+    turns = itertools.count()
     for name, (make, _) in TABLE.items():
         for data_type in types:
             if not accepts(name, device.feature_level, data_type.name, 2):
                 continue
             print("dispatch", name, data_type.name, flush=True)
             dtype = np.dtype(data_type.name.lower())
-            for shape in ((1, 1), (1, 3), (3, 5), (2, 33), (5, 67), (130, 3)):
+            shapes = ((1, 1), (1, 3), (3, 5), (2, 33), (5, 67), (130, 3))
+            for shape in shapes[next(turns) % min(share, 6) :: share]:
                 dense = dense_strides(shape, 1)
                 for strides in (None, dense[::-1], (shape[1] + 1, 1), (2, 2 * shape[0])):
                     x = tensor(shape, data_type.name)
@@ -184,15 +193,15 @@ def dispatch(
         compiled.dispatch(inputs, [out])
 
 
-def main() -> None:
-    """Run all of it."""
+def main(share: int) -> None:
+    """Run a share of it."""
     faulthandler.enable()
     small = [GuardedMemory(SMALL) for _ in range(OPERANDS)]
-    functions(small)
-    bindings(small)
-    large([GuardedMemory(16 * LARGE) for _ in range(OPERANDS)])
+    functions(small, share)
+    bindings(small, share)
+    large([GuardedMemory(16 * LARGE) for _ in range(OPERANDS)], share)
     print("done", dmlops.isa())
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)

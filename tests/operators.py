@@ -59,7 +59,7 @@ _FUNCTIONS: dict[str, tuple[Operator, tuple[str, ...]]] = {
     "batch_normalization": (_batch_normalization, FLOATS),
     "log_softmax": (dmlops.log_softmax, FLOATS),
     "log_softmax-first": (_log_softmax_first, FLOATS),
-    "log_softmax-all": (_log_softmax_all, ("float32",)),
+    "log_softmax-all": (_log_softmax_all, FLOATS),
 }
 
 # By name: the function and its data type; the plain name stands for float32.

@@ -180,6 +180,10 @@ def test_picture(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--only", "cosh"], "no row's name contains 'cosh'"),
+        (["--only", "tanh", "--only", "cosh"], "no row's name contains 'cosh'; they are like"),
+        (["--json", "."], "'.' is a folder"),
+        (["--picture", "a.docx"], "does not end in one of .png .jpg .pdf .svg"),
+        (["--peers", "numpy,mathlab"], "mathlab unknown; the peers are numpy, torch"),
         (["--page", "no-such-folder/page.md"], "the folder 'no-such-folder' does not exist"),
         (["--only", "relu/float16", "--page", "README.md"], "no lines '<!-- begin"),
     ],
@@ -193,5 +197,11 @@ def test_mistakes(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("README.md").write_text("text", encoding="utf-8")
-    assert main(["accuracy", "--quick", "--peers", "numpy", *words]) == 1
-    assert message in capsys.readouterr().err
+    try:
+        status: Any = main(["accuracy", "--quick", "--peers", "numpy", *words])
+    except SystemExit as exit:  # of argparse
+        status = exit.code
+    assert status == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "[1/" not in captured.err  # nothing was measured

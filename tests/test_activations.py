@@ -19,7 +19,6 @@ from activation_reference import (
     float32_of_all_magnitudes,
     integer_shrink,
 )
-from crossing import cross_layouts
 from descriptors import ACTIVATIONS
 from layouts import BY_NAME, LARGE
 from operators import normalize
@@ -27,6 +26,7 @@ from reference import FLOATS, assert_same_bits, assert_same_values, assert_withi
 
 import dmlops
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 BY_ROW = {row.name: row for row in ROWS}
@@ -198,15 +198,6 @@ def test_boundaries(dtype: str) -> None:
     assert_same_bits(dmlops.celu(at(0, one, -one), 0.0), at(0, one, -0.0))
     assert np.isnan(dmlops.scaled_elu(at(0), math.nan, 1.0)).all()
     assert_same_bits(dmlops.scaled_elu(at(smallest), math.nan, 1.0), at(smallest))
-
-
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [*itertools.product(["leaky_relu", "gelu"], FLOATS), ("shrink", "uint8"), ("shrink", "int32")],
-)
-def test_layouts(name: str, dtype: str) -> None:
-    x = samples.uniform((2, 3, 35), dtype, seed=4)
-    cross_layouts(getattr(dmlops, name), x, f"{name} {dtype}")
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -69,7 +69,8 @@ def test_wrong_options(words: list[str], message: str, capsys: pytest.CaptureFix
 
 
 def test_missing_folder_is_said_before_the_work(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--json", "no-such-folder/a.json"]) == 1
+    with pytest.raises(SystemExit, match="2"):
+        main(["bench", "--json", "no-such-folder/a.json"])
     assert "folder 'no-such-folder' does not exist" in capsys.readouterr().err
 
 

@@ -11,13 +11,15 @@ import numpy.typing as npt
 import pytest
 import reference
 import samples
-from crossing import cross_layouts, cross_sizes
+from crossing import cross_sizes
 from layouts import LARGE, SHAPES, SIZES, Placed, padded_strides
 from reference import FLOATS, INTEGERS, assert_same_bits, assert_same_values
+from variants import ISAS, POLICIES, pairwise
 
 import dmlops
 from dmlops import ScaleBias
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 DTYPES = FLOATS + INTEGERS
 FLOAT_SCALES = (
@@ -244,20 +246,11 @@ def test_sizes(dtype: str, scale: tuple[float, float] | None) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_layouts(dtype: str) -> None:
-    scale_bias = ScaleBias(0.75, 1.5)
-
-    def plain(x: Array, *, out: Array | None = None) -> Array:
-        return dmlops.clip(x, 2, 100, out=out)
-
-    def scaled(x: Array, *, out: Array | None = None) -> Array:
-        return dmlops.clip(x, 2, 100, scale_bias=scale_bias, out=out)
-
-    for i, shape in enumerate(SHAPES):
+def test_shapes(dtype: str) -> None:
+    for shape in SHAPES:
         x = samples.any_bits(shape, dtype, seed=9)
-        assert_same_values(plain(x), reference.clip(x, 2, 100), f"{dtype} {shape}")
-        assert_same_values(scaled(x), reference.clip(x, 2, 100, (0.75, 1.5)), f"{dtype} {shape}")
-        cross_layouts(plain if i % 2 else scaled, x, f"clip {dtype}")
+        for scale in (None, (0.75, 1.5)):
+            assert_same_values(*both(x, 2, 100, scale), f"{dtype} {shape} {scale}")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -376,10 +369,16 @@ def test_permutations_in_squares(dtype: str, threads: int) -> None:
         out.assert_canaries(view.shape)
 
 
-@pytest.mark.parametrize("scale", [None, (1.0, 3.0)])
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "uint32", "int64"])
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_layers_of_short_rows(dtype: str, threads: int, scale: tuple[float, float] | None) -> None:
+@pairwise(
+    scale=[None, (1.0, 3.0)],
+    dtype=["int8", "float16", "float32", "uint32", "int64"],
+    threads=[1, 2, 3],
+    isa=ISAS,
+    policy=POLICIES,
+)
+def test_layers_of_short_rows(
+    scale: tuple[float, float] | None, dtype: str, threads: int, isa: str, policy: str
+) -> None:
     """Padded in each dimension: threads share the one of 3, a row of each layer or two for each."""
     dmlops.set_num_threads(threads)
     length = 480 // np.dtype(dtype).itemsize

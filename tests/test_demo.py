@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlops import _demo
 from dmlops._cli import main
+from dmlops._options import PICTURES
 
 MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8\xff", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
@@ -98,7 +98,7 @@ def test_missing_package_is_named_with_its_remedy(
     for module in ("sklearn", "matplotlib"):
         monkeypatch.setitem(sys.modules, module, None if module in missing else sys)
     path = tmp_path / "picture.png"
-    assert main(["demo", "--output", str(path)]) == 1
+    assert main(["demo", "--output", str(path)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
@@ -181,7 +181,7 @@ def test_table_has_a_row_for_each_step_in_straight_columns(demo: Any) -> None:
     assert rows[5] == ""
 
 
-@pytest.mark.parametrize("ending", _demo.FORMATS)
+@pytest.mark.parametrize("ending", PICTURES)
 def test_picture_formats(demo: Any, ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"picture{ending}"
     demo.picture.write(path, demo.results, demo.digits)
@@ -249,7 +249,7 @@ def test_unwritable_picture_is_a_message(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(replayed.picture, "write", full)
-    assert main(["demo"]) == 1
+    assert main(["demo"]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("dmlops: error: the picture cannot be written: [Errno 28] No space")
 

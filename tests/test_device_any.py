@@ -188,7 +188,7 @@ def _dispatch(compiled: Any, inputs: dict[str, Any], output: Memory) -> None:
     compiled.dispatch(inputs, [binding])
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(desc=_changed(), level=st.sampled_from(list(FeatureLevel)), seed=st.integers(0, 99))
 def test_any_descriptor(desc: Any, level: FeatureLevel, seed: int) -> None:
     """It runs at its level and at no lower one, or nowhere."""

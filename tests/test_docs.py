@@ -24,7 +24,7 @@ if not DOCS.is_dir():  # as in an sdist
 NEEDS = {
     "dask.md": ["dask.array"],
     "ecosystem.md": ["dask.array", "jax", "pandas", "torch", "xarray"],
-    "onnx.md": ["onnx"],
+    "onnx.md": ["onnx", "onnxruntime"],
 }
 
 

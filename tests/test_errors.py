@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -344,3 +346,21 @@ untyped: Any = dmlops  # so that type checkers let wrong calls pass
 )
 def test_calls_that_do_not_fit_the_signature(words: list[str], call: Callable[[], object]) -> None:
     refused(TypeError, words, call)
+
+
+def unrelated_dask() -> ModuleType:
+    module = ModuleType("dask.array")
+    module.Array = type("Array", (), {})  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.mark.parametrize("module", [None, ModuleType("dask.array"), unrelated_dask()])
+def test_a_dask_that_cannot_be_imported(
+    module: ModuleType | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None in sys.modules forbids an import; the argument is refused all the same."""
+    for name in ("dask", "dmlops._dask"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "dask.array", module)
+    with pytest.raises(TypeError, match=r"clip: input must be a numpy\.ndarray"):
+        dmlops.clip([1.0])  # type: ignore[call-overload]

@@ -1,5 +1,5 @@
 """The same bits: each golden digest, then its result again from every layout, length, thread count
-and form of the call. test_isa repeats all of this for the other instruction sets.
+and form of the call, on each instruction set.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from golden import Case
 from golden_cases import LARGE, all_cases
 from layouts import BY_NAME, LAYOUTS, OUT_LAYOUTS, SIZES, elements
 from reference import FLOATS, INTEGERS, assert_same_bits
+from variants import ISAS, POLICIES, Extent, pairwise
 
 import dmlops
 
@@ -50,6 +51,12 @@ def results(case: Case) -> tuple[list[Array], Array]:
     result = case(*inputs)
     assert golden.digest(result) == case.digest, f"other bits than the golden ones: {case}"
     return inputs, result
+
+
+@pairwise(group=GROUPS, isa=ISAS, policy=POLICIES)
+def test_digests(group: tuple[str, str], isa: str, policy: str) -> None:
+    for case in cases_of(*group):
+        results(case)
 
 
 def test_the_file_has_all_cases() -> None:
@@ -99,11 +106,12 @@ def test_recipes_by_hand() -> None:
 
 
 @every_group
-def test_threads(operator: str, dtype: str) -> None:
+@pytest.mark.usefixtures("isa", "policy")
+def test_threads(operator: str, dtype: str, extent: Extent) -> None:
     for case in filter(is_large, cases_of(operator, dtype)):
         dmlops.set_num_threads(1)
         inputs, expected = results(case)
-        for count in THREADS[1:]:
+        for count in extent.of(THREADS[1:], 4):
             dmlops.set_num_threads(count)
             assert_same_bits(case(*inputs), expected, f"{case}, {count} threads")
             for name, out in (("transposed", "c"), ("every-second", "transposed")):
@@ -114,7 +122,8 @@ def test_threads(operator: str, dtype: str) -> None:
 
 
 @every_group
-def test_layouts(operator: str, dtype: str) -> None:
+@pytest.mark.usefixtures("isa", "policy")
+def test_layouts(operator: str, dtype: str, extent: Extent) -> None:
     """Each layout of the input, with changing layouts of the output, and in place."""
     dmlops.set_num_threads(1)
     for number, case in enumerate(case for case in cases_of(operator, dtype) if not is_large(case)):
@@ -125,7 +134,7 @@ def test_layouts(operator: str, dtype: str) -> None:
         ) -> Array:
             return case(x, *more, out=out)
 
-        for i, layout in enumerate(LAYOUTS):
+        for i, layout in extent.of(enumerate(LAYOUTS), 10):
             out = OUT_LAYOUTS[(i + number) % len(OUT_LAYOUTS)]
             cross_layouts(operate, inputs[0], case, [layout], [out])
             if layout in OUT_LAYOUTS:
@@ -136,14 +145,15 @@ def test_layouts(operator: str, dtype: str) -> None:
 
 
 @every_group
-def test_lengths(operator: str, dtype: str) -> None:
+@pytest.mark.usefixtures("isa", "policy")
+def test_lengths(operator: str, dtype: str, extent: Extent) -> None:
     """Any part of the elements, or of the groups, by itself."""
     dmlops.set_num_threads(1)
     for case in cases_of(operator, dtype):
         inputs, expected = results(case)
         if operator in ELEMENTWISE:
             x, whole = inputs[0].ravel(), expected.ravel()
-            for size in SIZES:
+            for size in extent.of(SIZES, 8):
                 start = size % 5
                 part = slice(start, start + size)
                 assert_same_bits(case(x[part]), whole[part], f"{case}, elements {part}")
@@ -165,13 +175,14 @@ def test_lengths(operator: str, dtype: str) -> None:
 
 
 @every_group
-def test_descriptors(operator: str, dtype: str) -> None:
+@pytest.mark.usefixtures("isa", "policy")
+def test_descriptors(operator: str, dtype: str, extent: Extent) -> None:
     device = dmlops.Device()
     dmlops.set_num_threads(3)
     for number, case in enumerate(cases_of(operator, dtype)):
         inputs, expected = results(case)
         dense = [name for name in DESCRIBED if not BY_NAME[name].overlaps]
-        for i, name in enumerate(DESCRIBED):
+        for i, name in extent.of(enumerate(DESCRIBED), 6):
             layout = BY_NAME[name]
             views = [layout.view(x) for x in inputs]
             right = case(*map(packed, views)) if layout.overlaps else expected

@@ -8,18 +8,30 @@ import sys
 
 import pytest
 from subprocesses import python
-
-import dmlops
+from variants import ISAS, POLICIES, environment, pairwise
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
 
-@pytest.mark.parametrize("program", ["guard_pages.py", "guard_drawn.py"])
-@pytest.mark.parametrize("isa", dmlops.available_isas())
-def test_every_operator(isa: str, program: str) -> None:
-    run = python(program, DMLOPS_ISA=isa, DMLOPS_NUM_THREADS="3")
+def expect_success(program: str, isa: str, policy: str, share: int) -> None:
+    forced = {"DMLOPS_ISA": isa, "DMLOPS_NUM_THREADS": "3"}
+    run = python(program, str(share), timeout=600, **forced, **environment(policy))
     assert run.returncode == 0, run.stdout[-300:] + run.stderr[-2000:]
     assert run.stdout.endswith(f"done {isa}\n")
+
+
+PROGRAMS = ["guard_pages.py", "guard_drawn.py"]
+
+
+@pairwise(program=PROGRAMS, isa=ISAS, policy=POLICIES)
+def test_every_operator(program: str, isa: str, policy: str) -> None:
+    expect_success(program, isa, policy, share=8)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_operator_on_all_layouts(program: str, isa: str, policy: str) -> None:
+    expect_success(program, isa, policy, share=1)
 
 
 @pytest.mark.parametrize("where", ["out[-1:].ctypes.data + 4", "x.ctypes.data - 1"])

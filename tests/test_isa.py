@@ -1,4 +1,4 @@
-"""Instruction sets: chosen, and each tested by the operator suite, golden digests included."""
+"""Instruction sets and thread counts that the environment chooses."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 from subprocesses import python
+from variants import POLICIES, environment
 
 import dmlops
+from dmlops import _core
 
 KNOWN = {"baseline", "avx2", "avx512"}
 AVAILABLE = dmlops.available_isas()
-OTHERS = [name for name in AVAILABLE if name != dmlops.isa()]
-SUITE = (
-    *("golden", "clip", "hard_sigmoid", "batch_normalization", "log_softmax"),
-    *("normalization_factor", "out", "properties"),
-)
 AVX2 = {"avx2", "fma", "f16c"}
 NEEDED = {"avx512": AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, "avx2": AVX2}
 CPUINFO = Path("/proc/cpuinfo")
@@ -52,17 +49,19 @@ def test_the_forced_one_runs(name: str) -> None:
     assert run.stdout.split() == [name, *AVAILABLE], run.stderr
 
 
-@pytest.mark.isa_suites
-@pytest.mark.parametrize("name", OTHERS)
-def test_operator_suite(name: str) -> None:
-    files = [f"test_{part}.py" for part in SUITE]
-    run = python(
-        "-m", "pytest", "-x", "-p", "no:cacheprovider", *files, DMLOPS_ISA=name, timeout=900
-    )
-    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
-    assert f"dmlops: {name} (of" in run.stdout
-    assert " passed" in run.stdout
-    assert " skipped" not in run.stdout
+def test_set_isa(isa: str) -> None:
+    assert dmlops.isa() == isa
+    for wrong in ("", "mmx"):
+        with pytest.raises(ValueError, match="set_isa"):
+            _core.set_isa(wrong)
+    assert dmlops.isa() == isa
+
+
+def test_policies_are_what_the_environment_sets(policy: str) -> None:
+    for name, value in POLICIES[policy].items():
+        get = f"from dmlops import _core; print(_core.{name}())"
+        assert getattr(_core, name)() == value
+        assert python("-c", get, timeout=60, **environment(policy)).stdout == f"{value}\n"
 
 
 @pytest.mark.parametrize("name", ["sse9", "AVX-2", " ", "neon", *sorted(KNOWN - set(AVAILABLE))])

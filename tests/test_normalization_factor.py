@@ -19,6 +19,7 @@ from reference import assert_same_bits, assert_within
 
 import dmlops
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
 

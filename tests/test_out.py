@@ -13,6 +13,7 @@ from crossing import packed
 from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Placed
 from operators import OPERATORS, operator_names
 from reference import assert_same_bits
+from variants import ISAS, pairwise
 
 import dmlops
 
@@ -46,9 +47,8 @@ def test_new_results_are_dense_in_the_order_of_the_input(name: str, layout: Any)
             assert memory_order(result) == memory_order(np.empty_like(x, order="K")), shape
 
 
-@each_operator
-@pytest.mark.parametrize("layout", OUT_LAYOUTS, ids=str)
-def test_out_is_input(name: str, layout: Any) -> None:
+@pairwise(name=OPERATORS, layout=OUT_LAYOUTS, isa=ISAS)
+def test_out_is_input(name: str, layout: Any, isa: str) -> None:
     operator, dtype = OPERATORS[name]
     for shape in RANK_1_UP:
         values = samples.uniform(shape, dtype)
@@ -76,8 +76,8 @@ def expect_as_if_apart(operator: Any, base: Array, x: Array, out: Array, context
     assert (same | marks).all(), f"{context}: wrote outside out"
 
 
-@each_operator
-def test_shifted_out(name: str) -> None:
+@pairwise(name=OPERATORS, isa=ISAS)
+def test_shifted_out(name: str, isa: str) -> None:
     operator, dtype = OPERATORS[name]
     for count in COUNTS:
         for shift in SHIFTS:
@@ -90,8 +90,8 @@ def test_shifted_out(name: str) -> None:
                 )
 
 
-@each_operator
-def test_out_of_another_stride_over_the_same_memory(name: str) -> None:
+@pairwise(name=OPERATORS, isa=ISAS)
+def test_out_of_another_stride_over_the_same_memory(name: str, isa: str) -> None:
     operator, dtype = OPERATORS[name]
     cases: dict[str, Callable[[Array, int], tuple[Array, Array]]] = {
         "reversed": lambda base, n: (base[:n], base[:n][::-1]),
@@ -110,8 +110,8 @@ def test_out_of_another_stride_over_the_same_memory(name: str) -> None:
             expect_as_if_apart(operator, base, x, out, f"{context}, {count}")
 
 
-@each_operator
-def test_tables_that_overlap(name: str) -> None:
+@pairwise(name=OPERATORS, isa=ISAS)
+def test_tables_that_overlap(name: str, isa: str) -> None:
     operator, dtype = OPERATORS[name]
     for n in (3, 8, 33, 70):
         cases: dict[str, Callable[[Array], tuple[Array, Array]]] = {
@@ -129,8 +129,8 @@ def test_tables_that_overlap(name: str) -> None:
             expect_as_if_apart(operator, base, x, out, f"{context}, {n} rows")
 
 
-@each_operator
-def test_elements_that_overlap_by_bytes(name: str) -> None:
+@pairwise(name=OPERATORS, isa=ISAS)
+def test_elements_that_overlap_by_bytes(name: str, isa: str) -> None:
     operator, dtype = OPERATORS[name]
     itemsize = np.dtype(dtype).itemsize
     for shift in range(1, 2 * itemsize):

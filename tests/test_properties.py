@@ -9,6 +9,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import numpy.typing as npt
+import pytest
 import reference
 import samples
 from crossing import packed
@@ -21,6 +22,7 @@ from reference import FLOATS, INTEGERS, assert_same_bits, assert_same_values, as
 import dmlops
 from dmlops import ScaleBias
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 floats = st.sampled_from(FLOATS)
 

@@ -41,6 +41,22 @@ SANITIZED=(-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_F
 ADDRESS=(sanitize-address "${SANITIZED[@]}" -DDMLOPS_SANITIZE=address -DDMLOPS_BUILD_FUZZERS=ON
   -DDMLOPS_BUILD_TESTS=ON "${PYTHON_BINDING[@]}")
 
+# sanitized_package: the Python package with the module that was built under the address sanitizer.
+# Leaves in SANITIZED_PYTHON the command of an interpreter that imports it; the arguments are further
+# sanitizer options. The interpreter is not instrumented, so it must load the sanitizer's library
+# first. CPython keeps memory until its end, which is no leak.
+SANITIZED_PYTHON=()
+sanitized_package() {
+  local site=$BUILD/sanitize-address/site libraries
+  cmake --install "$BUILD/sanitize-address" --prefix "$site" >/dev/null
+  cp -R python/dmlops "$site"
+  libraries="$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).so") $(clang++ -print-file-name=libstdc++.so)"
+  # shellcheck disable=SC2034 # the scripts that source this file use it
+  SANITIZED_PYTHON=(env PYTHONPATH="$site" LD_PRELOAD="$libraries"
+    ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:$1"
+    UBSAN_OPTIONS="print_stacktrace=1:$1" "$PYTHON")
+}
+
 # build_and_test NAME [cmake arguments]: the C++ library and its tests, every test run through
 # the command in LAUNCHER, if any.
 LAUNCHER=()

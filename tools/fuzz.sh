@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Coverage-guided fuzzing under the address and undefined behaviour sanitizers; any finding fails.
+# Fuzzing under the address and undefined behaviour sanitizers; any finding fails. Coverage-guided, but
+# for the bindings' fuzzer, which draws its cases.
 #
 #   tools/fuzz.sh [SECONDS]     all fuzzers at once for so long (default: 60), from the corpus in fuzz/corpus
 #
 # A finding is left in build/fuzz/findings; FUZZER FILE runs it again. Needs Clang with its runtimes,
-# and for the fuzzer of operator files the installed package with `pip install '.[fuzz]'`.
+# for the fuzzer of operator files the installed package with `pip install '.[fuzz]'`, and for that of
+# the bindings pybind11.
 source "$(dirname "$0")/common.sh"
 
 seconds=${1:-60}
@@ -13,7 +15,9 @@ findings=$BUILD/fuzz/findings
 mkdir -p "$logs" "$findings"
 
 configure "${ADDRESS[@]}"
-cmake --build "$BUILD/sanitize-address" --parallel "$JOBS" --target fuzz_descriptors fuzz_dispatch
+targets=(fuzz_descriptors fuzz_dispatch)
+if ((${#PYTHON_BINDING[@]} > 0)); then targets+=(_core); fi
+cmake --build "$BUILD/sanitize-address" --parallel "$JOBS" --target "${targets[@]}"
 
 launcher=()
 if setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
@@ -33,6 +37,10 @@ fuzz() {
 fuzz descriptors 2048 "$BUILD/sanitize-address/fuzz/fuzz_descriptors"
 fuzz dispatch 2048 "$BUILD/sanitize-address/fuzz/fuzz_dispatch"
 fuzz operator_files 512 "$PYTHON" fuzz/operator_files.py
+if ((${#PYTHON_BINDING[@]} > 0)); then
+  sanitized_package halt_on_error=1
+  fuzz bindings 0 "${SANITIZED_PYTHON[@]}" fuzz/bindings.py
+fi
 
 status=0
 for name in "${!running[@]}"; do

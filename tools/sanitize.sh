@@ -33,22 +33,13 @@ fi
 build_and_test "${ADDRESS[@]}"
 if ((${#PYTHON_BINDING[@]} == 0)); then exit 0; fi
 
-# The package once more, with the module that was just built.
-site=$BUILD/$name/site
-cmake --install "$BUILD/$name" --prefix "$site" >/dev/null
-cp -R python/dmlops "$site"
-
-# The interpreter knows nothing of the sanitizer, so its library must be loaded first. CPython keeps
-# memory until its end, which would be taken for leaks. pytest would swallow the report. What memory is
-# left, and how much is used, are not the package's alone here.
-asan=$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).so")
-libstdcxx=$(clang++ -print-file-name=libstdc++.so)
+# pytest would swallow the report. test_resources.py is left out: it measures memory, which the
+# sanitizer uses, too.
 report=$BUILD/$name/report
 rm -f "$report".*
+sanitized_package "log_path=$report"
 status=0
-PYTHONPATH=$site LD_PRELOAD="$asan $libstdcxx" \
-  ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:log_path=$report" UBSAN_OPTIONS="$UBSAN_OPTIONS:log_path=$report" \
-  "${LAUNCHER[@]}" "$PYTHON" -m pytest -q --ignore=tests/test_resources.py "$@" || status=$?
+"${LAUNCHER[@]}" "${SANITIZED_PYTHON[@]}" -m pytest -q --ignore=tests/test_resources.py "$@" || status=$?
 if grep -sE 'ERROR:|runtime error:' "$report".* >/dev/null; then
   cat "$report".*
   status=1

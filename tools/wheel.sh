@@ -3,7 +3,7 @@
 #
 #   tools/wheel.sh build                     both, into $BUILD/wheel/dist, with a look at what they hold
 #   tools/wheel.sh test [pytest arguments]   the sdist's tests, with the wheel in a new environment
-#   tools/wheel.sh                           both steps
+#   tools/wheel.sh                           both steps, with the exhaustive tests
 #
 # Brings its own tools, the compiler among them; they and what the build requires have the versions and
 # hashes of tools/wheel-requirements.lock, or nothing is built.
@@ -51,6 +51,6 @@ step=${1:-all}
 case $step in
   build) build ;;
   test) shift; run_tests "$@" ;;
-  all) build; run_tests ;;
+  all) build; run_tests -m '' ;;
   *) echo "$0: build, test or nothing, not $step" >&2; exit 2 ;;
 esac

@@ -44,6 +44,7 @@ struct ActivationInfo {
   ActivationParameters defaults;   ///< those of DirectML's documents
 };
 /// The row of an activation.
+/// \throws std::invalid_argument for a value that is not an enumerator
 DMLOPS_API const ActivationInfo& info(Activation type);
 
 /// An activation that batch normalization applies to its result.

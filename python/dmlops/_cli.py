@@ -10,7 +10,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
+from io import TextIOWrapper
+from typing import Any
 
 import dmlops
 from dmlops import _core
@@ -24,8 +27,10 @@ COMMANDS = {
     "bench": "compare the speed with NumPy, PyTorch, ONNX Runtime and others, side by side",
 }
 
-INTERRUPTED = 128 + 2  # the exit status that shells give to SIGINT
-
+# The exit status of every command; argparse itself exits with 0 or 2.
+DONE, REFUSED, FAILED = 0, 1, 2
+INTERRUPTED = 128 + 2  # as shells report SIGINT
+CLOSED_PIPE = 128 + 13  # as shells report SIGPIPE
 
 MESSAGE_LENGTH = 1000  # characters: names in a message can be as long as a file
 
@@ -40,15 +45,15 @@ def one_line(text: object) -> str:
 
 
 class CommandError(Exception):
-    """A sub-command cannot do what was asked; the message says why, and no traceback is shown."""
+    """What was asked could not be done. The message says why; no traceback is shown."""
 
-    status = 1
+    status = FAILED
 
 
-class UsageError(CommandError):
-    """What was asked, a file that it names or the environment is wrong."""
+class RefusedError(CommandError):
+    """The answer is no: a rule refused what was asked, or a promise was not kept."""
 
-    status = 2
+    status = REFUSED
 
 
 # What builds of C++ programs ask for: an option, the function that answers it, and what it is.
@@ -59,6 +64,23 @@ FOLDERS: dict[str, tuple[Callable[[], str], str]] = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose help, unlike argparse's own, is not lost in silence on a full disk."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help."""
+        print(self.format_help(), end="", file=file)
+
+
+class PrintVersion(argparse.Action):
+    """Print the version and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it."""
+        print(f"dmlops {dmlops.__version__}")
+        parser.exit()
+
+
 class PrintFolder(argparse.Action):
     """Print a folder and exit; asked for only if the option is given."""
 
@@ -67,16 +89,16 @@ class PrintFolder(argparse.Action):
         try:
             print(FOLDERS[self.option_strings[0]][0]())
         except FileNotFoundError as error:
-            parser.exit(1, f"dmlops: error: {error}\n")
+            parser.exit(FAILED, f"dmlops: error: {error}\n")
         parser.exit()
 
 
 def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser, with the arguments of those sub-commands that occur in ``words``."""
-    parser = argparse.ArgumentParser(
-        prog="dmlops", description="DirectML operators on the CPU, for NumPy arrays."
+    parser = Parser(prog="dmlops", description="DirectML operators on the CPU, for NumPy arrays.")
+    parser.add_argument(
+        "--version", action=PrintVersion, nargs=0, help="print the version, and exit"
     )
-    parser.add_argument("--version", action="version", version=f"dmlops {dmlops.__version__}")
     for option, (_, what) in FOLDERS.items():
         parser.add_argument(
             option, action=PrintFolder, nargs=0, help=f"print the folder of {what}, and exit"
@@ -106,15 +128,33 @@ def check_environment() -> None:
         dmlops.get_num_threads()
         _core.non_temporal_threshold()
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line ``words`` (by default the program's own) and return the exit status.
+    """Run the command line ``words`` (by default the program's own) and return the exit status."""
+    if sys.stderr is None:  # closed: print() would write to standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stdout is None:
+        return fail("standard output is closed")
+    if isinstance(sys.stdout, TextIOWrapper):  # names and signs that its encoding lacks are escaped
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            status = run(words)
+        finally:  # argparse exits after --help and --version
+            sys.stdout.flush()  # here, where the error can still be handled
+        return status
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        discard_output()
+        return CLOSED_PIPE
+    except OSError as error:  # commands handle those of their files; printing remains
+        discard_output()
+        return fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
 
-    0: done; 1: it could not be done; 2: the command line, a file that it names or the environment
-    is wrong (for the command line, argparse exits by itself).
-    """
+
+def run(words: Sequence[str] | None) -> int:
+    """Parse the command line and run the sub-command."""
     if words is None:
         complete()
         words = sys.argv[1:]
@@ -122,20 +162,27 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     if "run" not in arguments:
         parser.print_help()
-        return 0
+        return DONE
     try:
         check_environment()
         status: int = arguments.run(arguments)
-        sys.stdout.flush()  # here, where a closed pipe can still be handled
         return status
     except CommandError as error:
-        print(f"dmlops: error: {one_line(error)}", file=sys.stderr)
-        return error.status
+        return fail(error, error.status)
     except MemoryError as error:
-        print(f"dmlops: error: not enough memory. {one_line(error)}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return fail(f"not enough memory. {error}")
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def fail(message: object, status: int = FAILED) -> int:
+    """Print one line of error; return the exit status."""
+    with suppress(OSError):
+        print(f"dmlops: error: {one_line(message)}", file=sys.stderr, flush=True)
+    return status
+
+
+def discard_output() -> None:
+    """Drop what standard output has not written, or the interpreter reports it when it ends."""
+    with suppress(OSError):  # of an output without a file descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

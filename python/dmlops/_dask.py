@@ -20,9 +20,7 @@ _PARAMETERS = ("mean", "variance", "scale", "bias")
 
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the lazy result of the function, or NotImplemented if no argument is a dask array."""
-    if not any(isinstance(value, da.Array) for value in (*arguments, *keywords.values())):
-        return NotImplemented
+    """Return the lazy result of the function, or NotImplemented if the core's error says more."""
     function = getattr(_core, name)
     try:
         bound = inspect.signature(function).bind(*arguments, **keywords)

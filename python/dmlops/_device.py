@@ -38,7 +38,7 @@ class BufferBinding:
     offset : int, default 0
         In bytes: a multiple of 16, and of what the tensor guarantees.
     size_in_bytes : int, optional
-        None is what the tensor needs.
+        None is what the tensor needs; the buffer must have it.
 
     Notes
     -----

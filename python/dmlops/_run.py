@@ -51,7 +51,7 @@ def seconds(text: str) -> float:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops run``."""
-    parser.epilog = "Exit status: 0 done, 1 refused by a rule of DirectML, 2 the file is wrong."
+    parser.epilog = "Exit status: 0 done, 1 refused by a rule of DirectML, 2 could not be done."
     add_file_arguments(parser)
     parser.add_argument(
         "--folder",

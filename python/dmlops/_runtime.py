@@ -1,5 +1,6 @@
 """What dmlops runs on: instruction set, threads, build."""
 
+import operator
 import platform
 import sys
 from pathlib import Path
@@ -91,6 +92,9 @@ def set_num_threads(n: int) -> None:
     1
     >>> dmlops.set_num_threads(before)
     """
+    n = operator.index(n)
+    if abs(n) >= 2**63:
+        raise ValueError("set_num_threads: n must be from 1 to 1024, not a number beyond 64 bits")
     _core.set_num_threads(n)
 
 

@@ -8,6 +8,7 @@
 
 #include "descriptors/tensor.hpp"
 #include "float16.hpp"
+#include "float_environment.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {
@@ -120,6 +121,7 @@ Device::Device(FeatureLevel level) : level_(level) {
 
 CompiledOperator Device::compile(const OperatorDesc& desc,
                                  const std::vector<ConstBinding>& initial) const {
+  const FloatEnvironment environment;
   validate(desc, level_);
   auto compiled = std::make_shared<CompiledOperator::Implementation>();
   const OperatorInfo& op = *find_operator(desc.type);

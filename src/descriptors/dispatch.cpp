@@ -50,6 +50,13 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
     refuse(op, std::string(name) + " is bound at offset " + std::to_string(binding.offset) +
                    ", which is not a multiple of " + std::to_string(alignment));
   }
+  std::uintptr_t end = reinterpret_cast<std::uintptr_t>(binding.buffer);
+  if (__builtin_add_overflow(end, binding.offset, &end) ||
+      __builtin_add_overflow(end, binding.size_in_bytes, &end)) {
+    refuse(op, std::string(name) + " is bound to " + std::to_string(binding.size_in_bytes) +
+                   " bytes at offset " + std::to_string(binding.offset) +
+                   ", which end past the last address; size_in_bytes counts from the offset");
+  }
 }
 
 CompiledOperator::CompiledOperator(std::shared_ptr<const Implementation> implementation)

@@ -4,6 +4,7 @@
 
 #include "descriptors/table.hpp"
 #include "descriptors/tensor.hpp"
+#include "float_environment.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {
@@ -221,6 +222,7 @@ std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const Oper
 }  // namespace
 
 void validate(const OperatorDesc& desc, FeatureLevel level) {
+  const FloatEnvironment environment;  // comparisons and messages raise flags
   const OperatorInfo& op = known_operator(desc.type);
   if (level < op.since()) {
     const FeatureLevel needed = accepting_level(desc, op, op.since()).value_or(op.since());
@@ -237,6 +239,7 @@ void validate(const OperatorDesc& desc, FeatureLevel level) {
 }
 
 FeatureLevel required_feature_level(const OperatorDesc& desc) {
+  const FloatEnvironment environment;
   const OperatorInfo& op = known_operator(desc.type);
   const std::optional<FeatureLevel> accepting = accepting_level(desc, op, FeatureLevel::level_1_0);
   if (!accepting.has_value()) validate(desc, FeatureLevel::level_6_4);  // says why

@@ -24,10 +24,9 @@ void log_softmax(const Groups& groups) {
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
   const bool few = count <= 4 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
-    if (DenseRows<T>::fit(in, out)) {
-      RowBatch<T, DenseRows<T>>(groups, in, out).run(groups.first, groups.end);
-    } else if (PackedRows<T>::fit(in.count()) && !RowParts<T>::dense(in)) {
-      RowBatch<T, PackedRows<T>>(groups, in, out).run(groups.first, groups.end);
+    const bool in_place = RowParts<T>::dense(in) && in.rank > 1;
+    if (WholeRows<T>::fit(in, out) && !in_place) {
+      RowBatch<T, WholeRows<T>>(groups, in, out).run(groups.first, groups.end);
     } else {
       RowBatch<T, RowParts<T>>(groups, in, out).run(groups.first, groups.end);
     }

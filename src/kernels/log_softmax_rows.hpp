@@ -18,23 +18,38 @@ DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
 constexpr int kRowBatch = 32;
 constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within the second-level cache
 
-// A group whose elements follow each other, in the input and in the output.
+// Groups whose elements are contiguous: in the operands, or packed once for all steps.
 template <class T>
-class DenseRows {
+class WholeRows {
  public:
-  DenseRows(const Groups& groups, const ElementLoops& in, const ElementLoops&)
-      : groups_(groups), count_(in.count()) {}
+  WholeRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : groups_(groups),
+        in_(in),
+        out_(out),
+        count_(in.count()),
+        packs_(!is_dense(in)),
+        unpacks_(!is_dense(out)) {}
 
+  // True if no buffer is needed, or a group fits it.
   static bool fit(const ElementLoops& in, const ElementLoops& out) {
-    return in.rank == 1 && in.step() == sizeof(T) && out.step() == sizeof(T);
+    return (is_dense(in) && is_dense(out)) || in.count() * kSize <= kRowBatchBytes;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
-  DMLOPS_INLINE void select(std::int64_t, std::int64_t input_offset, std::int64_t output_offset) {
-    input_ = reinterpret_cast<const T*>(groups_.input + input_offset);
-    output_ = reinterpret_cast<T*>(groups_.output + output_offset);
+  void load(const GroupOffsets<kRowBatch>& offsets, std::int64_t groups) {
+    for (std::int64_t k = 0; packs_ && k < groups; ++k) {
+      char* const target = buffer_ + k * count_ * kSize;
+      const char* const input = groups_.input + offsets.input[k];
+      in_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+        pack<Bits<T>>(target + i * kSize, 0, run, 1, {input + offset, 0, in_.step(), nullptr});
+      });
+    }
+  }
+  DMLOPS_INLINE void select(std::int64_t k, std::int64_t input_offset, std::int64_t output_offset) {
+    input_ = reinterpret_cast<const T*>(packs_ ? buffer_ + k * count_ * kSize
+                                               : groups_.input + input_offset);
+    output_ = groups_.output + output_offset;
   }
 
   template <class Sum>
@@ -44,72 +59,40 @@ class DenseRows {
 
   template <bool kNear>
   DMLOPS_INLINE void finish(float high, float low) {
-    finish_row<kNear>(output_, input_, count_, Difference<T>(splat<f32x>(high), splat<f32x>(low)));
-  }
-
- private:
-  const Groups& groups_;
-  std::int64_t count_;
-  const T* input_ = nullptr;
-  T* output_ = nullptr;
-};
-
-// The groups of a batch, packed once for all steps.
-template <class T>
-class PackedRows {
- public:
-  PackedRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
-      : groups_(groups), in_(in), out_(out), count_(in.count()) {}
-
-  static bool fit(std::int64_t count) { return count * kSize <= kRowBatchBytes; }
-
-  std::int64_t count() const { return count_; }  // elements in a group
-
-  void load(const GroupOffsets<kRowBatch>& offsets, std::int64_t groups) {
-    for (std::int64_t k = 0; k < groups; ++k) {
-      char* const target = buffer_ + k * count_ * kSize;
-      const char* const input = groups_.input + offsets.input[k];
-      in_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-        pack<Bits<T>>(target + i * kSize, 0, run, 1, {input + offset, 0, in_.step(), nullptr});
-      });
-    }
-  }
-  DMLOPS_INLINE void select(std::int64_t k, std::int64_t, std::int64_t output_offset) {
-    row_ = reinterpret_cast<T*>(buffer_ + k * count_ * kSize);
-    output_ = groups_.output + output_offset;
-  }
-
-  template <class Sum>
-  DMLOPS_INLINE void add_to(Sum& sum) {
-    sum.add(row_, count_);
-  }
-
-  template <bool kNear>
-  void finish(float high, float low) {
     const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
-    if (out_.rank == 1 && out_.step() == kSize)
-      return finish_row<kNear>(reinterpret_cast<T*>(output_), row_, count_, difference);
-    finish_row<kNear>(row_, row_, count_, difference);
-    out_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-      const char* const results = reinterpret_cast<const char*>(row_ + i);
-      if (out_.step() == kSize) return copy_run(output_ + offset, results, run * kSize);
-      unpack<Bits<T>>(output_ + offset, out_.step(), nullptr, results, run);
-    });
+    // Results that are unpacked replace the packed elements, which no later step needs.
+    char* const results = !unpacks_ ? output_ : packs_ ? packed() : buffer_;
+    finish_row<kNear>(reinterpret_cast<T*>(results), input_, count_, difference);
+    if (unpacks_) unpack_row(results);
   }
 
  private:
   static constexpr std::int64_t kSize = sizeof(T);
 
+  static bool is_dense(const ElementLoops& loops) {
+    return loops.rank == 1 && loops.step() == kSize;
+  }
+
+  char* packed() { return buffer_ + (reinterpret_cast<const char*>(input_) - buffer_); }
+
+  DMLOPS_NO_INLINE void unpack_row(const char* results) {
+    out_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+      if (out_.step() == kSize) return copy_run(output_ + offset, results + i * kSize, run * kSize);
+      unpack<Bits<T>>(output_ + offset, out_.step(), nullptr, results + i * kSize, run);
+    });
+  }
+
   const Groups& groups_;
   const ElementLoops& in_;
   const ElementLoops& out_;
   std::int64_t count_;
-  T* row_ = nullptr;
+  bool packs_, unpacks_;
+  const T* input_ = nullptr;
   char* output_ = nullptr;
   alignas(kVectorBytes) char buffer_[kRowBatchBytes];
 };
 
-// A group that is too long for that, part by part: in place where it is dense, through a buffer
+// Groups that are too long for that, part by part: in place where it is dense, through a buffer
 // where it is not.
 template <class T>
 class RowParts {

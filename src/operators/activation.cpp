@@ -63,6 +63,7 @@ void activation(Activation type, const ConstTensorView& input,
 
 void activation(const FloatEnvironment&, Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output) {
+  require_known("activation: ", type);
   if (is_floating_point(input.type) &&
       run_if_plain(input, output, float_kernel(type, input.type), &parameters, work_of(type))) {
     return;

@@ -59,6 +59,7 @@ void require_broadcastable(const char* argument, const ConstTensorView& paramete
 void check_batch_normalization(const BatchNormalizationInputs& inputs) {
   const ConstTensorView& input = inputs.input;
   require_floating_point(kBatchNormalization, "input", input);
+  require_addressable(kBatchNormalization, "input", input);
   require_broadcastable("mean", inputs.mean, input);
   require_broadcastable("variance", inputs.variance, input);
   require_broadcastable("scale", inputs.scale, input);
@@ -86,7 +87,9 @@ void batch_normalization(const FloatEnvironment&, const BatchNormalizationInputs
                          const TensorView& output) {
   check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
-  require_addressable(kBatchNormalization, "input", input);
+  if (fused_activation) {
+    require_known("batch_normalization: fused_activation.", fused_activation->type);
+  }
   require_output(kBatchNormalization, output, input);
   if (is_empty(input)) return;
 

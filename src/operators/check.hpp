@@ -17,6 +17,10 @@ extern const char* const kFloatTypesText;
 extern const char* const kClipTypesText;
 const char* accepted_types(Activation type);
 
+// Throws std::invalid_argument unless `type` is an enumerator: the value indexes tables. `where`
+// begins the message: "activation: ".
+void require_known(const char* where, Activation type);
+
 // Throws std::invalid_argument unless rank and sizes are a tensor's, and the strides keep all of it
 // within the addresses that a process can have: offsets computed from them do not wrap.
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view);

@@ -3,11 +3,11 @@
 #include "arguments.hpp"
 
 #include <cmath>
-#include <limits>
 #include <new>
 
 #include "cold.hpp"
 #include "errors.hpp"
+#include "numbers.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -51,19 +51,13 @@ bool not_a_number(const char* function, const char* argument, PyObject* value,
 
 // Strings have no __float__, but 1-element arrays do, and complex numbers must not lose a part.
 bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
-  if (PyFloat_CheckExact(value)) {
-    result = PyFloat_AS_DOUBLE(value);
-    return true;
-  }
-  result = PyFloat_AsDouble(value);
-  if (result != -1.0 || PyErr_Occurred() == nullptr) return true;
+  if (to_double(value, result)) return true;
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
   PyErr_Clear();
   return not_a_number(function, argument, value, "a number");
 }
 
-// A whole number of any size. Beyond 64 bits it becomes a double, or an infinity: integer tensors
-// saturate either way.
+// A whole number of any size. Beyond 64 bits it becomes a double, as integer tensors saturate.
 bool read_integer(PyObject* value, Scalar& result) {
   int overflow = 0;
   const long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -77,13 +71,20 @@ bool read_integer(PyObject* value, Scalar& result) {
     if (PyErr_Occurred() == nullptr) return true;
     PyErr_Clear();
   }
-  double wide = PyLong_AsDouble(value);
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    wide = overflow * std::numeric_limits<double>::infinity();
-  }
+  double wide = 0;
+  if (!to_double(value, wide)) return false;
   result = Scalar(wide);
   return true;
+}
+
+// A Fraction, Decimal or long double that is whole and has more digits than a double.
+DMLOPS_COLD bool read_whole(PyObject* value, Scalar& result) {
+  PyObject* const whole = PyNumber_Long(value);
+  const int equal = whole == nullptr ? -1 : PyObject_RichCompareBool(value, whole, Py_EQ);
+  const bool done = equal < 0 ? value_is_at_fault() : equal == 0 || read_integer(whole, result);
+  if (done) PyErr_Clear();
+  Py_XDECREF(whole);
+  return done;
 }
 
 }  // namespace
@@ -126,8 +127,8 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
   if (!read_double(function, argument, value, wide)) return false;
   result = static_cast<float>(wide);
   if (std::isinf(result) && !std::isinf(wide)) {
-    PyErr_Format(PyExc_ValueError, "%s: %s is %R, which does not fit float32", function, argument,
-                 value);
+    PyErr_Format(PyExc_ValueError, "%s: %s is %s, which does not fit float32", function, argument,
+                 text_of(value).c_str());
     return false;
   }
   return true;
@@ -152,7 +153,8 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
     return not_a_number(function, argument, value, "a number or None");
   }
   result = Scalar(wide);
-  return true;
+  const bool may_be_longer = std::fabs(wide) >= 0x1p53 && std::fabs(wide) <= 0x1p64;
+  return PyFloat_Check(value) || !may_be_longer || read_whole(value, result);
 }
 
 bool read_scale_bias(const char* function, PyObject* value, std::optional<ScaleBias>& result) {

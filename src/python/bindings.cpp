@@ -9,12 +9,15 @@
 namespace dmlops::python {
 namespace {
 
-std::uint64_t dense_size(const ConstTensorView& view) {
-  std::uint64_t bytes = element_size(view.type);
-  for (int d = 0; d < view.rank; ++d) {
-    bytes *= static_cast<std::uint64_t>(view.sizes[static_cast<std::size_t>(d)]);
+// The bytes from an array's first element to the end of its last, where no stride is negative. The
+// size of a binding is this and never a size that a descriptor claims.
+std::uint64_t extent_of(const ConstTensorView& view) {
+  std::int64_t bytes = static_cast<std::int64_t>(element_size(view.type));
+  for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {
+    if (view.sizes[d] == 0) return 0;
+    if (view.sizes[d] > 1) bytes += (view.sizes[d] - 1) * view.strides[d];
   }
-  return bytes;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 bool is_dense(const ConstTensorView& view) {
@@ -91,10 +94,8 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
                   " (bytes, as array.view(numpy.uint8), go with any type)");
   }
   binding.buffer = view.data;
-  if (is_dense(view)) {
-    binding.size_in_bytes = dense_size(view);
-  } else if (!raw && same_layout(view, tensor)) {
-    binding.size_in_bytes = required_size(tensor);
+  if (is_dense(view) || (!raw && same_layout(view, tensor))) {
+    binding.size_in_bytes = extent_of(view);
   } else {
     refuse(i,
            "is bound to an array that is not contiguous; describe its strides with "

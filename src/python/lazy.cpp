@@ -6,23 +6,38 @@
 namespace py = pybind11;
 
 namespace dmlops::python {
+namespace {
+
+// A dask array implies that dask.array is imported, so the lookup must not import it. An entry of
+// sys.modules can be None, or another module of that name.
+bool has_dask_array(PyObject* const* arguments, Py_ssize_t count) {
+  const auto modules = py::reinterpret_borrow<py::dict>(PyImport_GetModuleDict());
+  const py::object type = py::getattr(modules.attr("get")("dask.array"), "Array", py::none());
+  if (!PyType_Check(type.ptr())) return false;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const int found = PyObject_IsInstance(arguments[i], type.ptr());
+    if (found < 0) throw py::error_already_set();
+    if (found != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 PyObject* of_lazy_arrays(const char* function, PyObject* const* arguments, Py_ssize_t positional,
                          PyObject* keyword_names) {
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return nullptr;
-  // Who has such an array has imported its module. To look must not cost the error.
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  const bool imported = PyDict_GetItemString(PyImport_GetModuleDict(), "dask.array") != nullptr;
-  PyErr_Restore(type, value, traceback);
-  if (!imported) return nullptr;
   py::error_already_set refusal;
   try {
+    const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+    if (!has_dask_array(arguments, positional + keywords)) {
+      refusal.restore();
+      return nullptr;
+    }
     py::tuple given(static_cast<std::size_t>(positional));
     for (Py_ssize_t i = 0; i < positional; ++i)
       given[static_cast<std::size_t>(i)] = py::reinterpret_borrow<py::object>(arguments[i]);
     py::dict named;
-    const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
     for (Py_ssize_t k = 0; k < keywords; ++k) {
       named[PyTuple_GET_ITEM(keyword_names, k)] =
           py::reinterpret_borrow<py::object>(arguments[positional + k]);

@@ -9,6 +9,7 @@
 #include "dmlops/runtime.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
+#include "traversal/policy.hpp"
 #include "parts.hpp"
 
 namespace py = pybind11;
@@ -38,10 +39,12 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   module.def("add_docstring", &add_docstring);
   module.def("version", &dmlops::version);
   module.def("isa", &dmlops::isa);
+  module.def("set_isa", &dmlops::set_isa, py::arg("name"));
   module.def("available_isas", [] { return py::tuple(py::cast(dmlops::available_isas())); });
   module.def("get_num_threads", &dmlops::get_num_threads);
   module.def("set_num_threads", &dmlops::set_num_threads, py::arg("n"));
   module.def("non_temporal_threshold", &dmlops::non_temporal_threshold);
+  module.def("set_non_temporal_threshold", &dmlops::set_non_temporal_threshold, py::arg("bytes"));
   module.def("compiler", &dmlops::compiler);
   module.def("build_flags", &dmlops::build_flags);
 }

@@ -7,6 +7,7 @@
 #include "descriptors/table.hpp"
 #include "errors.hpp"
 #include "float16.hpp"
+#include "numbers.hpp"
 
 namespace py = pybind11;
 
@@ -15,10 +16,7 @@ namespace {
 
 [[noreturn]] void refuse_value(const std::string& where, py::handle value,
                                const std::string& type) {
-  const auto text = py::reinterpret_steal<py::object>(PyObject_Str(value.ptr()));
-  if (!text) PyErr_Clear();  // an integer of thousands of digits
-  throw ValidationError(where + " is " + (text ? text.cast<std::string>() : "a number") +
-                        ", which does not fit " + type);
+  throw ValidationError(where + " is " + text_of(value.ptr()) + ", which does not fit " + type);
 }
 
 // A whole number that fits T, which DirectML calls `type`.
@@ -47,12 +45,10 @@ T read_whole(const std::string& where, py::handle value, const std::string& type
 }
 
 double read_double(const std::string& where, py::handle value) {
-  const double result = PyFloat_AsDouble(value.ptr());
-  if (PyErr_Occurred() == nullptr) return result;
+  double result = 0;
+  if (to_double(value.ptr(), result)) return result;
   if (!value_is_at_fault()) throw py::error_already_set();
-  const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
   PyErr_Clear();
-  if (too_large) refuse_value(where, value, "FLOAT");
   refuse_type(where, "a number", value);
 }
 

@@ -45,6 +45,13 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
+// False for the baseline of x86-64, which few processors need.
+#if defined(__x86_64__) || defined(_M_X64)
+constexpr bool kIsOnlyTarget = false;
+#else
+constexpr bool kIsOnlyTarget = true;
+#endif
+
 template <class T, int kBytes = kVectorBytes>
 struct VectorOf {
   typedef T type __attribute__((vector_size(kBytes)));

@@ -2,6 +2,7 @@
 #include "traversal/policy.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "cpuid.hpp"
@@ -49,12 +50,18 @@ std::int64_t measured() {
   return std::numeric_limits<std::int64_t>::max();
 }
 
+std::atomic<std::int64_t>& threshold() {
+  static std::atomic<std::int64_t> bytes{
+      whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD").value_or(measured())};
+  return bytes;
+}
+
 }  // namespace
 
-std::int64_t non_temporal_threshold() {
-  static const std::int64_t threshold =
-      whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD").value_or(measured());
-  return threshold;
+std::int64_t non_temporal_threshold() { return threshold().load(std::memory_order_relaxed); }
+
+void set_non_temporal_threshold(std::int64_t bytes) {
+  threshold().store(bytes, std::memory_order_relaxed);
 }
 
 std::int64_t shard_count(std::int64_t bytes) {

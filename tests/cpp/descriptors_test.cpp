@@ -110,6 +110,26 @@ TEST(CompiledOperator, RefusesBeforeItWrites) {
   EXPECT_FALSE(refused({x.data(), 0, 16}, {y.data(), 0, 16}));
 }
 
+TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
+  std::vector<float> x(16, 1.0f);
+  const std::uint64_t rest = ~std::uint64_t{0};
+  const std::string text =
+      "ElementWiseClipOperatorDesc: input_tensor is bound to 18446744073709551615 bytes at offset "
+      "16, which end past the last address; size_in_bytes counts from the offset";
+  const CompiledOperator compiled = Device().compile(clip(tensor({8})));
+  EXPECT_EQ(message<BindingError>([&] {
+              compiled.dispatch({{x.data(), 16, rest}}, {{x.data(), 32, 32}});
+            }),
+            text);
+  EXPECT_FALSE(message<BindingError>([&] {
+                 compiled.dispatch({{x.data(), 0, 32}}, {{x.data(), 16, rest}});
+               }).empty());
+  OperatorDesc owned = clip(tensor({8}));
+  owned.tensors[0]->flags = TensorFlags::owned_by_dml;
+  EXPECT_EQ(message<BindingError>([&] { Device().compile(owned, {{x.data(), 16, rest}}); }), text);
+  EXPECT_EQ(x, std::vector<float>(16, 1.0f));
+}
+
 TEST(CompiledOperator, CopiesWhatItOwns) {
   OperatorDesc desc = clip(tensor({4}));
   desc.tensors[0]->flags = TensorFlags::owned_by_dml;

@@ -126,6 +126,50 @@ TEST(Errors, RefusedCallsWriteNothing) {
   refuses([&] { clip(view(y, {2, 2}), Scalar(), Scalar(), std::nullopt, folded); }, "overlap");
 }
 
+// An enumeration is an index of tables, and can hold any number.
+TEST(Errors, UnknownActivationsAreRefused) {
+  std::vector<float> x(4, 1.0f), y(4, -1.0f);
+  const TensorView in = view(x), out = view(y);
+  for (const std::uint32_t number : {17u, 18u, 1000000u, 0x80000000u, 0xffffffffu}) {
+    const auto type = static_cast<Activation>(number);
+    const std::string text =
+        "type is " + std::to_string(number) + "; it must be one of the 17 activations, 0 to 16";
+    const auto refuses = [&](const char* op, const auto& call) {
+      try {
+        call();
+        ADD_FAILURE() << "not refused: " << number;
+      } catch (const std::invalid_argument& error) {
+        EXPECT_EQ(error.what(), op + text);
+      }
+    };
+    refuses("info: ", [&] { info(type); });
+    refuses("activation: ", [&] { activation(type, in, {1, 1}, out); });
+    refuses("activation: ", [&] { activation(type, {}, {1, 1}, {}); });
+    const FusedActivation fused = {type, {1, 1}};
+    refuses("batch_normalization: fused_activation.", [&] {
+      batch_normalization({in, in, in, in, in}, 0, fused, out);
+    });
+  }
+  EXPECT_EQ(y, std::vector<float>(4, -1.0f));
+}
+
+TEST(Errors, UnknownDataTypesAreRefused) {
+  std::vector<float> x(4, 1.0f), y(4, -1.0f);
+  const std::int64_t axis = 0;
+  for (const std::uint32_t number : {0u, 9u, 12u, 13u, 14u, 1000000u, 0x80000001u, 0xffffffffu}) {
+    TensorView in = view(x), out = view(y);
+    in.type = out.type = static_cast<DataType>(number);
+    EXPECT_THROW(clip(in, {}, {}, std::nullopt, out), TypeError);
+    EXPECT_THROW(clip(in, {}, {}, ScaleBias{2, 1}, out), TypeError);
+    for (std::uint32_t type = 0; type < kActivationCount; ++type) {
+      EXPECT_THROW(activation(static_cast<Activation>(type), in, {1, 1}, out), TypeError);
+    }
+    EXPECT_THROW(batch_normalization({in, in, in, in, in}, 0, {}, out), TypeError);
+    EXPECT_THROW(log_softmax(in, &axis, 1, out), TypeError);
+  }
+  EXPECT_EQ(y, std::vector<float>(4, -1.0f));
+}
+
 TEST(Runtime, KnowsItself) {
   EXPECT_FALSE(version().empty());
   const std::vector<std::string> isas = available_isas();
@@ -153,10 +197,16 @@ TEST(Errors, OffsetsThatWrapAreRefused) {
   refused({x.data(), DataType::float32, 1, {-4}, {4}});
   refused({x.data(), DataType::float32, 9, {}, {}});
   refused({x.data(), DataType::float32, -1, {}, {}});
-  for (const int rank : {-1, 9}) {
-    const TensorView both(x.data(), DataType::float32, rank, {1}, {4});
+  for (const int rank : {-1, 9, 1 << 30}) {
+    const TensorView both(x.data(), DataType::float32, rank, {1}, {4}), good = view(x);
+    const std::int64_t axis = 0;
     EXPECT_THROW(clip(both, {}, {}, std::nullopt, both), std::invalid_argument);
     EXPECT_THROW(hard_sigmoid(both, 1, 0, both), std::invalid_argument);
+    EXPECT_THROW(log_softmax(both, &axis, 1, both), std::invalid_argument);
+    EXPECT_THROW(batch_normalization({both, good, good, good, good}, 0, {}, both),
+                 std::invalid_argument);
+    EXPECT_THROW(batch_normalization({good, good, both, good, good}, 0, {}, good),
+                 std::invalid_argument);
   }
   EXPECT_EQ(y, std::vector<float>(4));
 }

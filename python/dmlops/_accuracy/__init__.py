@@ -7,17 +7,18 @@ import json
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 from dmlops._accuracy import page, peers, rows
 from dmlops._accuracy.measure import measure
-from dmlops._cli import CommandError
+from dmlops._cli import CommandError, RefusedError
+from dmlops._options import PICTURES, check_only, check_peers, choice_of, output_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops accuracy``."""
     parser.epilog = (
-        "Peers that are not installed are left out; pip install 'dmlops[bench]' brings them."
+        "Peers that are not installed are left out unless --peers names them;"
+        " pip install 'dmlops[bench]' brings them."
     )
     parser.add_argument("--quick", action="store_true", help="fewer elements, some seconds")
     parser.add_argument(
@@ -29,27 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--peers",
-        type=peer_names,
-        default=list(peers.PEERS),
+        type=choice_of(peers.PEERS, "peers"),
         metavar="NAMES",
-        help=f"separated by commas, out of: {', '.join(peers.PEERS)} (default: all)",
+        help=f"separated by commas, out of: {', '.join(peers.PEERS)} (default: what is installed)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all figures")
     parser.add_argument(
-        "--page", type=Path, metavar="FILE", help="write the table into this Markdown page"
+        "--page", type=output_file(), metavar="FILE", help="write the table into this Markdown page"
     )
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the largest errors")
-
-
-def peer_names(text: str) -> list[str]:
-    """Return the peers named in ``text``."""
-    names = [name for name in text.split(",") if name]
-    unknown = [name for name in names if name not in peers.PEERS]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"{', '.join(unknown)} unknown; the peers are {', '.join(peers.PEERS)}"
-        )
-    return names
+    parser.add_argument(
+        "--picture", type=output_file(*PICTURES), metavar="FILE", help="draw the largest errors"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,16 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(
             "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
         )
-    for path in filter(None, (arguments.json, arguments.page, arguments.picture)):
-        if not path.parent.is_dir():
-            raise CommandError(f"the folder {str(path.parent)!r} does not exist")
-    only = arguments.only
-    chosen = [row for row in rows.all_rows() if not only or any(text in row.name for text in only)]
-    if not chosen:
-        names = " or ".join(map(repr, only))
-        raise CommandError(f"no row's name contains {names}; one is {rows.all_rows()[0].name}")
+    if arguments.page:
+        page.parts(arguments.page)
+    every, only = rows.all_rows(), arguments.only
+    check_only(only, [row.name for row in every], "row")
+    chosen = [row for row in every if not only or any(text in row.name for text in only)]
 
-    contestants, missing = peers.load(arguments.peers)
+    contestants, missing = peers.load(arguments.peers or list(peers.PEERS))
+    check_peers(arguments.peers, missing)
     for name, reason in missing.items():
         progress(f"{name}: {reason}")
     lines = []
@@ -89,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(page.terminal(lines), page.reasons(lines), page.summary(lines), sep="\n\n")
     broken = [line.row.name for line in lines if not line.kept]
     if broken:
-        raise CommandError(f"less accurate than promised: {', '.join(broken)}")
+        raise RefusedError(f"less accurate than promised: {', '.join(broken)}")
     return 0
 
 

@@ -71,17 +71,23 @@ def table(lines: Iterable[Line]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def write(path: Path, text: str) -> None:
-    """Put the text between the two marks of the page."""
+def parts(path: Path) -> tuple[str, str]:
+    """Return the page before and after the two marks."""
     try:
         page = path.read_text(encoding="utf-8")
-        before, begin, rest = page.partition(BEGIN)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            raise CommandError(f"{path} has no lines {BEGIN!r} and {END!r} to write between")
-        path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"the page cannot be written: {error}") from error
+    except (OSError, ValueError) as error:
+        raise CommandError(f"the page cannot be read: {error}") from error
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise CommandError(f"{path} has no lines {BEGIN!r} and {END!r} to write between")
+    return before, after
+
+
+def write(path: Path, text: str) -> None:
+    """Put the text between the two marks of the page."""
+    before, after = parts(path)
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 def summary(lines: Sequence[Line]) -> str:

@@ -7,18 +7,19 @@ import os
 import random
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 from dmlops._bench import draws
 from dmlops._bench.cells import Cell, all_cells
 from dmlops._bench.peers import PEERS
-from dmlops._cli import CommandError, UsageError
+from dmlops._cli import CommandError
+from dmlops._options import PICTURES, check_only, choice_of, output_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops bench``."""
     parser.epilog = (
-        "Peers that are not installed are left out; pip install 'dmlops[bench]' brings them."
+        "Peers that are not installed are left out unless --peers names them;"
+        " pip install 'dmlops[bench]' brings them."
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="few cells, less than a minute")
@@ -44,15 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--peers",
-        type=peer_names,
-        default=list(PEERS),
+        type=choice_of(PEERS, "peers"),
         metavar="NAMES",
-        help=f"separated by commas, out of: {', '.join(PEERS)} (default: all)",
+        help=f"separated by commas, out of: {', '.join(PEERS)} (default: what is installed)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures")
+    parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all figures")
     parser.add_argument(
         "--picture",
-        type=Path,
+        type=output_file(*PICTURES),
         metavar="FILE",
         help="draw the ratios and, from further measurements, the bandwidth over the size",
     )
@@ -73,50 +73,30 @@ def thread_count(text: str) -> int:
     return int(text)
 
 
-def peer_names(text: str) -> list[str]:
-    """Return the peers named in ``text``."""
-    names = [name for name in text.split(",") if name]
-    unknown = [name for name in names if name not in PEERS]
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"{', '.join(unknown)} unknown; the peers are {', '.join(PEERS)}"
-        )
-    return names
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the comparison."""
     if arguments.random is None:
         if arguments.seed is not None:
-            raise UsageError("--seed goes with --random N")
+            raise CommandError("--seed goes with --random N")
         chosen = choose(quick=arguments.quick, only=arguments.only)
     else:
         if arguments.picture:
-            raise UsageError("--picture draws the named cells, not those of --random")
+            raise CommandError("--picture draws the named cells, not those of --random")
         if arguments.seed is None:
             arguments.seed = random.randrange(1, 100_000)
         chosen = draws.cells(arguments.random, arguments.seed, arguments.only)
         if not chosen:
-            raise UsageError(f"no drawn cell is {' or '.join(map(repr, arguments.only))}")
+            raise CommandError(f"no drawn cell is {' or '.join(map(repr, arguments.only))}")
     if arguments.picture and find_spec("matplotlib") is None:
         raise CommandError(
             "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
         )
-    for path in filter(None, (arguments.json, arguments.picture)):
-        if not path.parent.is_dir():
-            raise CommandError(f"the folder {str(path.parent)!r} does not exist")
     import_module("dmlops._bench.program").run(arguments, chosen)
     return 0
 
 
 def choose(*, quick: bool, only: list[str]) -> list[Cell]:
     """Return the cells that the options choose."""
-    chosen = [
-        cell
-        for cell in all_cells()
-        if (cell.quick or not quick) and (not only or any(text in cell.name for text in only))
-    ]
-    if not chosen:
-        names = " or ".join(map(repr, only))
-        raise CommandError(f"no cell's name contains {names}; they are like {all_cells()[0].name}")
-    return chosen
+    cells = [cell for cell in all_cells() if cell.quick or not quick]
+    check_only(only, [cell.name for cell in cells], "cell")
+    return [cell for cell in cells if not only or any(text in cell.name for text in only)]

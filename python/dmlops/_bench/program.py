@@ -15,7 +15,8 @@ import dmlops
 from dmlops._bench import cells, groups, machine, peers, table, timing
 from dmlops._bench.peers.base import Peer
 from dmlops._bench.problem import Problem
-from dmlops._cli import CommandError
+from dmlops._cli import CommandError, RefusedError
+from dmlops._options import check_peers
 
 SCHEMA = 1  # of the JSON file
 WORST = 20  # drawn cells that are shown at least
@@ -29,7 +30,9 @@ def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
     """
     machine.limit_spinning(arguments.threads)
     processors = machine.pin(arguments.threads)
-    loaded, missing = peers.load(arguments.peers, arguments.threads)
+    named = list(peers.PEERS) if arguments.peers is None else arguments.peers
+    loaded, missing = peers.load(named, arguments.threads)
+    check_peers(arguments.peers, missing)
     for name, reason in missing.items():
         progress(f"{name}: {reason}")
 
@@ -61,7 +64,7 @@ def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
     print(report(result))
     failed = [entry["name"] for entry in records if peers.OURS in entry["unavailable"]]
     if failed:
-        raise CommandError(f"dmlops itself has no right result for {', '.join(failed)}")
+        raise RefusedError(f"dmlops itself has no right result for {', '.join(failed)}")
 
 
 def measure(

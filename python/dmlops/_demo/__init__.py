@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from importlib import import_module
-from pathlib import Path
 
 from dmlops._cli import CommandError
-
-FORMATS = (".png", ".jpg", ".pdf", ".svg")
+from dmlops._options import PICTURES, output_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,24 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         metavar="PATH",
-        type=picture_path,
+        type=output_file(*PICTURES),
         default="dmlops-demo.png",
-        help=f"where the picture goes: a name ending in {' '.join(FORMATS)} (default: %(default)s)",
+        help=f"where the picture goes: a name in {' '.join(PICTURES)} (default: %(default)s)",
     )
-
-
-def picture_path(text: str) -> Path:
-    """Return ``text`` as a path that a picture can be written to; argparse reports the errors."""
-    path = Path(text)
-    if path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder; name a file in it")
-    if path.suffix.lower() not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{text!r} does not end in one of {' '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"the folder {str(path.parent)!r} does not exist")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{text!r} cannot be written: permission denied")
-    return path
 
 
 def run(arguments: argparse.Namespace) -> int:

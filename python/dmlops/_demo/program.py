@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from dmlops._cli import CommandError
+from dmlops._cli import CommandError, RefusedError
 from dmlops._demo import data, picture, steps, table
 
 
@@ -32,7 +32,7 @@ def run(output: Path) -> None:
     if digits.difference(results[-1].step.output) > data.TOLERANCE:
         inaccurate.append("digits against the classifier's own log-probabilities")
     if inaccurate:
-        raise CommandError(f"less accurate than promised: {', '.join(inaccurate)}")
+        raise RefusedError(f"less accurate than promised: {', '.join(inaccurate)}")
 
 
 def prepared(digits: data.Digits) -> list[steps.Step]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dmlops import _core
-from dmlops._cli import CommandError, one_line
+from dmlops._cli import RefusedError, one_line
 from dmlops._device import Device
 from dmlops._enums import FeatureLevel, TensorFlags
 from dmlops._operator_file.files import check_target
@@ -86,7 +86,7 @@ def _named(operator: Operator) -> Iterator[None]:
     try:
         yield
     except REFUSALS as error:
-        raise CommandError(f"{operator.name}: {error}") from error
+        raise RefusedError(f"{operator.name}: {error}") from error
 
 
 def _targets(model: Model) -> dict[str, Path]:

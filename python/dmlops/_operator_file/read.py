@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from dmlops._cli import CommandError, UsageError
+from dmlops._cli import CommandError
 
 _Member = TypeVar("_Member", bound=Enum)
 
@@ -27,7 +27,7 @@ _LISTED = 12  # known names in a message
 _COMPARED = 64  # characters of a name, and known names, for which the nearest name is searched
 
 
-class FileError(UsageError):
+class FileError(CommandError):
     """The file is not what an operator file must be."""
 
 

@@ -1,20 +1,34 @@
 """ONNX models on dmlops: a backend as `onnx.backend` defines it. An extra: ``dmlops[onnx]``.
 
-``prepare`` takes a model once and refuses, by name, what dmlops does not have; what it returns runs
-it. ``run_model`` and ``run_node`` do both at once.
+``prepare`` takes a model once and refuses, by name, what dmlops does not have, or leaves it to ONNX
+Runtime (``fallback="onnxruntime"``). ``run_model`` and ``run_node`` prepare and run at once.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+try:
+    import onnx as _onnx  # noqa: F401 - before all that needs it
+except ModuleNotFoundError as _error:
+    if _error.name != "onnx":
+        raise
+    raise ModuleNotFoundError(
+        "dmlops.onnx needs the package onnx; install with: pip install 'dmlops[onnx]'", name="onnx"
+    ) from None
+
 from dmlops.onnx._backend import DmlopsBackend, PreparedModel
 from dmlops.onnx._operators import OPERATORS, UnsupportedError
+from dmlops.onnx._plan import Placement
+from dmlops.onnx._values import ModelError, Value
 
 __all__ = [
     "OPERATORS",
     "DmlopsBackend",
+    "ModelError",
+    "Placement",
     "PreparedModel",
     "UnsupportedError",
+    "Value",
     "is_compatible",
     "prepare",
     "run_model",

@@ -1,4 +1,4 @@
-"""The backend: a model becomes a list of steps, once; a run goes through them."""
+"""The backend: a model becomes a plan, once; a run goes through its steps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
-from dmlops.onnx._operators import (
-    OPERATORS,
-    Step,
-    UnsupportedError,
-    read_node,
-    require_data_type,
-)
+from dmlops.onnx import _onnxruntime
+from dmlops.onnx._operators import ONNX_DOMAINS, UnsupportedError, fits, prepare_node
+from dmlops.onnx._plan import FALLBACK, OURS, Placement, Plan
+from dmlops.onnx._values import ModelError, Value, of_array, of_type
 
 
 class PreparedModel(BackendRep):  # type: ignore[misc]
@@ -25,17 +23,56 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
     `prepare` makes it.
     """
 
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, model: onnx.ModelProto, fallback: str | None = None) -> None:
         graph = model.graph
         if graph.sparse_initializer:
             raise UnsupportedError("sparse initializers; dmlops has dense tensors")
-        self._constants = {
-            tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer
-        }
-        self._declared = {value.name: value.type for value in graph.input}
+        plan = Plan(model, _opset(model), fallback)
+        self._constants, self._steps, self._placements = (
+            plan.constants,
+            plan.steps,
+            plan.placements,
+        )
+        self._declared = {value.name: of_type(value.name, value.type) for value in graph.input}
+        self._tensors = {v.name for v in graph.input if v.type.HasField("tensor_type")}
         self._inputs = [name for name in self._declared if name not in self._constants]
-        self._outputs = [value.name for value in graph.output]
-        self._steps = _steps(model)
+        self._outputs = tuple(of_type(value.name, value.type) for value in graph.output)
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """The inputs that a run needs, in order: name, data type and shape of each.
+
+        Initializers that a run may replace by name are not among them.
+        """
+        return tuple(self._declared[name] for name in self._inputs)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        """The outputs of a run, in order: name, data type and shape of each."""
+        return self._outputs
+
+    def placement(self) -> list[Placement]:
+        """Return where each node runs, in the model's order.
+
+        Returns
+        -------
+        list of Placement
+            Each has the node's name, its operator, ``runs_on`` ("dmlops" or "onnxruntime"), the
+            number of ONNX Runtime's subgraph, and the reason why dmlops does not run it.
+        """
+        return list(self._placements)
+
+    def __repr__(self) -> str:
+        """Return the inputs, the outputs and how many nodes run where."""
+        inputs, outputs = (
+            ", ".join(f"{value.name}: {value.dtype} {value.written_shape()}" for value in values)
+            for values in (self.inputs, self.outputs)
+        )
+        places = [placement.runs_on for placement in self._placements]
+        counts = ", ".join(
+            f"{places.count(place)} on {place}" for place in (OURS, FALLBACK) if place in places
+        )
+        return f"<PreparedModel ({inputs}) => ({outputs}); nodes: {counts or 'none'}>"
 
     def run(self, inputs: Any, **kwargs: Any) -> Any:
         """Run the model.
@@ -62,12 +99,22 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         if kwargs:
             raise TypeError(f"run: unknown options {', '.join(kwargs)}")
         values = self._constants | self._named(inputs)
-        for step, sources, target, last in self._steps:
-            values[target] = step(*(values[name] if name else None for name in sources))
-            for name in last:
+        for step in self._steps:
+            arguments = (values[name] if name else None for name in step.sources)
+            try:
+                results = step.run(*arguments)
+            except (TypeError, ValueError) as error:
+                if type(error) not in (TypeError, ValueError):
+                    raise
+                raise type(error)(f"{step.label}: {error}") from error
+            values.update(zip(step.targets, [results] if step.one_target else results, strict=True))
+            for name in step.finished:
                 del values[name]
-        results = [values[name] for name in self._outputs]
-        return namedtupledict("Outputs", self._outputs)(*results)
+        names = [value.name for value in self._outputs]
+        # A caller may write into what is returned, but not into the model.
+        return namedtupledict("Outputs", names)(
+            *(values[name].copy() if name in self._constants else values[name] for name in names)
+        )
 
     def _named(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
@@ -96,65 +143,64 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
             for name, value in named.items()
         }
         for name, value in named.items():
-            _require_declared(name, value, self._declared[name])
+            if name in self._tensors:
+                _require_declared(value, self._declared[name])
         return named
 
 
-def _steps(model: onnx.ModelProto) -> list[tuple[Step, list[str], str, list[str]]]:
-    """Return for each node what runs it, its inputs, its output, and what nobody needs any more."""
-    opset = next(
-        (entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 1
-    )
-    inferred = onnx.shape_inference.infer_shapes(model).graph
-    types = {value.name: value.type for value in (*inferred.input, *inferred.value_info)}
-    constant_types = {tensor.name: tensor.data_type for tensor in inferred.initializer}
-    kept = {value.name for value in model.graph.output}
-    kept |= {""} | {value.name for value in model.graph.input} | set(constant_types)
-    steps = []
-    for proto in model.graph.node:
-        node = read_node(proto, opset)
-        step = OPERATORS[node.operator](node)
-        for name in proto.input[:1]:
-            known = constant_types.get(name) or (
-                types[name].tensor_type.elem_type if name in types else 0
-            )
-            if known:
-                require_data_type(node, np.dtype(onnx.helper.tensor_dtype_to_np_dtype(known)))
-        steps.append((step, list(proto.input), proto.output[0]))
-    finished: list[tuple[Step, list[str], str, list[str]]] = []
-    for step, sources, target in reversed(steps):
-        last = [name for name in dict.fromkeys((*sources, target)) if name not in kept]
-        kept.update(last)
-        finished.append((step, sources, target, last))
-    return finished[::-1]
-
-
-def _require_declared(name: str, value: Any, declared: onnx.TypeProto) -> None:
-    """Compare data type and fixed dimensions; only tensors are known that well."""
-    if not declared.HasField("tensor_type"):
-        return
-    tensor = declared.tensor_type
+def _require_declared(value: Any, declared: Value) -> None:
+    """Compare data type and fixed dimensions."""
+    name, dtype = declared.name, declared.dtype
     if not isinstance(value, np.ndarray):
         raise TypeError(
             f"run: input {name!r} must be a numpy.ndarray, not {type(value).__name__}; "
             "numpy.asarray converts"
         )
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    if value.dtype != dtype:
+    if dtype is not None and value.dtype != dtype:
         raise TypeError(
             f"run: input {name!r} has dtype {value.dtype.name}, but the model declares {dtype.name}"
         )
-    if not tensor.HasField("shape"):
-        return
-    sizes = [d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim]
-    fits = len(sizes) == value.ndim and all(
-        size in (None, actual) for size, actual in zip(sizes, value.shape, strict=True)
-    )
-    if not fits:
-        text = ", ".join("?" if size is None else str(size) for size in sizes)
+    shape = declared.known_shape
+    if shape is not None and not fits(value.shape, shape):
         raise ValueError(
-            f"run: input {name!r} has shape {value.shape}, but the model declares ({text})"
+            f"run: input {name!r} has shape {value.shape}, but the model declares "
+            f"{declared.written_shape()}"
         )
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    """Return the version of ONNX's own operators that the model uses."""
+    versions = (entry.version for entry in model.opset_import if entry.domain in ONNX_DOMAINS)
+    return _require_known(next(versions, 1))
+
+
+def _require_known(opset: int) -> int:
+    """Return the opset, or refuse one that the installed package onnx is too old for."""
+    newest = onnx.defs.onnx_opset_version()
+    if opset > newest:
+        raise UnsupportedError(
+            f"prepare: the model has opset {opset}, but onnx {onnx.__version__} defines the "
+            f"operators to opset {newest}; install a newer onnx, or export to opset {newest}"
+        )
+    return opset
+
+
+def _load(model: Any) -> onnx.ModelProto:
+    """Return the model that a path or bytes hold."""
+    if isinstance(model, onnx.ModelProto):
+        return model
+    if not isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
+        raise TypeError(
+            "prepare: model must be an onnx.ModelProto, a path, or the bytes of a file, not "
+            f"{type(model).__name__}"
+        )
+    try:
+        if isinstance(model, str | os.PathLike):
+            return onnx.load(model)
+        return onnx.load_model_from_string(bytes(model))
+    except DecodeError as error:
+        what = f"{os.fspath(model)!r} is" if isinstance(model, str | os.PathLike) else "these are"
+        raise ModelError(f"prepare: {what} no ONNX model: {error}") from error
 
 
 class DmlopsBackend(Backend):  # type: ignore[misc]
@@ -170,15 +216,21 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         return True
 
     @classmethod
-    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+    def prepare(
+        cls, model: Any, device: str = "CPU", *, fallback: str | None = None, **kwargs: Any
+    ) -> PreparedModel:
         """Check a model and make it ready to run.
 
         Parameters
         ----------
-        model : onnx.ModelProto, or the path of a file
-            Any opset; its operators are among `OPERATORS`.
+        model : onnx.ModelProto, path of a file, or bytes of a file
+            Any opset.
         device : str, default "CPU"
             There is no other.
+        fallback : {None, "onnxruntime"}, default None
+            What runs the nodes that dmlops does not have, in as few subgraphs as possible.
+            `PreparedModel.placement` says which. With None, all operators must be among
+            `OPERATORS`.
         **kwargs
             Ignored, as other backends know more.
 
@@ -190,9 +242,12 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         Raises
         ------
         UnsupportedError
-            If dmlops lacks an operator, or a data type or mode of it; the message names the node.
+            If dmlops lacks an operator, or a data type or mode of it, and there is no fallback. The
+            message names all nodes of which this is true.
         onnx.checker.ValidationError
-            If the model is not valid.
+            If the model is not valid. `ModelError` is one, and a ValueError.
+        ImportError
+            If the fallback is not installed.
 
         Examples
         --------
@@ -206,11 +261,15 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         >>> dmlops.onnx.prepare(model).run([np.array([[-2, 0, 0.5]], np.float32)]).y
         array([[0.  , 0.5 , 0.75]], dtype=float32)
         """
-        if isinstance(model, str | os.PathLike):
-            model = onnx.load(model)
         _require_cpu(device)
+        if fallback is not None and fallback != FALLBACK:
+            raise ValueError(f"prepare: fallback must be None or {FALLBACK!r}, not {fallback!r}")
+        if fallback:
+            _onnxruntime.require()
+        model = _load(model)
+        _opset(model)  # before the checker, which would take an unknown one for the newest
         super().prepare(model, device, **kwargs)  # onnx.checker
-        return PreparedModel(model)
+        return PreparedModel(model, fallback)
 
     @classmethod
     def run_node(
@@ -223,16 +282,14 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
     ) -> Any:
         """Run a single node on its inputs, as ``opset_version`` (the newest) defines it."""
         _require_cpu(device)
-        opset = kwargs.get("opset_version", onnx.defs.onnx_opset_version())
-        read = read_node(node, opset)
+        opset = _require_known(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
         super().run_node(node, inputs, device, outputs_info, opset_version=opset)  # onnx.checker
         arrays = [value if isinstance(value, list) else np.asarray(value) for value in inputs]
-        if arrays and isinstance(arrays[0], np.ndarray):
-            require_data_type(read, arrays[0].dtype)
+        names = [name for name in node.input if name]
+        known = {name: of_array(name, array) for name, array in zip(names, arrays, strict=False)}
+        step = prepare_node(node, opset, known)
         given = iter(arrays)
-        result = OPERATORS[read.operator](read)(
-            *(next(given) if name else None for name in node.input)
-        )
+        result = step(*(next(given) if name else None for name in node.input))
         return namedtupledict("Outputs", [node.output[0]])(result)
 
     @classmethod

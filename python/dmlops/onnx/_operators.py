@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,9 +12,11 @@ import numpy.typing as npt
 import onnx
 
 import dmlops
+from dmlops.onnx._values import ModelError, Value
 
 Array = npt.NDArray[Any]
 Step = Callable[..., Any]  # takes the inputs, None where one was left out; returns the output
+ONNX_DOMAINS = ("", "ai.onnx")
 
 
 class UnsupportedError(NotImplementedError):
@@ -28,22 +30,59 @@ class Node:
     operator: str
     version: int  # the opset that its definition is from
     attributes: Mapping[str, Any]
+    inputs: tuple[Value | None, ...]  # named as in the definition; None where one is left out
     outputs: int
     label: str
+
+    def input(self, index: int) -> Value:
+        """Return an input; nothing is known of one that is left out."""
+        value = self.inputs[index] if index < len(self.inputs) else None
+        return value or Value("")
 
     def refuse(self, what: str) -> UnsupportedError:
         """Return the error that says what of this node dmlops does not have."""
         return UnsupportedError(f"{self.label}: {what}")
 
+    def invalid(self, what: str) -> ModelError:
+        """Return the error that says what of this node is not valid."""
+        return ModelError(f"{self.label}: {what}")
 
-def read_node(node: Any, opset: int) -> Node:
-    """Return the node as the opset defines it; UnsupportedError if dmlops lacks its operator."""
-    label = f"{node.op_type} (node {node.name!r})" if node.name else str(node.op_type)
-    if node.domain not in ("", "ai.onnx") or node.op_type not in OPERATORS:
-        domain = f"{node.domain}." if node.domain else ""
-        raise UnsupportedError(
-            f"{domain}{label}: dmlops has no such operator; it has {', '.join(OPERATORS)}"
-        )
+
+def label_of(node: onnx.NodeProto) -> str:
+    """Return the operator, and the node's name if it has one, for messages."""
+    domain = f"{node.domain}." if node.domain not in ONNX_DOMAINS else ""
+    return f"{domain}{node.op_type}" + (f" (node {node.name!r})" if node.name else "")
+
+
+def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
+    """Return what runs a node.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+        Its attributes have the names and defaults of `opset`.
+    opset : int
+        The opset of the model.
+    known : mapping of str to Value
+        What is known of the node's inputs. A model that is not valid is refused as far as known.
+
+    Raises
+    ------
+    UnsupportedError
+        If dmlops lacks the operator, or a data type or mode of it.
+    ModelError
+        If the node is not valid.
+    """
+    read = _read_node(node, opset, known)
+    _require_one_type(read, opset)
+    _require_data_type(read)
+    return OPERATORS[read.operator](read)
+
+
+def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Node:
+    label = label_of(node)
+    if node.domain not in ONNX_DOMAINS or node.op_type not in OPERATORS:
+        raise UnsupportedError(f"{label}: dmlops has no such operator")
     schema = onnx.defs.get_schema(node.op_type, opset)
     read = onnx.helper.get_attribute_value
     undefined = onnx.AttributeProto.UNDEFINED
@@ -53,8 +92,28 @@ def read_node(node: Any, opset: int) -> Node:
         if attribute.default_value.type != undefined
     }
     given = {attribute.name: read(attribute) for attribute in node.attribute}
+    inputs = tuple(
+        known.get(name, Value(name))._replace(name=formal.name) if name else None
+        for name, formal in zip(node.input, schema.inputs, strict=False)
+    )
     outputs = sum(1 for name in node.output if name)
-    return Node(node.op_type, schema.since_version, defaults | given, outputs, label)
+    return Node(node.op_type, schema.since_version, defaults | given, inputs, outputs, label)
+
+
+def _require_one_type(node: Node, opset: int) -> None:
+    """Refuse inputs of several data types where the definition has one for them."""
+    first: dict[str, Value] = {}
+    for value, formal in zip(
+        node.inputs, onnx.defs.get_schema(node.operator, opset).inputs, strict=False
+    ):
+        if value is None or value.dtype is None:
+            continue
+        other = first.setdefault(formal.type_str, value)
+        if value.dtype != other.dtype:
+            raise node.invalid(
+                f"{value.name} has data type {value.dtype.name}, but {other.name} has "
+                f"{other.dtype}; convert {value.name}, as Cast does"
+            )
 
 
 # From a node to what runs it
@@ -77,6 +136,12 @@ def _clip(node: Node) -> Step:
     if node.version < 11:
         bounds = (node.attributes.get("min"), node.attributes.get("max"))
         return lambda x: _clip_between(x, *bounds)
+    for bound in filter(None, node.inputs[1:]):
+        if any(size not in (None, 1) for size in bound.known_shape or ()):
+            raise node.invalid(
+                f"{bound.name} has shape {bound.written_shape()}, but a bound must be a scalar, of "
+                "shape (); limits that differ by element take Min and Max"
+            )
     return _clip_between
 
 
@@ -96,6 +161,13 @@ def _scalar(name: str, value: Any) -> Any:
 
 def _log_softmax(node: Node) -> Step:
     axis = node.attributes["axis"]
+    shape = node.input(0).shape
+    if shape is not None and not -max(len(shape), 1) <= axis < max(len(shape), 1):
+        dimensions = "1 dimension" if len(shape) == 1 else f"{len(shape)} dimensions"
+        raise node.invalid(
+            f"axis {axis} is out of range for an input of {dimensions}, "
+            f"{-len(shape)} to {len(shape) - 1}"
+        )
     if node.version >= 13:
         return partial(dmlops.log_softmax, axes=axis)
     # Before, the input counted as a matrix: all axes from this one on are its columns.
@@ -112,7 +184,32 @@ def _batch_normalization(node: Node) -> Step:
         training = attributes["is_test"] == 0
     if training:
         raise node.refuse("training; dmlops has inference, with a given mean and variance")
+    _require_parameters_of_channels(node)
     return partial(_normalize, epsilon=attributes["epsilon"])
+
+
+def _require_parameters_of_channels(node: Node) -> None:
+    """Refuse parameters of another size than the channels (spatial=0: channels and places)."""
+    x = node.input(0)
+    if x.known_shape is None:
+        return
+    sizes = x.known_shape[1:] or (1,)
+    sizes = sizes[: None if node.attributes.get("spatial", 1) == 0 else 1]
+    expected = Value("", shape=sizes).written_shape()
+    for value in filter(None, node.inputs[1:]):
+        shape = value.known_shape
+        if shape is not None and not fits(shape, sizes):
+            raise node.invalid(
+                f"{value.name} has shape {value.written_shape()}, but {x.name} has shape "
+                f"{x.written_shape()}, for which it must be {expected}"
+            )
+
+
+def fits(shape: Sequence[int | None], declared: Sequence[int | None]) -> bool:
+    """Return whether two shapes agree as far as they are known."""
+    return len(shape) == len(declared) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(shape, declared, strict=True)
+    )
 
 
 def _normalize(
@@ -192,10 +289,10 @@ _DATA_TYPES: dict[str, frozenset[np.dtype[Any]] | None] = {
 }
 
 
-def require_data_type(node: Node, dtype: np.dtype[Any]) -> None:
-    """UnsupportedError if dmlops does not have the operator for this data type."""
-    accepted = _DATA_TYPES.get(node.operator, _FLOATS)
-    if accepted is None or dtype in accepted:
+def _require_data_type(node: Node) -> None:
+    """UnsupportedError if dmlops does not have the operator for the first input's data type."""
+    accepted, dtype = _DATA_TYPES.get(node.operator, _FLOATS), node.input(0).dtype
+    if accepted is None or dtype is None or dtype in accepted:
         return
     names = ", ".join(sorted(taken.name for taken in accepted))
     raise node.refuse(f"data type {dtype.name}; dmlops has it for {names}")

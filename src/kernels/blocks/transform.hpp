@@ -201,12 +201,21 @@ void transform_elements(const Block& given, const void* context) {
   }
 }
 
+// The loops of a short formula. On processors with vectors of 16 bytes, size counts more than speed.
+template <class T, class V, int kUnroll, class Formula>
+constexpr Transforms transforms_of() {
+  if constexpr (kVectorBytes == 16 && !kIsOnlyTarget) {
+    return {&transform<T, T, V, kUnroll, Formula>};
+  } else {
+    return {&transform<T, T, V, kUnroll, Formula>, &transform<T, T, V, kUnroll, Formula, true>,
+            &transform_streaming<T, V, Formula>};
+  }
+}
+
 // output = formula(input) for every element, on vectors of type V.
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
-  static constexpr Transforms transforms = {&transform<T, T, V, kUnroll, Formula>,
-                                            &transform<T, T, V, kUnroll, Formula, true>,
-                                            &transform_streaming<T, V, Formula>};
+  static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula>();
   traverse_elements(rows, sizeof(T), transforms, &formula);
 }
 // The same with one loop, for long formulas.

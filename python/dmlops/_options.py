@@ -1,0 +1,64 @@
+"""Types and checks of options that sub-commands share: mistakes are found before any work."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from dmlops._cli import CommandError
+
+PICTURES = (".png", ".jpg", ".pdf", ".svg")
+
+
+def output_file(*suffixes: str) -> Callable[[str], Path]:
+    """Return an argparse type: a file that can be written, which is checked before any work."""
+
+    def check(text: str) -> Path:
+        path = Path(text)
+        wrong = None
+        if path.is_dir():
+            wrong = "is a folder; name a file in it"
+        elif suffixes and path.suffix.lower() not in suffixes:
+            wrong = f"does not end in one of {' '.join(suffixes)}"
+        elif not path.parent.is_dir():
+            raise argparse.ArgumentTypeError(f"the folder {str(path.parent)!r} does not exist")
+        elif not os.access(path if path.exists() else path.parent, os.W_OK):
+            wrong = "cannot be written: permission denied"
+        if wrong:
+            raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
+        return path
+
+    return check
+
+
+def choice_of(known: Collection[str], what: str) -> Callable[[str], list[str]]:
+    """Return an argparse type: known names, separated by commas."""
+
+    def check(text: str) -> list[str]:
+        names = [name for name in text.split(",") if name]
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            given, listed = ", ".join(unknown), ", ".join(known)
+            raise argparse.ArgumentTypeError(f"{given} unknown; the {what} are {listed}")
+        return names
+
+    return check
+
+
+def check_only(only: Iterable[str], names: Sequence[str], what: str) -> None:
+    """Refuse a text of ``--only`` that no name contains."""
+    unmatched = [text for text in only if not any(text in name for name in names)]
+    if unmatched:
+        texts = " or ".join(map(repr, unmatched))
+        raise CommandError(f"no {what}'s name contains {texts}; they are like {names[0]}")
+
+
+def check_peers(named: Collection[str] | None, missing: Mapping[str, str]) -> None:
+    """Refuse peers that ``--peers`` names and that are missing; others are left out."""
+    absent = [f"{name} ({missing[name]})" for name in named or () if name in missing]
+    if absent:
+        raise CommandError(
+            f"--peers names {', '.join(absent)}; install with: pip install 'dmlops[bench]'"
+        )

@@ -1,0 +1,93 @@
+"""The nodes that dmlops does not have, as models for ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import onnx
+
+import dmlops
+from dmlops.onnx._operators import UnsupportedError
+
+# Initializers need not be inputs from version 4 on, and ONNX Runtime may not read the newest.
+VERSIONS = (4, 10)
+
+
+def require() -> Any:
+    """Return the module onnxruntime; ImportError names the extra that installs it."""
+    try:
+        return import_module("onnxruntime")
+    except ModuleNotFoundError as error:
+        if error.name != "onnxruntime":
+            raise
+        raise ModuleNotFoundError(
+            "prepare: fallback='onnxruntime' needs the package onnxruntime; install with: "
+            "pip install 'dmlops[onnx]'",
+            name="onnxruntime",
+        ) from None
+
+
+def reads(node: onnx.NodeProto) -> list[str]:
+    """Return the values that a node reads, also those that its inner graphs take from outside."""
+    found = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+            own = {value.name for value in (*graph.input, *graph.initializer)}
+            own |= {tensor.values.name for tensor in graph.sparse_initializer}
+            own |= {name for inner in graph.node for name in inner.output}
+            outer = [name for inner in graph.node for name in reads(inner)]
+            outer += [value.name for value in graph.output]
+            found += [name for name in outer if name not in own]
+    return list(dict.fromkeys(found))
+
+
+def session(
+    model: onnx.ModelProto,
+    nodes: Sequence[onnx.NodeProto],
+    outputs: Sequence[str],
+    types: Mapping[str, onnx.TypeProto],
+    constants: Mapping[str, onnx.TensorProto],
+) -> tuple[Callable[..., list[Any]], list[str]]:
+    """Return what runs some nodes of a model, and the names of the values that it takes."""
+    runtime = require()
+    made = {name for node in nodes for name in node.output}
+    taken = list(dict.fromkeys(name for node in nodes for name in reads(node) if name not in made))
+    inputs = [name for name in taken if name not in constants]
+    labels = ", ".join(dict.fromkeys(node.op_type for node in nodes))
+    untyped = [name for name in inputs if name not in types]
+    if untyped:
+        raise UnsupportedError(
+            f"prepare: {labels}: the type of {untyped[0]!r} is not known, but an input of a "
+            "subgraph for ONNX Runtime must have one; declare it in the graph's value_info"
+        )
+
+    def values(names: Sequence[str]) -> list[onnx.ValueInfoProto]:
+        return [
+            onnx.helper.make_value_info(name, types.get(name, onnx.TypeProto())) for name in names
+        ]
+
+    initializers = [constants[name] for name in taken if name in constants]
+    part = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "part", values(inputs), values(outputs), initializers),
+        opset_imports=model.opset_import,
+        functions=model.functions,
+        ir_version=min(max(model.ir_version, VERSIONS[0]), VERSIONS[1]),
+    )
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = dmlops.get_num_threads()
+    options.log_severity_level = 4  # its errors are raised, too
+    try:
+        made_session = runtime.InferenceSession(
+            part.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # ONNX Runtime's own classes have no common base
+        first_line = str(error).strip().partition("\n")[0]
+        raise UnsupportedError(f"prepare: ONNX Runtime refuses {labels}: {first_line}") from error
+
+    def run(*arrays: Any) -> list[Any]:
+        results: list[Any] = made_session.run(list(outputs), dict(zip(inputs, arrays, strict=True)))
+        return results
+
+    return run, inputs

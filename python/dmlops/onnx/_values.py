@@ -1,0 +1,62 @@
+"""Values of a graph: the data type and the shape that are known before the model runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+
+class ModelError(onnx.checker.ValidationError, ValueError):  # type: ignore[misc]
+    """The model is not valid ONNX; the message names the node, the input and both values."""
+
+
+class Value(NamedTuple):
+    """An input or output of a model or node."""
+
+    name: str
+    dtype: np.dtype[Any] | None = None  # None: no tensor, or not known
+    # A size is None, or a name that several shapes share, where the model fixes none. None: no
+    # tensor, or not even the number of dimensions is known.
+    shape: tuple[int | str | None, ...] | None = None
+
+    @property
+    def known_shape(self) -> tuple[int | None, ...] | None:
+        """The shape with None for each size that the model does not fix."""
+        if self.shape is None:
+            return None
+        return tuple(size if isinstance(size, int) else None for size in self.shape)
+
+    def written_shape(self) -> str:
+        """Return the shape as text, with a question mark for each size that is not fixed."""
+        sizes = self.known_shape or ()
+        text = ", ".join("?" if size is None else str(size) for size in sizes)
+        return f"({text},)" if len(sizes) == 1 else f"({text})"
+
+
+def of_type(name: str, declared: onnx.TypeProto) -> Value:
+    """Return a value of a declared or inferred type."""
+    if not declared.HasField("tensor_type"):
+        return Value(name)
+    tensor = declared.tensor_type
+    dtype = None
+    if tensor.elem_type != onnx.TensorProto.UNDEFINED:
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    if not tensor.HasField("shape"):
+        return Value(name, dtype)
+    sizes = tuple(
+        d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim
+    )
+    return Value(name, dtype, sizes)
+
+
+def of_array(name: str, array: Any) -> Value:
+    """Return the value that an array is; a list stands for a sequence."""
+    return Value(name, array.dtype, array.shape) if isinstance(array, np.ndarray) else Value(name)
+
+
+def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
+    """Return the types that the model declares and that ONNX infers, by name."""
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    return {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}

@@ -1,0 +1,74 @@
+// Python's numbers as double, such that a second rounding does not go wrong.
+#include "numbers.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "cold.hpp"
+#include "errors.hpp"
+
+namespace dmlops::python {
+namespace {
+
+// 1 or 0; 0 also for objects that cannot be compared; -1 with an error set that must be kept.
+int compare(PyObject* number, PyObject* other, int operation) {
+  const int result = PyObject_RichCompareBool(number, other, operation);
+  if (result >= 0) return result;
+  if (!value_is_at_fault()) return -1;
+  PyErr_Clear();
+  return 0;
+}
+
+// Python compares numbers of different types by their exact values.
+DMLOPS_COLD bool round_to_odd(PyObject* number, double& nearest) {
+  PyObject* const same = PyFloat_FromDouble(nearest);
+  if (same == nullptr) return false;
+  const int equal = compare(number, same, Py_EQ);
+  const int above = equal != 0 ? 0 : compare(number, same, Py_GT);
+  const int below = equal != 0 || above != 0 ? 0 : compare(number, same, Py_LT);
+  Py_DECREF(same);
+  if (equal < 0 || above < 0 || below < 0) return false;
+  if (above == 0 && below == 0) return true;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &nearest, sizeof bits);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (bits % 2 == 0) nearest = std::nextafter(nearest, above != 0 ? infinity : -infinity);
+  return true;
+}
+
+DMLOPS_COLD bool largest_of_sign(PyObject* number, double& result) {
+  PyObject* const zero = PyLong_FromLong(0);
+  if (zero == nullptr) return false;
+  const int negative = compare(number, zero, Py_LT);
+  Py_DECREF(zero);
+  constexpr double largest = std::numeric_limits<double>::max();
+  result = negative != 0 ? -largest : largest;
+  return negative >= 0;
+}
+
+}  // namespace
+
+bool to_double(PyObject* number, double& result) {
+  result = PyFloat_AsDouble(number);
+  if (PyFloat_Check(number)) return true;
+  if (result == -1.0 && PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) return false;
+    PyErr_Clear();
+    return largest_of_sign(number, result);
+  }
+  const bool is_exact_int = PyLong_CheckExact(number) && std::fabs(result) < 0x1p53;
+  return is_exact_int || std::isnan(result) || round_to_odd(number, result);
+}
+
+std::string text_of(PyObject* number) {
+  PyObject* const text = PyObject_Str(number);
+  const char* const letters = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
+  std::string result = letters == nullptr ? "a number" : letters;
+  if (letters == nullptr) PyErr_Clear();
+  Py_XDECREF(text);
+  return result;
+}
+
+}  // namespace dmlops::python

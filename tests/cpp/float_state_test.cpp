@@ -1,0 +1,106 @@
+// The caller's floating-point state: no public function raises a flag in it, or traps where the
+// caller has enabled traps.
+#include <algorithm>
+#include <array>
+#include <cfenv>
+#include <cstdint>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "dmlops/activations.hpp"
+#include "dmlops/device.hpp"
+#include "dmlops/operator_descs.hpp"
+#include "dmlops/runtime.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr std::uint32_t kCount = 4099;  // enough work for threads
+
+// Values for which conversions and comparisons raise flags. Tests of flags must not compute them.
+constexpr float kSubnormal = std::numeric_limits<float>::denorm_min();
+constexpr float kSignaling = std::numeric_limits<float>::signaling_NaN();
+
+template <class Refused>
+void expect_refused(const std::function<void()>& call) {
+  bool refused = false;
+  try {
+    call();
+  } catch (const Refused&) {
+    refused = true;
+  }
+  EXPECT_TRUE(refused);
+}
+
+// Every public function that computes with numbers, or writes them into a message.
+void call_everything() {
+  static std::vector<float> x(kCount), y(kCount);
+  std::fill(x.begin(), x.end(), 0.1f);
+  const ConstTensorView input(x.data(), DataType::float32, 1, {kCount}, {4});
+  const TensorView output(y.data(), DataType::float32, 1, {kCount}, {4});
+  const std::int64_t axis = 0;
+  clip(input, Scalar(0.1), Scalar(std::int64_t{0x7fffffffffffffff}), ScaleBias{0.1f, 0.7f}, output);
+  tanh(input, output);
+  hard_sigmoid(input, 0.1f, 0.3f, output);
+  batch_normalization({input, input, input, input, input}, 0.1f, {}, output);
+  log_softmax(input, &axis, 1, output);
+
+  const BufferTensorDesc tensor(TensorDataType::float32, {kCount});
+  const BufferTensorDesc half(TensorDataType::float16, {kCount});
+  ElementWiseClipOperatorDesc clip_desc;
+  ActivationSoftplusOperatorDesc softplus;
+  for (const BufferTensorDesc& x_desc : {tensor, half}) {
+    clip_desc.input_tensor = clip_desc.output_tensor = x_desc;
+    for (const float bound : {0.1f, kSubnormal, kSignaling, 1e30f}) {
+      clip_desc.min = clip_desc.max = bound;
+      Device().compile(clip_desc);
+    }
+  }
+  clip_desc.input_tensor = clip_desc.output_tensor =
+      BufferTensorDesc(TensorDataType::int32, {kCount});
+  clip_desc.min = clip_desc.max = 0.1f;
+  Device().compile(clip_desc);
+  softplus.input_tensor = softplus.output_tensor = tensor;
+  softplus.steepness = 0.1f;
+  expect_refused<ValidationError>([&] { validate(softplus, FeatureLevel::level_6_3); });
+  softplus.steepness = kSignaling;
+  required_feature_level(softplus);
+  validate(softplus, FeatureLevel::level_6_4);
+  const CompiledOperator compiled = Device().compile(softplus);
+  const std::size_t bytes = kCount * sizeof(float);
+  compiled.dispatch({{x.data(), 0, bytes}}, {{y.data(), 0, bytes}});
+}
+
+TEST(FloatState, NoFlagIsRaised) {
+  const int threads = get_num_threads();
+  set_num_threads(2);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  call_everything();
+  EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
+  set_num_threads(threads);
+}
+
+TEST(FloatState, FlagsOfTheCallerStay) {
+  std::feclearexcept(FE_ALL_EXCEPT);
+  std::feraiseexcept(FE_DIVBYZERO);
+  call_everything();
+  EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), FE_DIVBYZERO);
+  std::feclearexcept(FE_ALL_EXCEPT);
+}
+
+#if defined(__GLIBC__)
+TEST(FloatState, TrapsOfTheCallerDoNotFire) {
+  std::feclearexcept(FE_ALL_EXCEPT);
+  const int before = feenableexcept(FE_INEXACT | FE_INVALID | FE_UNDERFLOW | FE_OVERFLOW);
+  if (before == -1) GTEST_SKIP() << "this processor has no traps";
+  call_everything();
+  fedisableexcept(FE_ALL_EXCEPT);
+  EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
+}
+#endif
+
+}  // namespace
+}  // namespace dmlops

@@ -1,0 +1,92 @@
+"""Every operator on every layout: the bits of the dense array, and no byte written elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from activation_reference import ROWS
+from crossing import Operator, cross_layouts
+from descriptors import ACTIVATIONS
+from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Layout
+from operators import OPERATORS, normalize
+from reference import FLOATS
+from variants import ISAS, POLICIES, pairwise
+
+import dmlops
+
+Array = npt.NDArray[Any]
+INTEGERS = {
+    "relu": ("int8", "int16", "int32"),
+    "shrink": ("int8", "int16", "int32", "uint8", "uint16", "uint32"),
+}
+
+
+def _per_channel(x: Array, *, out: Array | None = None) -> Array:
+    """Normalize with parameters along the second axis, and a fused activation."""
+    sizes = [size if axis == 1 else 1 for axis, size in enumerate(x.shape)]
+    values = [samples.uniform(sizes, x.dtype, 0.5, 2, seed=i) for i in range(4)]
+    fused = ACTIVATIONS["leaky_relu"](alpha=0.25)
+    return dmlops.batch_normalization(x, *values, fused_activation=fused, out=out)
+
+
+def _full(x: Array, *, out: Array | None = None) -> Array:
+    """Normalize with parameters for each element."""
+    return normalize(x, [samples.uniform(x.shape, x.dtype, 0.5, 2, i) for i in range(4)], out=out)
+
+
+def _middle(x: Array, *, out: Array | None = None) -> Array:
+    return dmlops.log_softmax(x, x.ndim // 2, out=out)
+
+
+CALLS: dict[str, tuple[Operator, str]] = {
+    **OPERATORS,
+    **{
+        f"{row.name}-{dtype}": (getattr(dmlops, row.name), dtype)
+        for row in ROWS
+        for dtype in FLOATS + INTEGERS.get(row.name, ())
+        if row.name not in OPERATORS
+    },
+    **{
+        f"{name}-{dtype}": (operator, dtype)
+        for dtype in FLOATS
+        for name, operator in (
+            ("batch_normalization-per_channel", _per_channel),
+            ("batch_normalization-full", _full),
+            ("log_softmax-middle", _middle),
+        )
+    },
+}
+
+
+def values_for(shape: tuple[int, ...], dtype: str) -> Array:
+    """Return values of any bits where an integer has them all, and ordinary ones elsewhere."""
+    if np.dtype(dtype).kind in "iu":
+        return samples.any_bits(shape, dtype, seed=9)
+    return samples.uniform(shape, dtype, -8, 8, seed=9)
+
+
+def shapes_for(name: str) -> list[tuple[int, ...]]:
+    """Return the shapes that the call takes."""
+    return [shape for shape in SHAPES if shape or not name.startswith("log_softmax")]
+
+
+@pairwise(name=CALLS, layout=LAYOUTS, isa=ISAS, policy=POLICIES, rest=False)
+def test_layouts(name: str, layout: Layout, isa: str, policy: str) -> None:
+    """Each shape into a new array and into another layout; all pairs of layouts in turn."""
+    operator, dtype = CALLS[name]
+    first = LAYOUTS.index(layout) + list(CALLS).index(name)
+    for i, shape in enumerate(shapes_for(name)):
+        out = OUT_LAYOUTS[(first + i) % len(OUT_LAYOUTS)]
+        cross_layouts(operator, values_for(shape, dtype), f"{name}, {isa}", [layout], [out])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", CALLS)
+def test_every_pair_of_layouts(name: str, isa: str, policy: str) -> None:
+    operator, dtype = CALLS[name]
+    for shape in shapes_for(name):
+        cross_layouts(operator, values_for(shape, dtype), f"{name}, {isa}, {policy}")

@@ -1,0 +1,319 @@
+"""dmlops.onnx.prepare(model, fallback="onnxruntime"): models with operators that dmlops lacks."""
+
+from __future__ import annotations
+
+import io
+import random
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import assert_same_bits
+
+import dmlops
+
+onnx = pytest.importorskip("onnx")
+backend = pytest.importorskip("dmlops.onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+Array = npt.NDArray[Any]
+X = samples.uniform((2, 3, 4), np.float32)
+
+
+def parsed(body: str, outputs: str = "float[N, 3, 4] y", initializers: str = "") -> Any:
+    return onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["": 17]>
+        g (float[N, 3, 4] x) => ({outputs}) <{initializers}> {{ {body} }}
+    """)
+
+
+def prepare(model: Any) -> Any:
+    return backend.prepare(model, fallback="onnxruntime")
+
+
+def alone(model: Any, x: Array) -> list[Array]:
+    """Return what ONNX Runtime computes."""
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (name,) = (each.name for each in session.get_inputs())
+    results: list[Array] = session.run(None, {name: x})
+    return results
+
+
+def assert_agrees(model: Any, prepared: Any, x: Array = X) -> None:
+    for got, expected in zip(prepared.run([x]), alone(model, x), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+def places(prepared: Any) -> list[str]:
+    """Return for each node "-" (dmlops) or the number of the subgraph."""
+    return ["-" if p.subgraph is None else str(p.subgraph) for p in prepared.placement()]
+
+
+# A network from PyTorch
+
+
+@pytest.fixture(scope="module")
+def network() -> Any:
+    """Return a small convolutional network as PyTorch exports it; it shows inner values, too."""
+    torch = pytest.importorskip("torch")
+    nn = torch.nn
+    torch.manual_seed(0)
+    module = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.LeakyReLU(0.1), nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3), nn.BatchNorm2d(16), nn.Hardsigmoid(), nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(), nn.Linear(16, 10), nn.LogSoftmax(1),
+    )  # fmt: skip
+    for part in module:
+        if isinstance(part, nn.BatchNorm2d):
+            part.running_mean.uniform_(-1, 1)
+            part.running_var.uniform_(0.5, 2)
+    file = io.BytesIO()
+    with warnings.catch_warnings():  # the other exporter needs one more package
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module.eval(), (torch.zeros(2, 3, 16, 16),), file, dynamo=False,
+            do_constant_folding=False, training=torch.onnx.TrainingMode.PRESERVE,
+        )  # fmt: skip
+    return onnx.load_model_from_string(file.getvalue())
+
+
+IMAGES = samples.uniform((2, 3, 16, 16), np.float32)
+OURS = {"BatchNormalization", "LeakyRelu", "HardSigmoid", "LogSoftmax"}
+
+
+def test_network_agrees_with_onnx_runtime_alone(network: Any) -> None:
+    prepared = prepare(network)
+    assert_agrees(network, prepared, IMAGES)
+    assert {p.operator for p in prepared.placement() if p.runs_on == "dmlops"} - {
+        "Identity"
+    } == OURS
+    rest = [(p.operator, p.subgraph) for p in prepared.placement() if p.runs_on == "onnxruntime"]
+    assert rest == [
+        ("Conv", 0), ("MaxPool", 1), ("Conv", 1),
+        ("GlobalAveragePool", 2), ("Flatten", 2), ("Gemm", 2),
+    ]  # fmt: skip
+    (conv, *_) = (p for p in prepared.placement() if p.runs_on == "onnxruntime")
+    assert (conv.node, conv.reason) == ("/0/Conv", "dmlops has no such operator")
+    with pytest.raises(backend.UnsupportedError, match="cannot run 6 of") as refusal:
+        backend.prepare(network)
+    for name in ("'/0/Conv'", "'/3/MaxPool'", "'/4/Conv'", "GlobalAve", "Flatten", "Gemm"):
+        assert name in str(refusal.value)
+
+
+def test_our_nodes_have_the_bits_of_the_functions(network: Any) -> None:
+    shown = onnx.ModelProto()
+    shown.CopyFrom(network)
+    shown.graph.output.extend(onnx.shape_inference.infer_shapes(network).graph.value_info)
+    prepared = prepare(shown)
+    values: Any = {prepared.inputs[0].name: IMAGES}
+    names = [value.name for value in prepared.outputs]
+    values |= dict(zip(names, prepared.run([IMAGES]), strict=True))
+    values |= {t.name: onnx.numpy_helper.to_array(t) for t in network.graph.initializer}
+    checked = set()
+    for node in network.graph.node:
+        x, y = values[node.input[0]], values[node.output[0]]
+        attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        match node.op_type:
+            case "BatchNormalization":
+                scale, bias, mean, variance = (
+                    values[name].reshape(1, -1, 1, 1) for name in node.input[1:]
+                )
+                epsilon = attributes["epsilon"]
+                expected = dmlops.batch_normalization(x, mean, variance, scale, bias, epsilon)
+            case "LeakyRelu":
+                expected = dmlops.leaky_relu(x, attributes["alpha"])
+            case "HardSigmoid":
+                expected = dmlops.hard_sigmoid(x, attributes["alpha"])
+            case "LogSoftmax":
+                expected = dmlops.log_softmax(x, 1)
+            case _:
+                continue
+        checked.add(node.op_type)
+        assert_same_bits(y, expected, node.name)
+    assert checked == OURS
+
+
+# Which node runs where
+
+
+def test_as_few_subgraphs_as_possible() -> None:
+    prepared = prepare(
+        parsed("a = Neg (x)  b = Relu (x)  c = Exp (a)  d = Add (b, c)  y = Tanh (d)")
+    )
+    assert places(prepared) == ["0", "-", "0", "0", "-"]
+    # Neg and Sqrt go together, though Sqrt waits for Relu and is listed behind it.
+    model = parsed("a = Neg (x)  b = Relu (x)  c = Sqrt (b)  y = Mul (a, c)")
+    assert places(prepare(model)) == ["0", "-", "0", "0"]
+    assert_agrees(model, prepare(model))
+
+
+def test_identity_runs_where_its_neighbours_do() -> None:
+    model = parsed("a = Neg (x)  b = Identity (a)  c = Exp (b)  d = Relu (c)  y = Identity (d)")
+    assert places(prepare(model)) == ["0", "0", "0", "-", "-"]
+    assert_agrees(model, prepare(model))
+
+
+def drawn(seed: int) -> Any:
+    """Return a model of random nodes that read random earlier values."""
+    choose = random.Random(seed)
+    values, lines = ["x"], []
+    for number in range(choose.randint(3, 14)):
+        kind = choose.choice(("Tanh", "Sigmoid", "Neg", "Sin", "Add", "Identity"))
+        sources = [choose.choice(values[-4:]) for _ in range(2 if kind == "Add" else 1)]
+        lines.append(f"v{number} = {kind} ({', '.join(sources)})")
+        values.append(f"v{number}")
+    shown = {values[-1], choose.choice(values[1:])}
+    return parsed("  ".join(lines), ", ".join(f"float[N, 3, 4] {name}" for name in sorted(shown)))
+
+
+def fewest(model: Any) -> int:
+    """Return the least number of subgraphs: places alternate, and dmlops comes first."""
+    turn = {"x": 0}
+    most = 0
+    for node in model.graph.node:
+        earliest = max(turn[name] for name in node.input)
+        if node.op_type in ("Tanh", "Sigmoid"):
+            earliest += earliest % 2
+        elif node.op_type != "Identity":
+            earliest += 1 - earliest % 2
+            most = max(most, (earliest + 1) // 2)
+        turn[node.output[0]] = earliest
+    return most
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_graphs(seed: int) -> None:
+    model = drawn(seed)
+    prepared = prepare(model)
+    subgraphs = {p.subgraph for p in prepared.placement()} - {None}
+    assert len(subgraphs) == fewest(model)
+    for p in prepared.placement():
+        assert (p.runs_on == "dmlops") == (p.subgraph is None)
+        if p.operator != "Identity":
+            assert (p.runs_on == "dmlops") == (p.operator in ("Tanh", "Sigmoid")), p
+    assert_agrees(model, prepared)
+
+
+def test_modes_that_dmlops_lacks_run_on_the_fallback() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["": 20]>
+        g (float[N] x) => (float[N] y) { h = Gelu (x)  y = Gelu <approximate = "tanh"> (h) }
+    """)
+    prepared = prepare(model)
+    assert places(prepared) == ["-", "0"]
+    assert prepared.placement()[1].reason.startswith("approximate='tanh'; dmlops has 'none'")
+    assert_agrees(model, prepared, X.ravel())
+
+
+# What subgraphs read
+
+
+def test_weights_and_constants_are_part_of_the_subgraphs() -> None:
+    model = parsed(
+        "two = Constant <value_float = 2.0> ()  same = Identity (w)  a = Mul (x, same)"
+        "  b = Relu (a)  y = Mul (b, two)  z = Clip (b, two)",
+        outputs="float[N, 3, 4] y, float[N, 3, 4] z, float two",
+        initializers="float[4] w = {1, 2, 3, 4}",
+    )
+    prepared = prepare(model)
+    assert places(prepared) == ["-", "-", "0", "-", "1", "-"]
+    assert_agrees(model, prepared)
+    # Of weights that no run can replace, ONNX Runtime makes initializers.
+    assert [step.sources for step in prepared._steps if not step.one_target] == [["x"], ["b"]]
+
+
+def test_an_initializer_may_be_given() -> None:
+    model = parsed("a = Mul (x, w)  y = Relu (a)", initializers="float[4] w = {1, 2, 3, 4}")
+    weights = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, (4,))
+    model.graph.input.append(weights)
+    prepared = prepare(model)
+    w = np.array([1, 2, 3, 4], np.float32)
+    assert_same_bits(prepared.run([X]).y, dmlops.relu(X * w))
+    assert_same_bits(prepared.run({"x": X, "w": -w}).y, dmlops.relu(X * -w))
+
+
+def test_inner_graphs_read_values_from_outside() -> None:
+    model = parsed("""
+        a = Tanh (x)
+        some = ReduceMax <keepdims = 0> (a)
+        zero = Constant <value_float = 0.0> ()
+        large = Greater (some, zero)
+        b = If (large) <
+            then_branch = then_graph () => (float[N, 3, 4] t) { t = Add (a, w) },
+            else_branch = else_graph () => (float[N, 3, 4] e) { e = Identity (zero) }
+        >
+        y = Relu (b)
+    """, initializers="float[4] w = {1, 2, 3, 4}")  # fmt: skip
+    prepared = prepare(model)
+    assert places(prepared) == ["-", "0", "-", "0", "0", "-"]
+    assert_agrees(model, prepared)
+
+
+def test_sequences_stay_in_onnx_runtime() -> None:
+    model = parsed("s = SequenceConstruct (x, x)  t = Identity (s)  y = SequenceAt (t, i)",
+                   initializers="int64 i = {1}")  # fmt: skip
+    prepared = prepare(model)
+    assert set(places(prepared)) == {"0"}
+    assert_agrees(model, prepared)
+
+
+def test_results_that_nobody_reads() -> None:
+    model = parsed("y = Relu (x)  unused = Neg (y)")
+    assert_same_bits(prepare(model).run([X]).y, dmlops.relu(X))
+
+
+def test_from_several_threads() -> None:
+    prepared = prepare(parsed("a = Tanh (x)  b = Exp (a)  y = LogSoftmax (b)"))
+    expected = prepared.run([X]).y
+    with ThreadPoolExecutor(8) as pool:
+        for outputs in pool.map(lambda _: prepared.run([X]), range(50)):
+            assert_same_bits(outputs.y, expected)
+
+
+# Refusals
+
+
+def test_all_unsupported_nodes_are_listed_at_once() -> None:
+    model = parsed("a = Neg (x)  b = Relu (a)  y = Exp (b)")
+    model.graph.node[2].name = "last"
+    with pytest.raises(backend.UnsupportedError) as refusal:
+        backend.prepare(model)
+    text = str(refusal.value)
+    assert text.startswith("prepare: dmlops cannot run 2 of 3 nodes:\n  Neg: dmlops has no such")
+    assert "\n  Exp (node 'last'): dmlops has no such operator\ndmlops has BatchNormal" in text
+    assert "prepare(model, fallback='onnxruntime') runs the other nodes with ONNX Runtime" in text
+    assert not backend.is_compatible(model)
+    assert backend.is_compatible(model, fallback="onnxruntime")
+
+
+def test_what_neither_has_is_refused() -> None:
+    node = onnx.helper.make_node("Whirl", ["x"], ["y"], domain="com.example")
+    model = parsed("y = Neg (x)")
+    model.graph.node[0].CopyFrom(node)
+    model.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    with pytest.raises(
+        backend.UnsupportedError, match=r"ONNX Runtime refuses Whirl: .*com\.example"
+    ):
+        prepare(model)
+
+
+def test_wrong_nodes_are_refused_with_a_fallback_too() -> None:
+    with pytest.raises(backend.ModelError, match="LogSoftmax: axis 7 is out of range"):
+        prepare(parsed("a = Neg (x)  y = LogSoftmax <axis = 7> (a)"))
+
+
+def test_wrong_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = parsed("y = Neg (x)")
+    words = r"prepare: fallback must be None or 'onnxruntime', not 'torch'"
+    with pytest.raises(ValueError, match=words):
+        backend.prepare(model, fallback="torch")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ModuleNotFoundError, match=r"onnxruntime; .* pip install 'dmlops\[onnx\]'"):
+        prepare(model)

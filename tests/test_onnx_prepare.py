@@ -1,0 +1,186 @@
+"""dmlops.onnx.prepare: what it takes, what it refuses before a run, and what it tells."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import samples
+from reference import assert_same_bits
+
+import dmlops
+
+onnx = pytest.importorskip("onnx")
+backend = pytest.importorskip("dmlops.onnx")
+
+X = samples.uniform((2, 3, 4), np.float32)
+RELU = """
+    <ir_version: 8, opset_import: ["": 17]>
+    g (float[N, 3, 4] x) => (float[N, 3, 4] y) { y = Relu (x) }
+"""
+
+
+def parsed(text: str) -> Any:
+    return onnx.parser.parse_model(text)
+
+
+def model_of(
+    body: str, initializers: str = "", opset: int = 17, x: str = "float[2, 3, 4] x"
+) -> Any:
+    """Return a model whose only node is called `it`."""
+    model = parsed(f"""
+        <ir_version: 8, opset_import: ["": {opset}]>
+        g ({x}) => (float[2, 3, 4] y) <{initializers}> {{ {body} }}
+    """)
+    model.graph.node[-1].name = "it"
+    return model
+
+
+FOUR = ", ".join(f"float[4] {name} = {{1, 1, 1, 1}}" for name in "sbmv")
+THREE = ", ".join(f"float[3] {name} = {{1, 1, 1}}" for name in "sbm")
+WRONG = {
+    "bound of another type": (
+        model_of("y = Clip (x, low)", "double low = {0}"),
+        "Clip (node 'it'): min has data type float64, but input has float32; convert min",
+    ),
+    "bounds of another type each": (
+        model_of("y = Clip (x, , high)", "int64 high = {0}"),
+        "Clip (node 'it'): max has data type int64, but input has float32; convert max",
+    ),
+    "bound with elements": (
+        model_of("y = Clip (x, low)", "float[2] low = {0, 1}"),
+        "Clip (node 'it'): min has shape (2,), but a bound must be a scalar, of shape ()",
+    ),
+    "axis": (
+        model_of("y = LogSoftmax <axis = 3> (x)"),
+        "LogSoftmax (node 'it'): axis 3 is out of range for an input of 3 dimensions, -3 to 2",
+    ),
+    "negative axis of a matrix": (
+        model_of("y = LogSoftmax <axis = -4> (x)", opset=11),
+        "LogSoftmax (node 'it'): axis -4 is out of range for an input of 3 dimensions, -3 to 2",
+    ),
+    "too many parameters": (
+        model_of("y = BatchNormalization (x, s, b, m, v)", FOUR),
+        "BatchNormalization (node 'it'): scale has shape (4,), but X has shape (2, 3, 4), "
+        "for which it must be (3,)",
+    ),
+    "one parameter too short": (
+        model_of(
+            "y = BatchNormalization (x, s, b, m, v)", THREE + ", float[2] v = {1, 1}", opset=9
+        ),
+        "BatchNormalization (node 'it'): var has shape (2,), but X has shape (2, 3, 4), for which "
+        "it must be (3,)",
+    ),
+    "parameters of places": (
+        model_of("y = BatchNormalization <spatial = 0> (x, s, b, m, v)", FOUR, opset=7),
+        "BatchNormalization (node 'it'): scale has shape (4,), but X has shape (2, 3, 4), "
+        "for which it must be (3, 4)",
+    ),
+    "parameter of another type": (
+        model_of("y = BatchNormalization (x, s, b, m, v)", THREE + ", double[3] v = {1, 1, 1}", 9),
+        "BatchNormalization (node 'it'): var has data type float64, but X has float32",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_nodes_are_refused_by_name(case: str) -> None:
+    model, message = WRONG[case]
+    for error in (onnx.checker.ValidationError, ValueError):
+        with pytest.raises(error) as raised:
+            backend.prepare(model)
+        assert message in str(raised.value)
+
+
+def test_sizes_that_are_not_known_are_checked_in_the_run() -> None:
+    parameters = ", ".join(f"float[C] {name}" for name in "sbmv")
+    model = model_of("y = BatchNormalization (x, s, b, m, v)", x=f"float[N, C, ?] x, {parameters}")
+    prepared = backend.prepare(model)
+    three, four = np.ones(3, np.float32), np.ones(4, np.float32)
+    assert prepared.run([X, three, three, three, three]).y.shape == X.shape
+    with pytest.raises(
+        ValueError, match=r"^BatchNormalization \(node 'it'\): batch_normalization: "
+    ):
+        prepared.run([X, four, four, four, four])
+
+
+def test_an_opset_that_onnx_does_not_know() -> None:
+    newest = onnx.defs.onnx_opset_version()
+    model = parsed(RELU.replace("17", "999"))
+    words = f"the model has opset 999, but onnx .* to opset {newest}; install a newer onnx"
+    with pytest.raises(backend.UnsupportedError, match=words):
+        backend.prepare(model)
+    assert not backend.is_compatible(model)
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    with pytest.raises(backend.UnsupportedError, match="opset 999"):
+        backend.run_node(node, [X], opset_version=999)
+
+
+def test_a_path_bytes_or_a_model(tmp_path: Path) -> None:
+    model = parsed(RELU)
+    path = tmp_path / "relu.onnx"
+    onnx.save(model, path)
+    content = path.read_bytes()
+    sources = (model, path, str(path), content, bytearray(content), memoryview(content))
+    for source in sources:
+        assert_same_bits(backend.prepare(source).run([X]).y, dmlops.relu(X))
+
+
+def test_what_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_bytes(b"\xff\xff")
+    with pytest.raises(backend.ModelError, match=r"prepare: '.*text\.onnx' is no ONNX model"):
+        backend.prepare(tmp_path / "text.onnx")
+    with pytest.raises(backend.ModelError, match="prepare: these are no ONNX model"):
+        backend.prepare(b"\xff\xff")
+    with pytest.raises(FileNotFoundError):
+        backend.prepare(tmp_path / "nothing.onnx")
+    with pytest.raises(
+        TypeError, match=r"prepare: model must be an onnx.ModelProto, a path, .*list"
+    ):
+        backend.prepare([])
+
+
+def test_inputs_and_outputs() -> None:
+    prepared = backend.prepare(
+        parsed("""
+            <ir_version: 8, opset_import: ["": 17]>
+            g (float[N, 3] x, float16[?] z, float[2] w) => (float[N, 3] y, float16[5] h, float[2] c)
+            <float[2] w = {1, 2}>
+            { y = Relu (x)  h = Tanh (z)  c = Identity (w) }
+        """)
+    )
+    float16, float32 = np.dtype(np.float16), np.dtype(np.float32)
+    assert prepared.inputs == (("x", float32, ("N", 3)), ("z", float16, (None,)))
+    assert [value.name for value in prepared.outputs] == ["y", "h", "c"]
+    assert prepared.outputs[1] == backend.Value("h", float16, (5,))
+    assert repr(prepared) == (
+        "<PreparedModel (x: float32 (?, 3), z: float16 (?,)) => "
+        "(y: float32 (?, 3), h: float16 (5,), c: float32 (2,)); nodes: 3 on dmlops>"
+    )
+
+
+def test_constants_are_not_given_away() -> None:
+    model = parsed("""
+        <ir_version: 8, opset_import: ["": 17]>
+        g () => (float[2] y, float w, float[2] z) <float[2] y = {1, 2}>
+        { w = Constant <value_float = 3.0> ()  z = Identity (y) }
+    """)
+    prepared = backend.prepare(model)
+    for _ in range(2):
+        outputs = prepared.run([])
+        assert [np.ravel(output).tolist() for output in outputs] == [[1, 2], [3], [1, 2]]
+        for output in outputs:
+            output[...] = 9
+
+
+def test_the_import_error_names_the_extra() -> None:
+    code = "import sys; sys.modules['onnx'] = None; import dmlops.onnx"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "ModuleNotFoundError: dmlops.onnx needs the package onnx" in finished.stderr
+    assert "pip install 'dmlops[onnx]'" in finished.stderr
