@@ -28,6 +28,7 @@ from samples import any_bits, uniform
 import dmlops
 from dmlops import BufferTensorDesc, Device
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
 
