@@ -1,6 +1,7 @@
 // Compiled operators on memory between inaccessible pages: results against the definitions, the
 // same bits from every instruction set, no byte written beside the elements, none when refused.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -30,8 +31,32 @@ std::uint32_t any_size(FuzzedDataProvider& bytes, std::uint32_t rank) {
                : bytes.ConsumeIntegralInRange<std::uint32_t>(1, 80);
 }
 
-// Strides in elements: the axes in any order, each run followed by a gap or padded to a multiple of
-// itself; inputs also with dimensions that are repeated, or anything small.
+// Sizes of up to kElements elements: half of the time most of them small; otherwise as
+// `dmlops bench --random` draws them, the number of elements and each size uniform in its
+// logarithm.
+void set_sizes(FuzzedDataProvider& bytes, BufferTensorDesc& tensor) {
+  constexpr std::uint32_t kElements = 1500, kEighths = 84;  // of log2(kElements)
+  const std::uint32_t rank = tensor.dimension_count;
+  const bool logarithmic = bytes.ConsumeBool();
+  const std::uint32_t first = bytes.ConsumeIntegralInRange<std::uint32_t>(0, rank - 1);
+  std::uint32_t elements = 1, eighths = bytes.ConsumeIntegralInRange<std::uint32_t>(0, kEighths);
+  for (std::uint32_t d = 0; d < rank; ++d) {
+    std::uint32_t& size = tensor.sizes[(first + d) % rank];
+    if (logarithmic) {
+      const std::uint32_t taken =
+          d + 1 == rank ? eighths : bytes.ConsumeIntegralInRange<std::uint32_t>(0, eighths);
+      eighths -= taken;
+      size = static_cast<std::uint32_t>(std::lround(std::exp2(taken / 8.0)));
+    } else {
+      size = any_size(bytes, rank);
+    }
+    size = std::min(size, std::max(1u, kElements / elements));
+    elements *= size;
+  }
+}
+
+// Strides in elements: the axes in any order, with a step, and each run followed by a gap, or
+// neither; inputs also with dimensions that are repeated, or anything small.
 void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool output) {
   if (bytes.ConsumeIntegralInRange<int>(0, 3) == 0) return;
   BufferTensorDesc::Dimensions& strides = tensor.strides.emplace();
@@ -48,12 +73,15 @@ void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool outpu
       std::swap(order[d], order[bytes.ConsumeIntegralInRange<std::uint32_t>(0, d)]);
     }
   }
-  const int padding = bytes.ConsumeIntegralInRange<int>(0, 2);
+  const bool gaps = bytes.ConsumeBool(), steps = bytes.ConsumeBool();
   std::uint32_t run = 1;
   for (std::uint32_t d = 0; d < rank; ++d) {
     const std::uint32_t axis = order[d];
-    if (padding == 1) run += bytes.ConsumeIntegralInRange<std::uint32_t>(0, 2);
-    if (padding == 2 && bytes.ConsumeIntegralInRange<int>(0, 2) == 0) {
+    if (gaps) {
+      const bool wide = bytes.ConsumeIntegralInRange<int>(0, 7) == 0;
+      run += bytes.ConsumeIntegralInRange<std::uint32_t>(0, wide ? 16 : 2);
+    }
+    if (steps && bytes.ConsumeIntegralInRange<int>(0, 2) == 0) {
       constexpr std::uint32_t factors[] = {2, 3, 4, 8};
       run *= bytes.PickValueInArray(factors);
     }
@@ -84,12 +112,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
       clips || bytes.ConsumeIntegralInRange<int>(0, 7) == 0 ? std::size(types) : 2;
   input.data_type = types[bytes.ConsumeIntegralInRange<std::size_t>(0, kinds - 1)];
   input.dimension_count = bytes.ConsumeIntegralInRange<std::uint32_t>(1, 8);
-  std::uint32_t elements = 1;
-  for (std::uint32_t d = 0; d < input.dimension_count; ++d) {
-    input.sizes[d] =
-        std::min(any_size(bytes, input.dimension_count), std::max(1u, 1500 / elements));
-    elements *= input.sizes[d];
-  }
+  set_sizes(bytes, input);
   for (int i = 0; i < op.tensor_count(); ++i) {
     BufferTensorDesc& tensor = desc.tensors[static_cast<std::size_t>(i)].emplace(input);
     const bool output = i == op.input_count();

@@ -1,4 +1,4 @@
-"""Tensors of any layout in heaps of known bytes, for tests of what operators write."""
+"""Memory for compiled operators: one clip and what to bind to it, and heaps of known bytes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
+from descriptors import clip, tensor
 from hypothesis import strategies as st
 from samples import uniform
 
 import dmlops
-from dmlops import BufferBinding, BufferTensorDesc
+from dmlops import BindingError, BufferBinding, BufferTensorDesc, Device
 
 Array = npt.NDArray[Any]
 
 CANARY = 0xA5
+
+# clip to [0, 6], an input and its result.
+CLIP = Device().compile(clip(tensor((6,))))
+X = np.array([-1, 2, 7, 3.5, 100, -0.5], np.float32)
+CLIPPED = np.array([0, 2, 6, 3.5, 6, 0], np.float32)
+
+
+def refused(match: str, inputs: Any, outputs: Any, compiled: Any = CLIP) -> None:
+    """Fail unless the operator refuses these bindings with such a message."""
+    with pytest.raises(BindingError, match=match):
+        compiled.dispatch(inputs, outputs)
 
 
 @st.composite

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+from operator_files import Runner
 from variants import FORCED_ISA, ISAS, POLICIES, Extent
 
 import dmlops
@@ -104,3 +106,9 @@ def policy(request: pytest.FixtureRequest) -> Iterator[str]:
 def extent(request: pytest.FixtureRequest) -> Extent:
     """Run the test on a share of its combinations by default, on all of them if exhaustive."""
     return Extent(request.param == "all", request.node.nodeid)
+
+
+@pytest.fixture
+def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
+    """Return what runs operator files in a folder of the test's own."""
+    return Runner(tmp_path, capsys)

@@ -161,6 +161,14 @@ def refusal(desc: Desc, at: FeatureLevel = FeatureLevel.LEVEL_6_4) -> str | None
     return None
 
 
+def refused(*parts: str, desc: Desc, at: FeatureLevel = FeatureLevel.LEVEL_6_4) -> None:
+    """Fail unless a device of the level refuses the descriptor with a message of these parts."""
+    said = refusal(desc, at)
+    assert said is not None, "accepted"
+    for part in parts:
+        assert part in said, said
+
+
 def changed(desc: Desc, **values: Any) -> Desc:
     """Return a descriptor with some fields replaced."""
     return dataclasses.replace(desc, **values)

@@ -7,20 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from bound_memory import CLIP, CLIPPED, X, refused
 from descriptors import TABLE, activation, batch_normalization, clip, log_softmax1, tensor
 
 from dmlops import BindingError, BufferBinding, Device, TensorFlags
 
 Array = npt.NDArray[Any]
-
-X = np.array([-1, 2, 7, 3.5, 100, -0.5], np.float32)
-CLIPPED = np.array([0, 2, 6, 3.5, 6, 0], np.float32)
-CLIP = Device().compile(clip(tensor((6,))))
-
-
-def _refused(match: str, inputs: Any, outputs: Any, compiled: Any = CLIP) -> None:
-    with pytest.raises(BindingError, match=match):
-        compiled.dispatch(inputs, outputs)
 
 
 # Aliasing: byte ranges of inputs and outputs, one of which is written.
@@ -46,14 +38,14 @@ def test_identical_ranges_in_place() -> None:
 
 def test_identical_ranges_where_it_does_not_work_in_place() -> None:
     values = X.copy()
-    _refused("overlapping memory.*not work in place", [values], [values], LOG_SOFTMAX)
+    refused("overlapping memory.*not work in place", [values], [values], LOG_SOFTMAX)
     x = tensor((6,))
     normalize = Device().compile(batch_normalization(x))
     for i in range(5):
         inputs = [X.copy() for _ in range(5)]
         inputs[i] = values
         name = ("input", "mean", "variance", "scale", "bias")[i]
-        _refused(f"{name}_tensor and output_tensor", inputs, [values], normalize)
+        refused(f"{name}_tensor and output_tensor", inputs, [values], normalize)
     assert (values == X).all()
 
 
@@ -69,7 +61,7 @@ def test_which_operators_work_in_place(operator: str) -> None:
         compiled.dispatch([values], [values])
         assert values.tobytes() == apart.tobytes()
     else:
-        _refused("not work in place", [values, *others], [values], compiled)
+        refused("not work in place", [values, *others], [values], compiled)
         assert (values == X).all()
 
 
@@ -77,14 +69,14 @@ def test_which_operators_work_in_place(operator: str) -> None:
 def test_partial_overlap(first: int, second: int) -> None:
     heap = _heap()
     for compiled in (CLIP, LOG_SOFTMAX):
-        _refused(
+        refused(
             "input_tensor and output_tensor",
             [BufferBinding(heap, first)],
             [BufferBinding(heap, second)],
             compiled,
         )
-    _refused("in part", [heap[:6]], [heap[1:7]])
-    _refused("in part", [heap[:7]], [heap[:6]])
+    refused("in part", [heap[:6]], [heap[1:7]])
+    refused("in part", [heap[:7]], [heap[:6]])
     assert (heap == _heap()).all()
 
 
@@ -107,7 +99,7 @@ def test_identical_ranges_with_different_strides() -> None:
     values = np.arange(6, dtype=np.float32)
     turned = clip(tensor((2, 3)), output_tensor=tensor((2, 3), strides=(1, 2)))
     compiled = Device().compile(turned)
-    _refused("strides differ", [values], [values], compiled)
+    refused("strides differ", [values], [values], compiled)
     assert (values == np.arange(6)).all()
     explicit = clip(tensor((2, 1, 3)), output_tensor=tensor((2, 1, 3), strides=(3, 77, 1)))
     Device().compile(explicit).dispatch([values], [values])  # of size 1: the stride means nothing
@@ -137,8 +129,8 @@ def test_owned_inputs_are_bound_once_and_copied() -> None:
         compiled.dispatch({"input_tensor": X, "variance_tensor": one, "bias_tensor": zero}, [out])
         assert (out == (X - 2) * 3).all()
         before = out.copy()
-        _refused("mean_tensor is OWNED_BY_DML.*again", [X, one, one, None, zero], [out], compiled)
-        _refused("variance_tensor is not bound", [X, None, None, None, zero], [out], compiled)
+        refused("mean_tensor is OWNED_BY_DML.*again", [X, one, one, None, zero], [out], compiled)
+        refused("variance_tensor is not bound", [X, None, None, None, zero], [out], compiled)
         assert (out == before).all()
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import dmlops
 from dmlops import BufferTensorDesc, Device, FeatureLevel, ScaleBias, TensorDataType, TensorFlags
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 _ROWS = {row.name: row for row in ROWS}
 _TYPES: dict[str, tuple[str, ...]] = {"clip": FLOATS + INTEGERS, "clip1": FLOATS + INTEGERS}
@@ -188,7 +189,7 @@ def _dispatch(compiled: Any, inputs: dict[str, Any], output: Memory) -> None:
     compiled.dispatch(inputs, [binding])
 
 
-@settings(max_examples=4 * settings().max_examples)
+@settings(max_examples=2 * settings().max_examples)
 @given(desc=_changed(), level=st.sampled_from(list(FeatureLevel)), seed=st.integers(0, 99))
 def test_any_descriptor(desc: Any, level: FeatureLevel, seed: int) -> None:
     """It runs at its level and at no lower one, or nowhere."""

@@ -11,21 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from bound_memory import CLIP, CLIPPED, X, refused
 from descriptors import batch_normalization, clip, tensor
 
 import dmlops
 from dmlops import BindingError, BufferBinding, BufferTensorDesc, Device
 
 Array = npt.NDArray[Any]
-
-X = np.array([-1, 2, 7, 3.5, 100, -0.5], np.float32)
-CLIPPED = np.array([0, 2, 6, 3.5, 6, 0], np.float32)
-CLIP = Device().compile(clip(tensor((6,))))
-
-
-def _refused(match: str, inputs: Any, outputs: Any, compiled: Any = CLIP) -> None:
-    with pytest.raises(BindingError, match=match):
-        compiled.dispatch(inputs, outputs)
 
 
 def _bytearray(values: Array) -> Any:
@@ -108,14 +100,14 @@ def test_bytes_are_inputs_only() -> None:
     out = np.zeros_like(X)
     CLIP.dispatch([X.tobytes()], [out])
     assert (out == CLIPPED).all()
-    _refused("output_tensor is bound to memory that is read-only", [X], [X.tobytes()])
+    refused("output_tensor is bound to memory that is read-only", [X], [X.tobytes()])
 
 
 def test_read_only_outputs() -> None:
     out = np.zeros_like(X)
     out.flags.writeable = False
-    _refused("output_tensor is bound to memory that is read-only", [X], [out])
-    _refused("read-only", [X], [BufferBinding(out)])
+    refused("output_tensor is bound to memory that is read-only", [X], [out])
+    refused("read-only", [X], [BufferBinding(out)])
     assert not out.any()
 
 
@@ -136,20 +128,20 @@ def test_batch_normalization_inputs_by_order_and_by_name() -> None:
 def test_number_of_bindings() -> None:
     out = np.zeros_like(X)
     for inputs in ([], [X, X], [X] * 100):
-        _refused(f"{len(inputs)} inputs are bound; it has 1", inputs, [out])
+        refused(f"{len(inputs)} inputs are bound; it has 1", inputs, [out])
     for outputs in ([], [out, out]):
-        _refused(f"{len(outputs)} outputs are bound; it has 1", [X], outputs)
-    _refused("input_tensor is not bound", [None], [out])
-    _refused("input_tensor is not bound", {}, [out])
-    _refused("output_tensor is not bound", [X], [None])
+        refused(f"{len(outputs)} outputs are bound; it has 1", [X], outputs)
+    refused("input_tensor is not bound", [None], [out])
+    refused("input_tensor is not bound", {}, [out])
+    refused("output_tensor is not bound", [X], [None])
     assert not out.any()
 
 
 def test_names_of_bindings() -> None:
     out = np.zeros_like(X)
-    _refused("inputs has the key 'input'; it takes input_tensor", {"input": X}, [out])
-    _refused("outputs has the key 1; it takes output_tensor", [X], {1: out})
-    _refused("inputs has the key", {"output_tensor": X}, [out])
+    refused("inputs has the key 'input'; it takes input_tensor", {"input": X}, [out])
+    refused("outputs has the key 1; it takes output_tensor", [X], {1: out})
+    refused("inputs has the key", {"output_tensor": X}, [out])
 
 
 @pytest.mark.parametrize("wrong", [None, X, 5, "x", {1, 2}])
@@ -172,13 +164,13 @@ def test_arguments() -> None:
 def test_too_small() -> None:
     out = np.zeros_like(X)
     message = "tensor is bound to 20 bytes; it needs 24"
-    _refused("input_" + message, [X[:5]], [out])
-    _refused("output_" + message, [X], [out[:5]])
-    _refused("is bound to 0 bytes", [X[:0]], [out])
-    _refused("is bound to 20 bytes", [BufferBinding(X, size_in_bytes=20)], [out])
-    _refused("24 bytes at offset 16; the buffer has 24", [BufferBinding(X, 16)], [out])
+    refused("input_" + message, [X[:5]], [out])
+    refused("output_" + message, [X], [out[:5]])
+    refused("is bound to 0 bytes", [X[:0]], [out])
+    refused("is bound to 20 bytes", [BufferBinding(X, size_in_bytes=20)], [out])
+    refused("24 bytes at offset 16; the buffer has 24", [BufferBinding(X, 16)], [out])
     for offset, size in [(2**63, 2**63), (2**64 - 16, 32), (16, 2**64 - 1)]:
-        _refused("the buffer has 24", [BufferBinding(X, offset, size)], [out])
+        refused("the buffer has 24", [BufferBinding(X, offset, size)], [out])
     assert not out.any()
 
 
@@ -186,7 +178,7 @@ def test_total_tensor_size_in_bytes_must_be_bound() -> None:
     large = tensor((6,), total_tensor_size_in_bytes=256)
     compiled = Device().compile(clip(large, output_tensor=tensor((6,))))
     out = np.zeros_like(X)
-    _refused("input_tensor is bound to 252 bytes; it needs 256", [bytes(252)], [out], compiled)
+    refused("input_tensor is bound to 252 bytes; it needs 256", [bytes(252)], [out], compiled)
     compiled.dispatch([X.tobytes() + bytes(232)], [out])
     assert (out == CLIPPED).all()
 
@@ -205,12 +197,12 @@ def test_offsets_are_multiples_of_16() -> None:
     assert (heap[16:22] == CLIPPED).all()
     before = heap.copy()
     for offset in (1, 4, 8, 20):
-        _refused(
+        refused(
             f"input_tensor is bound at offset {offset}, which is not a multiple of 16",
             [BufferBinding(heap, offset)],
             [BufferBinding(heap, 64)],
         )
-        _refused("output_tensor", [X], [BufferBinding(heap, offset)])
+        refused("output_tensor", [X], [BufferBinding(heap, offset)])
     assert (heap == before).all()
 
 
@@ -219,7 +211,7 @@ def test_guaranteed_base_offset_alignment() -> None:
     compiled = Device().compile(clip(aligned, output_tensor=tensor((6,))))
     heap, out = np.zeros(64, np.float32), np.zeros_like(X)
     compiled.dispatch([BufferBinding(heap, 64)], [out])
-    _refused("not a multiple of 64", [BufferBinding(heap, 48)], [out], compiled)
+    refused("not a multiple of 64", [BufferBinding(heap, 48)], [out], compiled)
 
 
 @pytest.mark.parametrize("value", [{"offset": -1}, {"offset": 2**64}, {"size_in_bytes": -4}])
@@ -234,11 +226,9 @@ def test_data_type_of_an_array() -> None:
     """An array of float64 where float32 is described is a mistake; bytes are not."""
     wide = X.astype(np.float64)
     out = np.zeros_like(X)
-    _refused(
-        "input_tensor is bound to an array of float64; the tensor is of float32", [wide], [out]
-    )
-    _refused("array of int32", [X.view(np.int32)], [out])
-    _refused("array of float64", [array.array("d", wide.tolist())], [out])
+    refused("input_tensor is bound to an array of float64; the tensor is of float32", [wide], [out])
+    refused("array of int32", [X.view(np.int32)], [out])
+    refused("array of float64", [array.array("d", wide.tolist())], [out])
     CLIP.dispatch([X.view(np.int8)], [BufferBinding(out.view(np.int32))])
     assert (out == CLIPPED).all()
 
@@ -258,12 +248,12 @@ def test_arrays_with_the_tensors_strides(strides: tuple[int, int]) -> None:
 def test_arrays_that_are_not_contiguous() -> None:
     out = np.zeros_like(X)
     for wrong in (np.zeros(12, np.float32)[::2], np.zeros(6, np.float32)[::-1]):
-        _refused("not contiguous.*from_array", [wrong], [out])
-        _refused("not contiguous", [X], [wrong])
-        _refused("not contiguous", [BufferBinding(wrong)], [out])
+        refused("not contiguous.*from_array", [wrong], [out])
+        refused("not contiguous", [X], [wrong])
+        refused("not contiguous", [BufferBinding(wrong)], [out])
     fortran = np.zeros((2, 3), np.float32, order="F")
     compiled = Device().compile(clip(tensor((2, 3))))
-    _refused("not contiguous", [fortran], [out], compiled)
+    refused("not contiguous", [fortran], [out], compiled)
     assert not out.any()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import reference
 from bound_memory import CANARY, Memory, layouts
 from descriptors import TABLE, activation, batch_normalization, clip, clip1, log_softmax1, tensor
@@ -17,6 +18,7 @@ from reference import FLOATS, INTEGERS
 import dmlops
 from dmlops import BufferBinding, Device, ScaleBias
 
+pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
 

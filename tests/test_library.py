@@ -57,6 +57,6 @@ def test_a_package_without_the_library_says_so(
     monkeypatch.setattr(_core, "__file__", str(tmp_path / "_core.so"))
     with pytest.raises(FileNotFoundError, match="the C\\+\\+ library is not installed"):
         OPTIONS[option]()
-    with pytest.raises(SystemExit, match="1"):
+    with pytest.raises(SystemExit, match="2"):
         main([option])
     assert "is not installed with this package" in capsys.readouterr().err

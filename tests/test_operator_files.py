@@ -22,12 +22,6 @@ from dmlops._cli import main
 from dmlops._operator_file import initial
 from dmlops._operator_file.parse import read_model
 
-
-@pytest.fixture
-def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(tmp_path, capsys)
-
-
 # The examples
 
 

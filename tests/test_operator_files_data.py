@@ -15,11 +15,6 @@ from dmlops._operator_file import execute, initial, resources
 Array = npt.NDArray[Any]
 
 
-@pytest.fixture
-def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(tmp_path, capsys)
-
-
 # Initial values
 
 

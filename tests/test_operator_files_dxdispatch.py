@@ -20,11 +20,6 @@ from dmlops._operator_file.other_operators import OTHER_OPERATORS
 from dmlops._operator_file.parse import read_model
 
 
-@pytest.fixture
-def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(tmp_path, capsys)
-
-
 def test_clip_of_dxdispatch(runner: Runner) -> None:
     """The case that comes with DxDispatch: in place, one dimension, no ScaleBias."""
     file = clip_file(Min=-2.5, Max=2.5)

@@ -23,11 +23,6 @@ from dmlops._operator_file import resources
 WRITE = {"type": "writeFile", "resource": "y", "targetPath": "y.npy"}
 
 
-@pytest.fixture
-def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(tmp_path, capsys)
-
-
 # Every failure is one line
 
 

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,6 @@ from dmlops._cli import main
 from dmlops._operator_file import execute, pieces, progress, resources
 
 Array = npt.NDArray[Any]
-
-
-@pytest.fixture
-def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(tmp_path, capsys)
 
 
 # Mapped results

@@ -15,12 +15,6 @@ from subprocesses import python
 from dmlops._cli import main
 from dmlops._operator_file import read
 
-
-@pytest.fixture
-def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(tmp_path, capsys)
-
-
 # A quadratic search takes hours for 1 MB.
 
 

@@ -110,6 +110,15 @@ def test_threads_from_enough_work_on(call: str, workers: int) -> None:
     assert workers_started()[call] == workers
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="Linux alone counts them there")
+def test_compiled_operators_start_as_many_as_functions() -> None:
+    run = python("-W", "ignore", "workers.py")
+    assert run.returncode == 0, run.stderr
+    lines = [line.split(maxsplit=2) for line in run.stdout.splitlines()]
+    assert not [line for line in lines if line[0] != line[1]]
+    assert {line[0] for line in lines} == {"0", "3"}
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux alone says and does it")
 def test_workers_are_woken_on_other_processors() -> None:
     run_script(

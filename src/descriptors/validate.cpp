@@ -205,16 +205,24 @@ class Rules {
   FeatureLevel level_;
 };
 
-// The lowest level from `from` on that accepts a descriptor.
+constexpr FeatureLevel kHighestLevel = FeatureLevel::level_6_4;
+
+bool accepts(const OperatorDesc& desc, const OperatorInfo& op, FeatureLevel level) {
+  try {
+    Rules(desc, op, level).check();
+    return true;
+  } catch (const ValidationError&) {
+    return false;
+  }
+}
+
+// The lowest level from `from` on that accepts a descriptor. A level accepts what those below it
+// do, so what the highest refuses need not be held against the others.
 std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const OperatorInfo& op,
                                             FeatureLevel from) {
+  if (!accepts(desc, op, kHighestLevel)) return std::nullopt;
   for (const FeatureLevel level : kFeatureLevels) {
-    if (level < from || level < op.since()) continue;
-    try {
-      Rules(desc, op, level).check();
-      return level;
-    } catch (const ValidationError&) {  // NOLINT(bugprone-empty-catch): the next may accept it
-    }
+    if (level >= from && level >= op.since() && accepts(desc, op, level)) return level;
   }
   return std::nullopt;
 }
@@ -232,6 +240,7 @@ void validate(const OperatorDesc& desc, FeatureLevel level) {
   try {
     Rules(desc, op, level).check();
   } catch (const ValidationError& error) {
+    if (level == kHighestLevel) throw;
     const std::optional<FeatureLevel> accepting = accepting_level(desc, op, level);
     if (!accepting.has_value()) throw;
     throw ValidationError(std::string(error.what()) + "; " + name(*accepting) + " accepts it");
@@ -242,7 +251,7 @@ FeatureLevel required_feature_level(const OperatorDesc& desc) {
   const FloatEnvironment environment;
   const OperatorInfo& op = known_operator(desc.type);
   const std::optional<FeatureLevel> accepting = accepting_level(desc, op, FeatureLevel::level_1_0);
-  if (!accepting.has_value()) validate(desc, FeatureLevel::level_6_4);  // says why
+  if (!accepting.has_value()) validate(desc, kHighestLevel);  // says why
   return *accepting;
 }
 

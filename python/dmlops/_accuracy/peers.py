@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import dmlops
-from dmlops._accuracy.exact import Array
+from dmlops._accuracy.exact import ELEMENTWISE, Array
 from dmlops._bench.peers.onnxruntime import Graph
 from dmlops._bench.problem import View
 
@@ -40,29 +40,11 @@ def _numpy_log_softmax(x: Array) -> Array:
 
 
 NUMPY: dict[str, Callable[..., Any]] = {
+    **{name: formula for name, formula in ELEMENTWISE.items() if name != "gelu"},
     "batch_normalization": lambda x, m, v, s, b, epsilon: (x - m) / np.sqrt(v + epsilon) * s + b,
-    "celu": lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)),
-    "clip": lambda x, min, max, scale=None, bias=0: np.clip(
-        x if scale is None else x * scale + bias, min, max
-    ),
-    "elu": lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x)),
-    "hard_sigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-    "identity": lambda x: x,
-    "leaky_relu": lambda x, alpha: np.where(x >= 0, x, alpha * x),
-    "linear": lambda x, alpha, beta: alpha * x + beta,
     "log_softmax": _numpy_log_softmax,
     "parametric_softplus": lambda x, alpha, beta: alpha * np.logaddexp(0, beta * x),
-    "relu": lambda x: np.maximum(x, 0),
-    "scaled_elu": lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(x)),
-    "scaled_tanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
-    "shrink": lambda x, bias, threshold: np.where(
-        x > threshold, x - bias, np.where(x < -threshold, x + bias, 0)
-    ),
-    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x, steepness: np.logaddexp(0, steepness * x) / steepness,
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "tanh": np.tanh,
-    "thresholded_relu": lambda x, alpha: np.where(x > alpha, x, 0),
 }
 
 

@@ -1,0 +1,44 @@
+"""The list of checks in .ci/run is the one that CONTRIBUTING.md shows, and each can be run."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RUN = ROOT / ".ci" / "run"
+if not RUN.exists() or sys.platform == "win32":  # as in an sdist
+    pytest.skip("continuous integration is not here", allow_module_level=True)
+
+
+def run(*arguments: str) -> str:
+    command = ["bash", str(RUN), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_contributing_lists_the_checks() -> None:
+    shown = textwrap.indent(run("--list"), "    ")
+    assert f"\n\n{shown}" in (ROOT / "CONTRIBUTING.md").read_text() + "\n"
+
+
+def test_each_check_is_a_function() -> None:
+    functions = re.findall(r"^check_([\w-]+)\(\)", RUN.read_text(), re.MULTILINE)
+    assert sorted(functions) == sorted(json.loads(run("--names")))
+
+
+def test_each_tool_is_in_a_check() -> None:
+    tools = {path.name for path in (ROOT / "tools").glob("*.sh")} - {"common.sh", "lock.sh"}
+    assert tools == set(re.findall(r"tools/([\w-]+\.sh)", RUN.read_text()))
+
+
+def test_other_names_are_refused() -> None:
+    command = ["bash", str(RUN), "nothing"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "no check is called nothing" in refused.stdout
