@@ -95,9 +95,16 @@ class Runner:
         assert (status, err) == (0, ""), err
         return printed(out)
 
-    def refused(self, file: Any, *parts: str, status: int = 2, command: str = "run") -> None:
+    def refused(
+        self,
+        file: Any,
+        *parts: str,
+        status: int = 2,
+        command: str = "run",
+        more: tuple[str, ...] = (),
+    ) -> None:
         """Expect one line of error with these parts, and nothing on standard output."""
-        got, out, err = self(file, command)
+        got, out, err = self(file, command, *more)
         assert got == status, err
         assert out == ""
         assert err.startswith("dmlops: error: ")

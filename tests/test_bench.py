@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dmlops._bench import choose, machine, table, timing
-from dmlops._bench.cells import Layout, all_cells, clip, problem
+from dmlops._bench.cells import Layout, all_cells, clip, elementwise, problem
 from dmlops._bench.groups import averages
 from dmlops._bench.peers.base import CannotDo, Peer, Way
 from dmlops._bench.peers.dmlops import Dmlops
@@ -121,6 +121,16 @@ def test_error_names_a_wrong_element() -> None:
     assert "nan instead of" in posed.error(wrong, expected)
     assert "float64" in posed.error(expected, expected)
     assert "shape (7,)" in posed.error(right[:7], expected)
+
+
+def test_naive_sums_of_many_elements_are_taken() -> None:
+    error = 300 * float(np.finfo(np.float32).eps)
+    for length, wrong in ((100, True), (64 * 1000, False)):
+        layout = Layout((1, length))
+        posed = elementwise("log_softmax", "f32", "one", layout, {"axes": (1,)}).make()
+        expected = posed.expected()
+        near = (expected + error * (1 + np.abs(expected))).astype(np.float32)
+        assert bool(posed.error(near, expected)) == wrong
 
 
 class Stub(Peer):

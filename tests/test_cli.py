@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
 
 import pytest
+from subprocesses import python
 
 import dmlops
 from dmlops import _info
@@ -72,11 +74,22 @@ def test_info_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monke
     monkeypatch.delenv("DMLOPS_ISA", raising=False)
     assert main(["info", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    listed = {"available_isas": list(dmlops.available_isas()), "threads": dmlops.get_num_threads()}
-    assert {name: facts[name] for name in dmlops.build_info()} == {**dmlops.build_info(), **listed}
+    assert {name: facts[name] for name in dmlops.build_info()} == dmlops.build_info()
+    assert facts["threads"] == dmlops.get_num_threads()
     assert facts["environment"] == ["DMLOPS_NUM_THREADS=1"]
     assert facts["logical_cpus"] == os.cpu_count()
     assert facts["cpu"] == _info.cpu_model() != ""
+
+
+@pytest.mark.parametrize(
+    ("threshold", "number", "words"),
+    [("4096", 4096, "4096 bytes"), (str(2**63 - 1), None, "never")],
+)
+def test_info_has_thresholds_as_numbers(threshold: str, number: int | None, words: str) -> None:
+    run = python("-m", "dmlops", "info", "--json", DMLOPS_NON_TEMPORAL_THRESHOLD=threshold)
+    assert json.loads(run.stdout)["non_temporal_threshold"] == number
+    run = python("-m", "dmlops", "info", DMLOPS_NON_TEMPORAL_THRESHOLD=threshold)
+    assert re.search(rf"^non temporal threshold: +{words}$", run.stdout, re.MULTILINE)
 
 
 def test_info_text_says_the_same_in_one_column(
@@ -91,7 +104,8 @@ def test_info_text_says_the_same_in_one_column(
     assert len(columns) == 1
     values = {label: value.strip() for label, value in text.items()}
     for name, value in dmlops.build_info().items():
-        assert values[name.replace("_", " ")] == value
+        text_value = ", ".join(value) if isinstance(value, list) else str(value)
+        assert values[name.replace("_", " ")] == text_value
     assert values["cpu"] == _info.cpu_model()
     assert values["environment"] == "not set"
 

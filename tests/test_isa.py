@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from pathlib import Path
 
@@ -83,8 +84,12 @@ def test_wrong_thread_counts_are_errors_that_say_what_is_taken(count: str) -> No
 
 def test_build_info() -> None:
     info = dmlops.build_info()
-    assert all(isinstance(key, str) and isinstance(value, str) for key, value in info.items())
-    assert "compiler" in info
+    assert info["threads"] == dmlops.get_num_threads()
+    assert info["available_isas"] == list(dmlops.available_isas())
+    others = {key: value for key, value in info.items() if key not in ("threads", "available_isas")}
+    assert all(isinstance(value, str) for value in others.values())
+    assert "compiler" in others
+    assert json.loads(json.dumps(info)) == info
 
 
 def test_empty_variables_count_as_unset() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import math
@@ -12,14 +13,24 @@ from typing import Any
 import numpy as np
 import pytest
 from activation_reference import ROWS
-from descriptors import ACTIVATIONS, TABLE, activation, batch_normalization, clip, tensor
-from operator_files import EXAMPLES, Runner, as_json, clip_file, printed, put
+from descriptors import (
+    ACTIVATIONS,
+    TABLE,
+    activation,
+    batch_normalization,
+    clip,
+    log_softmax1,
+    tensor,
+)
+from operator_files import EXAMPLES, Runner, as_json, c_name, clip_file, printed, put
 from reference import assert_within
 from subprocesses import python
 
 import dmlops
 from dmlops._cli import main
 from dmlops._operator_file import initial
+from dmlops._operator_file.descriptors import DESCS
+from dmlops._operator_file.names import directml_names
 from dmlops._operator_file.parse import read_model
 
 # The examples
@@ -203,7 +214,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_a_refused_descriptor_and_a_refused_binding_are_status_1(runner: Runner) -> None:
     empty = put(clip_file(), _DESC + "InputTensor/Sizes", [0])
-    runner.refused(empty, "clip: ElementWiseClipOperatorDesc:", "size 0", status=1)
+    runner.refused(
+        empty, "clip: DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: InputTensor has", "size 0", status=1
+    )
     small = put(clip_file(), "resources/x/initialValues", [1, 2])
     runner.refused(small, "clip:", "bound to 8 bytes; it needs 12", status=1)
     odd = {"name": "x", "elementOffset": 1}
@@ -230,8 +243,8 @@ def test_validate(runner: Runner) -> None:
     assert runner(document, "validate", "--feature-level", "3_0") == (
         1,
         "clip: accepted at DML_FEATURE_LEVEL_3_0; the lowest is DML_FEATURE_LEVEL_3_0\n"
-        "gelu: refused: ActivationGeluOperatorDesc needs DML_FEATURE_LEVEL_5_1; the device has"
-        " 3_0\n",
+        "gelu: refused: DML_ACTIVATION_GELU_OPERATOR_DESC needs DML_FEATURE_LEVEL_5_1;"
+        " the device has 3_0\n",
         "",
     )
     status, out, _ = runner(document, "validate")
@@ -239,7 +252,9 @@ def test_validate(runner: Runner) -> None:
     assert "gelu: accepted at DML_FEATURE_LEVEL_6_4; the lowest is DML_FEATURE_LEVEL_5_1" in out
     status, out, _ = runner(put(document, _DESC + "InputTensor/Sizes", [0]), "validate")
     assert status == 1
-    assert out.startswith("clip: refused: ElementWiseClipOperatorDesc: input_tensor has sizes (0,)")
+    assert out.startswith(
+        "clip: refused: DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: InputTensor has sizes (0,)"
+    )
     assert out.splitlines()[0].endswith("; no level accepts it")
 
 
@@ -248,7 +263,7 @@ def test_bounds_of_integers(runner: Runner) -> None:
     document = {"dispatchables": {"it": {"type": "ELEMENT_WISE_CLIP1", "desc": desc}}}
     status, out, _ = runner(document, "validate")
     assert status == 1
-    assert "min must be an integer" in out
+    assert "Min must be an integer" in out
 
 
 def test_fused_operators_that_cannot_be(runner: Runner) -> None:
@@ -257,8 +272,71 @@ def test_fused_operators_that_cannot_be(runner: Runner) -> None:
     document = {"dispatchables": {"it": {"type": "BATCH_NORMALIZATION", "desc": desc}}}
     status, out, _ = runner(document, "validate")
     assert status == 1
-    assert "ElementWiseClipOperatorDesc, which cannot be fused" in out
+    assert "FusedActivation is DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, which cannot be fused" in out
     runner.refused(put(document, "dispatchables/it/desc/FusedActivation", {"Alpha": 1}), "'Type'")
+
+
+def _change(desc: Any, **fields: Any) -> dict[str, Any]:
+    kind = desc.operator_type.name
+    return {"dispatchables": {"it": {"type": kind, "desc": as_json(desc) | fields}}}
+
+
+TWO = {"DataType": "FLOAT32", "Sizes": [3, 2]}
+SOFTPLUS = {"Type": "ACTIVATION_SOFTPLUS", "Steepness": 0.5}
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    (
+        _change(clip(tensor()), OutputTensor=TWO),
+        "OutputTensor has sizes (3, 2), but InputTensor has",
+    ),
+    (_change(log_softmax1(tensor((2, 3))), Axes=[5]), "_DESC: Axes has 5; InputTensor has 2"),
+    (_change(log_softmax1(tensor((2, 3))), Axes=[]), "_DESC: Axes is empty"),
+    (_change(TABLE["clip1"][0](tensor()), MinMaxDataType="INT8"), "_DESC: MinMaxDataType is INT8"),
+    (_change(activation("softplus")(tensor()), Steepness=0.5), "_DESC: Steepness is 0.5"),
+    (
+        _change(batch_normalization(tensor((1, 2, 3, 4))), FusedActivation=SOFTPLUS),
+        "FusedActivation DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC: Steepness is 0.5",
+    ),
+    (
+        _change(TABLE["log_softmax"][0](tensor((2, 3, 4)))),
+        "an effective rank of 3; without leading sizes of 1 at most 2 dimensions are allowed"
+        " (DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC takes any)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "part"), REFUSED, ids=range(len(REFUSED)))
+def test_refusals_have_the_names_of_directml(
+    file: dict[str, Any], part: str, runner: Runner
+) -> None:
+    status, out, _ = runner(file, "validate", "--feature-level", "5_1")
+    assert status == 1
+    assert part in out
+    runner.refused(
+        file | {"commands": [{"type": "print", "resource": "x"}], "resources": {"x": {}}},
+        part, status=1, more=("--feature-level", "5_1"),
+    )  # fmt: skip
+
+
+def test_spatial_has_the_name_of_directml(runner: Runner) -> None:
+    desc = batch_normalization(
+        tensor((1, 2, 3, 4)), mean_tensor=tensor((1, 2, 1, 1)), spatial=False
+    )
+    out = runner(_change(desc), "validate", "--feature-level", "3_1")[1]
+    assert "MeanTensor is broadcast in dimension 2" in out
+    assert "Spatial = FALSE does not allow" in out
+
+
+def test_every_name_has_its_translation() -> None:
+    """No snake case is left of what any message can name, and Python's messages stay."""
+    for desc in DESCS.values():
+        names = [field.name for field in dataclasses.fields(desc)]
+        text = directml_names("; ".join(f"{name} is" for name in (desc.__name__, *names)))
+        words = [word.removesuffix(" is") for word in text.split("; ")]
+        assert words == [
+            f"DML_{desc.operator_type.name}_OPERATOR_DESC", *map(c_name, names),
+        ]  # fmt: skip
+    with pytest.raises(dmlops.ValidationError, match="ElementWiseClipOperatorDesc: input_tensor"):
+        dmlops.Device().compile(clip(tensor((0,))))
 
 
 # The command line

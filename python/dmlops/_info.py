@@ -33,8 +33,6 @@ def collect() -> dict[str, Any]:
     """Return all facts, ready for JSON."""
     return {
         **dmlops.build_info(),
-        "available_isas": list(dmlops.available_isas()),
-        "threads": dmlops.get_num_threads(),
         "non_temporal_threshold": non_temporal_threshold(),
         "cpu": cpu_model(),
         "logical_cpus": os.cpu_count(),
@@ -42,14 +40,18 @@ def collect() -> dict[str, Any]:
     }
 
 
-def non_temporal_threshold() -> str:
-    """Return from which memory traffic on outputs bypass the caches here."""
+def non_temporal_threshold() -> int | None:
+    """Return the bytes of memory traffic from which outputs bypass the caches; None is never."""
     threshold = _core.non_temporal_threshold()
-    return "never" if threshold == 2**63 - 1 else f"{threshold} bytes"
+    return None if threshold == 2**63 - 1 else threshold
 
 
 def as_text(facts: dict[str, Any]) -> str:
     """Return the facts as lines of ``label: value``, with the values in one column."""
+    threshold = facts["non_temporal_threshold"]
+    facts = facts | {
+        "non_temporal_threshold": "never" if threshold is None else f"{threshold} bytes"
+    }
     width = 2 + max(map(len, facts))
     return "\n".join(
         f"{name.replace('_', ' ') + ':':{width}}"

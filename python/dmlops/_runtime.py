@@ -4,6 +4,7 @@ import operator
 import platform
 import sys
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -98,14 +99,29 @@ def set_num_threads(n: int) -> None:
     _core.set_num_threads(n)
 
 
-def build_info() -> dict[str, str]:
+class BuildInfo(TypedDict):
+    """Facts of a build and its environment, as `build_info` returns them."""
+
+    version: str
+    isa: str
+    available_isas: list[str]
+    threads: int
+    compiler: str
+    flags: str
+    python: str
+    numpy: str
+    platform: str
+
+
+def build_info() -> BuildInfo:
     """Return what this build is and what it runs on, as a bug report needs it.
 
     Returns
     -------
-    dict of str to str
+    dict
         The keys are ``version``, ``isa``, ``available_isas``, ``threads``, ``compiler``,
-        ``flags``, ``python``, ``numpy`` and ``platform``.
+        ``flags``, ``python``, ``numpy`` and ``platform``. ``threads`` is an int,
+        ``available_isas`` a list of str, and the others are str: ready for JSON.
 
     Examples
     --------
@@ -116,8 +132,8 @@ def build_info() -> dict[str, str]:
     return {
         "version": _core.version(),
         "isa": isa(),
-        "available_isas": ", ".join(available_isas()),
-        "threads": str(get_num_threads()),
+        "available_isas": list(available_isas()),
+        "threads": get_num_threads(),
         "compiler": _core.compiler(),
         "flags": _core.build_flags(),
         "python": platform.python_version(),

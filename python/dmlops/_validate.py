@@ -10,6 +10,7 @@ from dmlops._device import required_feature_level
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import REFUSALS
 from dmlops._operator_file.model import Operator
+from dmlops._operator_file.names import directml_names
 from dmlops._operator_file.parse import read_model
 from dmlops._run import add_file_arguments
 
@@ -38,7 +39,8 @@ def _validate(operator: Operator, level: FeatureLevel) -> bool:
     try:
         _core.validate(operator.desc, level)
     except REFUSALS as error:  # names the level that would accept it, if one does
-        line = f"{operator.name}: refused: {error}{'' if lowest else '; no level accepts it'}"
+        reason = directml_names(str(error))
+        line = f"{operator.name}: refused: {reason}{'' if lowest else '; no level accepts it'}"
         print(one_line(line))
         return False
     accepted = f"accepted at DML_FEATURE_{level.name}; the lowest is {lowest}"

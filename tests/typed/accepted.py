@@ -80,5 +80,7 @@ compiled.dispatch(inputs=[f32], outputs={"output_tensor": dmlops.BufferBinding(r
 assert_type(dmlops.isa(), str)
 assert_type(dmlops.available_isas(), tuple[str, ...])
 assert_type(dmlops.get_num_threads(), int)
-assert_type(dmlops.build_info(), dict[str, str])
+assert_type(dmlops.build_info()["threads"], int)
+assert_type(dmlops.build_info()["available_isas"], list[str])
+assert_type(dmlops.build_info()["version"], str)
 assert_type(dmlops.__version__, str)

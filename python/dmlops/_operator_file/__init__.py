@@ -3,6 +3,7 @@
     read.py         JSON values that know their place, for messages
     other_operators.py  what DirectML has beyond dmlops
     descriptors.py  DirectML's structs, by the names of their fields
+    names.py        DirectML's names in messages
     model.py        what a file says: resources, operators, commands
     parse.py        the whole file, into a model
     initial.py      initial values: from the file itself, or mapped from another one

@@ -16,6 +16,7 @@ from dmlops._device import Device
 from dmlops._enums import FeatureLevel, TensorFlags
 from dmlops._operator_file.files import check_target
 from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
+from dmlops._operator_file.names import directml_names
 from dmlops._operator_file.pieces import pieces
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
@@ -82,11 +83,11 @@ def _dispatches(model: Model) -> list[Dispatch]:
 
 @contextmanager
 def _named(operator: Operator) -> Iterator[None]:
-    """Put an operator's own name before what is said against it."""
+    """Put an operator's own name before a refusal, and write DirectML's names in it."""
     try:
         yield
     except REFUSALS as error:
-        raise RefusedError(f"{operator.name}: {error}") from error
+        raise RefusedError(f"{operator.name}: {directml_names(str(error))}") from error
 
 
 def _targets(model: Model) -> dict[str, Path]:
