@@ -16,8 +16,9 @@ inline constexpr float kEighthShift[8] = {0.0f,           -0x1.079dap-8f, -0x1.5
                                           0x1.ea1p-15f,   -0x1.358p-17f};
 constexpr float kEighthUnit = 0x1.8p23f + 8 * 127;  // the low bits of kEighthUnit + k are the index
 
+// Unsigned: the index of a NaN is any number.
 DMLOPS_INLINE f32x power_of_eighth(i32x index) {
-  return bit_cast<f32x>((index << 20) + lookup(kEighthBits, index));
+  return bit_cast<f32x>((bit_cast<u32x>(index) << 20) + bit_cast<u32x>(lookup(kEighthBits, index)));
 }
 
 // ((e^2h - 1) / 2 - h - h^2) / h^3. The error is 1.4e-12 of e^2h.
@@ -69,7 +70,7 @@ DMLOPS_INLINE f32x tanh(f32x x) {
   const f32x negative = at_least(minus_abs(x), splat<f32x>(-9.02f)), half = splat<f32x>(0.5f);
   const auto [k, r, index] = reduce_to_eighth<2>(negative);
   const f32x power = power_of_eighth(index);
-  const f32x half_power = bit_cast<f32x>(bit_cast<i32x>(power) - (1 << 23));
+  const f32x half_power = bit_cast<f32x>(bit_cast<u32x>(power) - (1u << 23));
   const f32x m = fma(r, r, r), cube = r * r * r;
   const f32x m_low =
       fma(cube, exp_polynomial(r), fma(k, splat<f32x>(-kLn2Low / 16), fma(r, r, r - m)));

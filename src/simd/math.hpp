@@ -22,7 +22,7 @@ DMLOPS_INLINE f32x polynomial(f32x x, float c0, Coefficients... rest) {
 }
 
 // 2^n, where that is a normal number.
-DMLOPS_INLINE f32x power_of_two(i32x n) { return bit_cast<f32x>((n + 127) << 23); }
+DMLOPS_INLINE f32x power_of_two(i32x n) { return bit_cast<f32x>((bit_cast<u32x>(n) + 127u) << 23); }
 
 constexpr float kInfinity = __builtin_inff();
 
@@ -42,7 +42,7 @@ struct Power {
 constexpr float kPowerShift = 0x1.8p23f + 127;
 DMLOPS_INLINE Power nearest_power(f32x x, f32x log2, f32x shift) {
   const f32x shifted = fma(x, log2, shift);
-  return {shifted - shift, bit_cast<f32x>(bit_cast<i32x>(shifted) << 23)};
+  return {shifted - shift, bit_cast<f32x>(bit_cast<u32x>(shifted) << 23)};
 }
 
 // x = n ln(2) + r with |r| <= ln(2) / 2.

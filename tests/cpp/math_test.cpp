@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "math_cases.hpp"
 
@@ -107,6 +108,23 @@ TEST(Math, HasTheSameBitsOnAllInstructionSets) {
       const std::vector<float> actual = results(math_case, *functions, 1, kStep, count);
       EXPECT_TRUE(std::equal(actual.begin(), actual.end(), expected.begin(), same_bits))
           << math_case.name << ": " << functions->isa << " and " << first->isa << " differ";
+    }
+  }
+}
+
+// A NaN's payload can become an integer, such as an index or an exponent, of any value. The step is
+// odd, so that the low 12 bits of which such integers are made take every value.
+TEST(Math, TakesEveryNan) {
+  constexpr std::uint32_t step = 509;
+  constexpr std::size_t count = 0x7fffffu / step;
+  const std::vector<float> expected(count, std::numeric_limits<float>::quiet_NaN());
+  for (const MathCase& math_case : math_cases()) {
+    for (const MathFunctions* functions : available_math_functions()) {
+      for (const std::uint32_t first : {0x7f800001u, 0xff800001u}) {
+        const std::vector<float> actual = results(math_case, *functions, first, step, count);
+        EXPECT_TRUE(std::equal(actual.begin(), actual.end(), expected.begin(), same_bits))
+            << math_case.name << ", " << functions->isa;
+      }
     }
   }
 }
