@@ -72,18 +72,23 @@ constexpr Candidate kCandidates[] = {
 
 // The tables of the candidates; those that do not run here have no name.
 using Tables = std::array<KernelTable, std::size(kCandidates)>;
+
+// Filled when the library is loaded: were it at the first call, a fork by another thread could
+// leave the child with half of it. tables() fills it only for static constructors that run earlier.
+Tables all_tables = {};
+bool filled = false;
+
 const Tables& tables() {
-  static const Tables all = [] {
-    Tables found = {};
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (!kCandidates[i].runs_here()) continue;
-      kCandidates[i].set_kernels(found[i]);
-      found[i].name = kCandidates[i].name;
-    }
-    return found;
-  }();
-  return all;
+  if (filled) return all_tables;
+  for (std::size_t i = 0; i < all_tables.size(); ++i) {
+    if (!kCandidates[i].runs_here()) continue;
+    kCandidates[i].set_kernels(all_tables[i]);
+    all_tables[i].name = kCandidates[i].name;
+  }
+  filled = true;
+  return all_tables;
 }
+[[maybe_unused]] const Tables& filled_at_load = tables();
 
 // The kernels of that name, or the best where there is none. `who` asks for them.
 const KernelTable& select(const std::string& name, const char* who) {

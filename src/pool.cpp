@@ -209,20 +209,18 @@ class Pool {
 
 // The pool is never destroyed: its threads may outlive every static object. A fork leaves the child
 // without threads, so that it starts a pool of its own; the lock is held across the fork, so that
-// the parent's pool is at rest.
+// the parent's pool is at rest. The handlers are registered when the library is loaded: a fork
+// during the first call already needs them.
 std::mutex pool_in_use;
 Pool* pool = nullptr;
 
 #if !defined(_WIN32)
-void register_fork_handlers() {
-  pthread_atfork([] { pool_in_use.lock(); }, [] { pool_in_use.unlock(); },
-                 [] {
-                   pool = nullptr;
-                   pool_in_use.unlock();
-                 });
-}
-#else
-void register_fork_handlers() {}
+[[maybe_unused]] const int fork_handlers =
+    pthread_atfork([] { pool_in_use.lock(); }, [] { pool_in_use.unlock(); },
+                   [] {
+                     pool = nullptr;
+                     pool_in_use.unlock();
+                   });
 #endif
 
 thread_local bool inside = false;  // this thread runs a piece: it must not wait for itself
@@ -245,8 +243,6 @@ void set_num_threads(long long count) {
 
 void parallel_for(int count, void (*task)(const void*, int), const void* context) {
   if (count > 1 && !inside) {
-    static const bool registered = (register_fork_handlers(), true);
-    static_cast<void>(registered);
     const std::unique_lock<std::mutex> lock(pool_in_use, std::try_to_lock);
     if (lock.owns_lock()) {
       if (pool == nullptr) pool = new Pool;

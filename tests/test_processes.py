@@ -35,6 +35,43 @@ def test_fork_before_any_work() -> None:
     )
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_fork_during_the_first_call() -> None:
+    run_script(
+        """
+        import os, signal, threading, time, numpy as np, dmlops
+        x = np.linspace(0, 1, 100_003, dtype=np.float32)
+
+        def call():
+            assert dmlops.hard_sigmoid(x, 1, 0)[-1] == 1
+
+        def fork_during_the_first_call(delay):
+            other = threading.Thread(target=call)
+            start = time.perf_counter()
+            other.start()
+            while time.perf_counter() < start + delay:
+                pass
+            child = os.fork()
+            signal.alarm(20)  # in both: neither may wait for ever
+            call()
+            if child != 0:
+                other.join()
+                assert os.waitpid(child, 0)[1] == 0
+
+        for attempt in range(300):  # each in a process that has not called anything yet
+            first = os.fork()
+            if first == 0:
+                try:
+                    fork_during_the_first_call(attempt % 60 * 5e-6)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            assert os.waitpid(first, 0)[1] == 0, attempt
+        """,
+        DMLOPS_NUM_THREADS="3",
+    )
+
+
 @pytest.mark.parametrize("daemon", [True, False])
 @pytest.mark.parametrize("end", ["pass", "sys.exit(0)", "os._exit(0)"])
 def test_the_interpreter_ends_during_a_call(daemon: bool, end: str) -> None:

@@ -90,7 +90,7 @@ DMLOPS_COLD bool read_whole(PyObject* value, Scalar& result) {
 }  // namespace
 
 Signature::Signature(const char* function_, int positional_, int required_,
-                     std::vector<const char*> names_)
+                     const std::vector<const char*>& names_)
     : function(function_),
       positional(positional_),
       required(required_),

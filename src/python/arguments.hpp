@@ -15,12 +15,14 @@ namespace dmlops::python {
 // come by position, the first `required` must come.
 struct Signature {
   static constexpr int kMaxParameters = 8;
-  Signature(const char* function, int positional, int required, std::vector<const char*> names);
+  Signature() = default;  // none yet
+  Signature(const char* function, int positional, int required,
+            const std::vector<const char*>& names);
 
-  const char* function;
-  int positional;
-  int required;
-  int count;
+  const char* function = nullptr;
+  int positional = 0;
+  int required = 0;
+  int count = 0;
   const char* names[kMaxParameters] = {};
   PyObject* interned[kMaxParameters] = {};  // the names as Python has them
 };

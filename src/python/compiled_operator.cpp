@@ -22,6 +22,7 @@ struct Object {
 };
 
 PyTypeObject* compiled_operator_type = nullptr;
+Signature dispatch_signature;  // set at import
 
 void deallocate(PyObject* self) {
   auto* const object = reinterpret_cast<Object*>(self);
@@ -39,9 +40,8 @@ PyObject* represent(PyObject* self) {
 
 PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
                    PyObject* keyword_names) {
-  static const Signature signature = {"dispatch", 2, 2, {"inputs", "outputs"}};
   PyObject* values[2] = {};
-  if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
+  if (!match(dispatch_signature, arguments, positional, keyword_names, values)) return nullptr;
   const CompiledOperator& compiled = *reinterpret_cast<Object*>(self)->compiled;
   const CompiledOperator::Implementation& made = compiled.implementation();
   const int inputs_needed = made.input_count();
@@ -178,6 +178,7 @@ void add_compiled_operator(py::module_& module) {
   PyObject* const type = PyType_FromSpec(&spec);
   if (type == nullptr) throw py::error_already_set();
   compiled_operator_type = reinterpret_cast<PyTypeObject*>(type);
+  dispatch_signature = {"dispatch", 2, 2, {"inputs", "outputs"}};
   module.attr("CompiledOperator") = py::handle(type);
   module.def("compile", &compile);
 }

@@ -1,6 +1,8 @@
 // The operators as Python functions: vectorcall entries that allocate nothing but the result.
 #include "functions.hpp"
 
+#include <utility>
+
 #include "arguments.hpp"
 #include "descriptors.hpp"
 #include "float_environment.hpp"
@@ -30,9 +32,13 @@ PyObject* finish(OutputArray& output, const Operate& operate) {
   return output.release();
 }
 
+// Of the function below; set at import.
+template <auto kFunction>
+Signature signature_of;
+
 PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
                Py_ssize_t positional, PyObject* keyword_names) {
-  static const Signature signature = {"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}};
+  const Signature& signature = signature_of<&clip>;
   const char* const function = signature.function;
   PyObject* values[5] = {};
   InputArray input;
@@ -56,13 +62,8 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
 template <Activation kType>
 PyObject* activation(const FloatEnvironment& environment, PyObject* const* arguments,
                      Py_ssize_t positional, PyObject* keyword_names) {
-  static const ActivationInfo& about = info(kType);
-  static const Signature signature = [] {
-    std::vector<const char*> names = {"input"};
-    names.insert(names.end(), about.parameter_names, about.parameter_names + about.parameter_count);
-    names.push_back("out");
-    return Signature(about.name, 1 + about.parameter_count, 1, names);
-  }();
+  const ActivationInfo& about = info(kType);
+  const Signature& signature = signature_of<&activation<kType>>;
   const char* const function = signature.function;
   PyObject* values[4] = {};
   InputArray input;
@@ -86,11 +87,7 @@ PyObject* activation(const FloatEnvironment& environment, PyObject* const* argum
 
 PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* const* arguments,
                               Py_ssize_t positional, PyObject* keyword_names) {
-  static const Signature signature = {
-      "batch_normalization",
-      6,
-      5,
-      {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}};
+  const Signature& signature = signature_of<&batch_normalization>;
   const char* const function = signature.function;
   PyObject* values[8] = {};
   InputArray inputs[5];
@@ -156,7 +153,7 @@ bool read_axes(const char* function, PyObject* value, std::int64_t (&axes)[kMaxR
 
 PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* arguments,
                       Py_ssize_t positional, PyObject* keyword_names) {
-  static const Signature signature = {"log_softmax", 2, 1, {"input", "axes", "out"}};
+  const Signature& signature = signature_of<&log_softmax>;
   const char* const function = signature.function;
   PyObject* values[3] = {};
   InputArray input;
@@ -174,9 +171,6 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
   });
 }
 
-template <auto kFunction>
-const char* function_name = nullptr;
-
 // Arguments are rounded, and results defined, in the default floating-point state, whatever the
 // caller's is. Only what was refused can be a lazy array: nothing else pays for that question.
 template <auto kFunction>
@@ -187,36 +181,50 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
     PyObject* const result = kFunction(environment, arguments, positional, keyword_names);
     if (result != nullptr) return result;
   }
-  return of_lazy_arrays(function_name<kFunction>, arguments, positional, keyword_names);
+  return of_lazy_arrays(signature_of<kFunction>.function, arguments, positional, keyword_names);
 }
 
 template <auto kFunction>
-PyMethodDef entry(const char* name) {
-  function_name<kFunction> = name;
+PyMethodDef entry(const Signature& signature) {
+  signature_of<kFunction> = signature;
   const auto function = &call<kFunction>;
-  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+  return {signature.function, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
           METH_FASTCALL | METH_KEYWORDS, nullptr};
 }
 
-template <Activation... kTypes>
-PyMethodDef* activation_methods() {
-  static PyMethodDef entries[] = {entry<activation<kTypes>>(info(kTypes).name)..., {}};
-  return entries;
+template <Activation kType>
+PyMethodDef activation_entry() {
+  const ActivationInfo& about = info(kType);
+  std::vector<const char*> names = {"input"};
+  names.insert(names.end(), about.parameter_names, about.parameter_names + about.parameter_count);
+  names.push_back("out");
+  return entry<&activation<kType>>({about.name, 1 + about.parameter_count, 1, names});
+}
+
+PyMethodDef operators[4] = {}, activations[kActivationCount + 1] = {};  // null at the end
+
+template <std::size_t... kIndex>
+void set_activations(std::index_sequence<kIndex...>) {
+  ((activations[kIndex] = activation_entry<static_cast<Activation>(kIndex)>()), ...);
+}
+
+void set_operators() {
+  operators[0] = entry<&clip>({"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}});
+  operators[1] = entry<&batch_normalization>(
+      {"batch_normalization",
+       6,
+       5,
+       {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}});
+  operators[2] = entry<&log_softmax>({"log_softmax", 2, 1, {"input", "axes", "out"}});
 }
 
 }  // namespace
 
 bool add_functions(PyObject* module) {
-  using A = Activation;
-  static PyMethodDef operators[] = {entry<clip>("clip"),
-                                    entry<batch_normalization>("batch_normalization"),
-                                    entry<log_softmax>("log_softmax"),
-                                    {}};
-  PyMethodDef* const activations =
-      activation_methods<A::elu, A::celu, A::hard_sigmoid, A::identity, A::leaky_relu, A::linear,
-                         A::parametric_softplus, A::relu, A::scaled_elu, A::scaled_tanh, A::sigmoid,
-                         A::softplus, A::softsign, A::tanh, A::thresholded_relu, A::shrink,
-                         A::gelu>();
+  if (operators[0].ml_name == nullptr) {  // a second import finds them set
+    set_operators();
+    set_activations(std::make_index_sequence<kActivationCount>());
+  }
   return PyModule_AddFunctions(module, operators) == 0 &&
          PyModule_AddFunctions(module, activations) == 0;
 }

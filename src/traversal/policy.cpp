@@ -50,18 +50,23 @@ std::int64_t measured() {
   return std::numeric_limits<std::int64_t>::max();
 }
 
-std::atomic<std::int64_t>& threshold() {
-  static std::atomic<std::int64_t> bytes{
-      whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD").value_or(measured())};
-  return bytes;
-}
+constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
+std::atomic<std::int64_t> non_temporal_bytes{kUnknown};
 
 }  // namespace
 
-std::int64_t non_temporal_threshold() { return threshold().load(std::memory_order_relaxed); }
+std::int64_t non_temporal_threshold() {
+  std::int64_t bytes = non_temporal_bytes.load(std::memory_order_relaxed);
+  if (bytes == kUnknown) {
+    bytes = whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD").value_or(measured());
+    std::int64_t unknown = kUnknown;  // unless another thread has set it meanwhile
+    if (!non_temporal_bytes.compare_exchange_strong(unknown, bytes)) bytes = unknown;
+  }
+  return bytes;
+}
 
 void set_non_temporal_threshold(std::int64_t bytes) {
-  threshold().store(bytes, std::memory_order_relaxed);
+  non_temporal_bytes.store(bytes, std::memory_order_relaxed);
 }
 
 std::int64_t shard_count(std::int64_t bytes) {
