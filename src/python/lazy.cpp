@@ -22,12 +22,31 @@ bool has_dask_array(PyObject* const* arguments, Py_ssize_t count) {
   return false;
 }
 
+// The error that is set, set aside as it is: py::error_already_set would normalize it, which needs
+// memory.
+class Refusal {
+ public:
+  Refusal() {
+    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    type_ = py::reinterpret_steal<py::object>(type);
+    value_ = py::reinterpret_steal<py::object>(value);
+    traceback_ = py::reinterpret_steal<py::object>(traceback);
+  }
+  void restore() {
+    PyErr_Restore(type_.release().ptr(), value_.release().ptr(), traceback_.release().ptr());
+  }
+
+ private:
+  py::object type_, value_, traceback_;
+};
+
 }  // namespace
 
 PyObject* of_lazy_arrays(const char* function, PyObject* const* arguments, Py_ssize_t positional,
                          PyObject* keyword_names) {
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return nullptr;
-  py::error_already_set refusal;
+  Refusal refusal;
   try {
     const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
     if (!has_dask_array(arguments, positional + keywords)) {
