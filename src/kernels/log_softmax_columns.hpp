@@ -23,20 +23,29 @@ class ColumnBlock {
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
     loaded_ = -1;
-    offsets_.select(first, columns);
+    offsets_.select(first, columns, false);
     more_ = offsets_.input_step == kSize && first + columns + kColumns <= groups_.end;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
-  // The number of groups whose results precede the first in its cache line of the output: blocks
-  // of streaming stores end where cache lines do.
-  std::int64_t begun() const {
+  // The number of groups of the next block, from `first` on. They have a common step, where that
+  // leaves blocks well filled. Blocks of streaming stores end where cache lines of the output do.
+  std::int64_t next(std::int64_t first) {
     const InputOutputNest& kept = groups_.kept;
-    if (!streaming() || kept.rank == 0 || kept.output_strides[0] != kSize) return 0;
-    const auto before = reinterpret_cast<std::uintptr_t>(groups_.output) / sizeof(T);
-    return (static_cast<std::int64_t>(before % (kLineBytes / sizeof(T))) + groups_.first) %
-           (kLineBytes / kSize);
+    std::int64_t columns = kColumns;
+    if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
+      const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
+      if (blocks < 4) columns = (size + blocks - 1) / blocks;
+      columns = least(columns, size - first % size);
+    }
+    if (streaming() && kept.rank > 0 && kept.output_strides[0] == kSize) {
+      offsets_.select(first, 1, true);
+      const auto place = reinterpret_cast<std::uintptr_t>(groups_.output + offsets_.output[0]);
+      columns =
+          least(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
+    }
+    return least(columns, groups_.end - first);
   }
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
@@ -114,8 +123,10 @@ class ColumnBlock {
       return;
     }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
-      if (step != kSize) {
+      if (step == 0) {
         unpack<Bits<T>>(target, 0, offsets_.output, source, columns_);
+      } else if (step != kSize) {
+        unpack<Bits<T>>(target + offsets_.output[0], step, nullptr, source, columns_);
       } else if (groups_.streaming) {
         copy_streaming(target + offsets_.output[0], source, columns_ * kSize);
       } else {
@@ -251,9 +262,8 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
 
   // The groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
-    std::int64_t columns = kColumns - block_.begun();
-    for (; first < end; first += columns, columns = kColumns) {
-      columns = least(columns, end - first);
+    for (std::int64_t columns; first < end; first += columns) {
+      columns = block_.next(first);
       block_.select(first, columns);
       Base::run(columns);
     }

@@ -104,8 +104,8 @@ class GroupOffsets {
  public:
   explicit GroupOffsets(const InputOutputNest& kept) : kept_(kept) {}
 
-  // The groups from `first` on.
-  void select(std::int64_t first, std::int64_t count) {
+  // The groups from `first` on. Those that have a common step need no table but for rows.
+  void select(std::int64_t first, std::int64_t count, bool table) {
     std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
     for (int d = 0; d < kept_.rank; ++d) {
       index[d] = position % kept_.sizes[d];
@@ -116,7 +116,8 @@ class GroupOffsets {
     if (kept_.rank > 0 && index[0] + count <= kept_.sizes[0]) {
       input_step = kept_.input_strides[0];
       output_step = kept_.output_strides[0];
-      for (std::int64_t k = 0; k < count; ++k) {
+      const bool filled = table || input_step == 0 || output_step == 0;
+      for (std::int64_t k = 0; k < (filled ? count : 1); ++k) {
         input[k] = in + k * input_step;
         output[k] = out + k * output_step;
       }

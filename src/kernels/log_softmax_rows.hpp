@@ -197,7 +197,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   void run(std::int64_t first, std::int64_t end) {
     for (; first < end; first += size_) {
       count_ = least(size_, end - first);
-      offsets_.select(first, count_);
+      offsets_.select(first, count_, true);
       rows_.load(offsets_, count_);
       Base::run(count_);
     }

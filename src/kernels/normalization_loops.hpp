@@ -87,7 +87,7 @@ struct ActivatedLoops {
   // are so in the next.
   static bool loads_parameters_once(const Block& rows) {
     constexpr std::int64_t kCached = 2 << 20;  // bytes
-    const bool cached = std::is_same_v<T, float16> || rows.length <= 512 ||
+    const bool cached = std::is_same_v<T, float16> ||
                         rows.length * rows.count * std::int64_t{sizeof(T) + sizeof(Out)} <= kCached;
     return cached && rows.output_offsets == nullptr &&
            rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "float_environment.hpp"
+#include "pool.hpp"
+#include "traversal/policy.hpp"
+
 namespace dmlops {
 namespace {
 
@@ -82,7 +86,12 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
   for (int d = 1; d < nest_.rank; ++d) {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
-  return is_shared(0) && shared < 4 ? 4 : 16;
+  if (is_shared(0)) return shared < 4 ? 4 : 16;
+  // Long rows suit the hardware prefetcher, and cost nothing where they are contiguous.
+  const auto continues = [this](int k) {
+    return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
+  };
+  return nest_.rank > 1 && is_shared(1) && continues(0) && continues(1) ? 512 : 16;
 }
 
 void LoopLayout::choose_row() {
@@ -167,6 +176,13 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
                                              [&](int a, int b) { return key(a) < key(b); }) -
                             dimensions);
   };
+  // Results that repeat are computed once.
+  if (nest_.operands == 2) {
+    for (int i = 0; i < count; ++i) {
+      if (nest_.strides[1][dimensions[i]] == 0 && (i == 0 || rows_.layout[1] != Layout::in_place))
+        return i;
+    }
+  }
   // Rows that share the cache lines of the input go together.
   const auto input_stride = [&](int d) {
     const std::int64_t stride = std::llabs(nest_.strides[1][d]);
@@ -189,9 +205,9 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     };
     return index_of_least(shared);
   }
-  // Each call of a kernel should have rows enough.
+  // Blocks that are packed should have rows enough.
   constexpr std::int64_t kFewRows = 16;
-  if (nest_.sizes[dimensions[0]] >= kFewRows) return 0;
+  if (rows_.layout[1] == Layout::in_place || nest_.sizes[dimensions[0]] >= kFewRows) return 0;
   return index_of_least([&](int d) { return -nest_.sizes[d]; });
 }
 
@@ -207,52 +223,105 @@ void LoopLayout::choose_outer_loops() {
     const int first = row_counter(dimensions, count);
     std::rotate(dimensions, dimensions + first, dimensions + first + 1);
   }
-  const auto add = [this](Loops& loops, int d, std::int64_t size, std::int64_t chunk) {
-    Loop& loop = loops.loops[loops.rank++];
+  const auto add = [this](Part& part, int d, std::int64_t size, std::int64_t chunk) {
+    Loop& loop = part.loops[part.rank++];
     loop.size = size;
     for (int k = 0; k < nest_.operands; ++k) loop.strides[k] = nest_.strides[k][d] * chunk;
   };
   if (column_.rank > 0) {
-    add(outer_, column_.dimensions[0], column_.length, 1);
+    add(main_, column_.dimensions[0], column_.length, 1);
     if (column_.rank > 1) {
       fill(tables_[0], column_, 0, nest_.element_size);
       rows_.row_offsets = tables_[0];
-      outer_.loops[0].strides[0] = 0;
+      main_.loops[0].strides[0] = 0;
     }
   }
   for (int i = 0; i < count; ++i) {
     const int d = dimensions[i];
     if (d == chunked) {
-      add(outer_, d, nest_.sizes[d] / row_.chunk, row_.chunk);
+      add(main_, d, nest_.sizes[d] / row_.chunk, row_.chunk);
     } else {
-      add(outer_, d, nest_.sizes[d], 1);
+      add(main_, d, nest_.sizes[d], 1);
       add(tail_, d, nest_.sizes[d], 1);
     }
   }
+  main_.length = row_.length;
+  std::copy_n(rows_.data, nest_.operands, main_.data);
+  std::copy_n(rows_.data, nest_.operands, tail_.data);
+  if (chunked < 0) return;
+  const std::int64_t done = nest_.sizes[chunked] / row_.chunk * row_.chunk;
+  tail_.length = row_.length / row_.chunk * (nest_.sizes[chunked] - done);
+  for (int k = 0; k < nest_.operands; ++k) tail_.data[k] += done * nest_.strides[k][chunked];
 }
 
-void LoopLayout::run_loops(const Loops& loops, Rows& rows, RowKernel kernel,
+bool LoopLayout::has_common_steps() const {
+  return std::all_of(rows_.offsets, rows_.offsets + nest_.operands,
+                     [](const std::int64_t* offsets) { return offsets == nullptr; });
+}
+
+// The dimension of the loops that shards split: the outermost whose largest shard exceeds the mean
+// by at most 25 %, or else the largest. -1 stands for the rows' elements, which have to have a
+// common step. Shards of an inner dimension may share cache lines of the input.
+int LoopLayout::split_loop(const Part& part, std::int64_t shards) const {
+  const auto splits_evenly = [shards](std::int64_t size) {
+    const std::int64_t largest = (size + shards - 1) / shards;
+    return 4 * largest * shards <= 5 * size;
+  };
+  int d = part.rank - 1;
+  while (d >= 0 && !splits_evenly(part.loops[d].size)) --d;
+  if (d >= 0) return d;
+  const bool divisible = has_common_steps();
+  if (divisible && splits_evenly(part.length)) return -1;
+  int largest = divisible ? -1 : 0;
+  for (int i = 0; i < part.rank; ++i) {
+    if (largest < 0 ? part.loops[i].size > part.length
+                    : part.loops[i].size > part.loops[largest].size)
+      largest = i;
+  }
+  return largest;
+}
+
+void LoopLayout::run_shard(const Part& part, std::int64_t shards, std::int64_t i, RowKernel kernel,
                            const void* parameters) const {
-  if (loops.rank > 0) {
-    rows.count = loops.loops[0].size;
-    for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loops.loops[0].strides[k];
-    rows.outer_rank = loops.rank - 1;
-    rows.outer = loops.loops + 1;
+  Rows rows = rows_;
+  rows.length = part.length;
+  std::copy_n(part.data, nest_.operands, rows.data);
+  Loop loops[kMaxRank];
+  std::copy_n(part.loops, part.rank, loops);
+  if (shards > 1 && part.rank == 0 && !has_common_steps()) {
+    if (i > 0) return;  // a single row of at most a table's length
+  } else if (shards > 1) {
+    const int split = split_loop(part, shards);
+    std::int64_t& size = split < 0 ? rows.length : loops[split].size;
+    // Shards of a row share no cache line.
+    const std::int64_t unit = split < 0 ? 64 : 1;
+    const std::int64_t begin = shard_begin(size, shards, i, unit);
+    size = shard_begin(size, shards, i + 1, unit) - begin;
+    if (size == 0) return;
+    for (int k = 0; k < nest_.operands; ++k)
+      rows.data[k] += begin * (split < 0 ? rows.step[k] : loops[split].strides[k]);
+    if (split == 0 && rows.row_offsets != nullptr) rows.row_offsets += begin;
+  }
+  if (part.rank > 0) {
+    rows.count = loops[0].size;
+    for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loops[0].strides[k];
+    rows.outer_rank = part.rank - 1;
+    rows.outer = loops + 1;
   }
   kernel(rows, parameters);
 }
 
-void LoopLayout::run(RowKernel kernel, const void* parameters) const {
-  Rows rows = rows_;
-  run_loops(outer_, rows, kernel, parameters);
-  if (row_.chunk == 0) return;
-  const int d = row_.dimensions[row_.rank - 1];
-  const std::int64_t done = nest_.sizes[d] / row_.chunk * row_.chunk;
-  if (done == nest_.sizes[d]) return;
-  rows = rows_;
-  rows.length = rows.length / row_.chunk * (nest_.sizes[d] - done);
-  for (int k = 0; k < nest_.operands; ++k) rows.data[k] += done * nest_.strides[k][d];
-  run_loops(tail_, rows, kernel, parameters);
+void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) const {
+  if (shards <= 1) {
+    run_shard(main_, 1, 0, kernel, parameters);
+    if (tail_.length > 0) run_shard(tail_, 1, 0, kernel, parameters);
+    return;
+  }
+  parallel_for(static_cast<int>(shards), [&](int i) {
+    const FloatEnvironment environment;
+    run_shard(main_, shards, i, kernel, parameters);
+    if (tail_.length > 0) run_shard(tail_, shards, i, kernel, parameters);
+  });
 }
 
 }  // namespace dmlops

@@ -17,7 +17,8 @@ class LoopLayout {
   LoopLayout(const LoopLayout&) = delete;
   LoopLayout& operator=(const LoopLayout&) = delete;
 
-  void run(RowKernel kernel, const void* parameters) const;
+  // On so many threads, if there is work enough for each.
+  void run(std::int64_t shards, RowKernel kernel, const void* parameters) const;
 
  private:
   static constexpr std::int64_t kTable = 1024;  // offsets of a table
@@ -30,8 +31,10 @@ class LoopLayout {
     std::int64_t chunk = 0;  // the part of the last dimension, if the chain does not have all of it
   };
 
-  // The loops around the rows. The first counts rows.
-  struct Loops {
+  // Rows of one length, and the loops around them, the first of which counts rows.
+  struct Part {
+    std::int64_t length = 0;
+    char* data[kMaxOperands];
     int rank = 0;
     Loop loops[kMaxRank];
   };
@@ -44,14 +47,17 @@ class LoopLayout {
   void fill(std::int64_t* offsets, const Chain& chain, int operand, std::int64_t unit) const;
   void choose_outer_loops();
   int row_counter(const int* dimensions, int count) const;
-  void run_loops(const Loops& loops, Rows& rows, RowKernel kernel, const void* parameters) const;
+  bool has_common_steps() const;  // true if no operand is gathered
+  int split_loop(const Part& part, std::int64_t shards) const;
+  void run_shard(const Part& part, std::int64_t shards, std::int64_t i, RowKernel kernel,
+                 const void* parameters) const;
 
   const Nest& nest_;
   bool taken_[kMaxRank] = {};  // dimensions of the row or of the column
   Chain row_, column_;
   Rows rows_;
-  Loops outer_;
-  Loops tail_;  // those around the rest of the dimension that the row has in part
+  Part main_;
+  Part tail_;  // the remainder of the dimension that the row has in part
   std::int64_t tables_[kMaxOperands][kTable];
 };
 

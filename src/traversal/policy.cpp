@@ -75,13 +75,17 @@ std::int64_t shard_count(std::int64_t bytes) {
   return std::min<std::int64_t>(get_num_threads(), bytes / kShardBytes);
 }
 
+std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {
+  const std::int64_t units = (size + unit - 1) / unit;
+  return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
+}
+
 bool streams(const Nest& nest, char* const* data) {
   const std::int64_t threshold = non_temporal_threshold(), size = nest.element_size;
   const auto moved = [size](std::int64_t elements) { return 2 * size * elements; };
   // Packed input is not read while regular stores read the output: half as much is enough. The
   // transposition of a single large matrix writes lines that no prefetcher follows: a quarter.
-  const std::int64_t step = nest.strides[1][0];
-  const bool packed = step != size && step != 2 * size;  // loops read every second element directly
+  const bool packed = nest.strides[1][0] != size;
   const bool transposed =
       packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size;
   const bool large = moved(element_count(nest)) >= threshold / (packed ? 2 : 1) ||

@@ -9,46 +9,10 @@
 #include "traversal/policy.hpp"
 
 namespace dmlops {
-namespace {
-
-// The begin of shard i of `count` shards of [0, size). Where `unit` fits, shards begin at multiples
-// of it.
-std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {
-  const std::int64_t units = (size + unit - 1) / unit;
-  return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
-}
-
-// The outermost dimension whose largest shard exceeds the mean by at most 25 %, or else the largest
-// dimension. Shards of an inner dimension may share cache lines of the input.
-int split_dimension(const Nest& nest, std::int64_t shards) {
-  const auto splits_evenly = [&](int d) {
-    const std::int64_t largest = (nest.sizes[d] + shards - 1) / shards;
-    return 4 * largest * shards <= 5 * nest.sizes[d];
-  };
-  int d = nest.rank - 1;
-  while (d > 0 && !splits_evenly(d)) --d;
-  if (splits_evenly(d)) return d;
-  return static_cast<int>(std::max_element(nest.sizes, nest.sizes + nest.rank) - nest.sizes);
-}
-
-}  // namespace
 
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
-  const bool streaming = streams(nest, data);
-  const std::int64_t wanted = shard_count(nest.bytes_per_element * element_count(nest));
-  const int split = wanted > 1 ? split_dimension(nest, wanted) : 0;
-  const std::int64_t unit = split == 0 ? 64 : 1;  // elements, so that no cache line is shared
-  const auto shards = std::min(wanted, (nest.sizes[split] + unit - 1) / unit);
-  if (shards <= 1) return LoopLayout(nest, data, streaming).run(kernel, parameters);
-  parallel_for(static_cast<int>(shards), [&](int i) {
-    const FloatEnvironment environment;
-    const std::int64_t begin = shard_begin(nest.sizes[split], shards, i, unit);
-    Nest shard = nest;
-    shard.sizes[split] = shard_begin(nest.sizes[split], shards, i + 1, unit) - begin;
-    for (int k = 0; k < nest.operands; ++k)
-      shard.data[k] = data[k] + begin * nest.strides[k][split];
-    LoopLayout(shard, shard.data, streaming).run(kernel, parameters);
-  });
+  const LoopLayout layout(nest, data, streams(nest, data));
+  layout.run(shard_count(nest.bytes_per_element * element_count(nest)), kernel, parameters);
 }
 
 void run(const Groups& groups, std::int64_t element_size, int weight, GroupKernel kernel) {

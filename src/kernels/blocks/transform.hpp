@@ -201,7 +201,8 @@ void transform_elements(const Block& given, const void* context) {
   }
 }
 
-// The loops of a short formula. On processors with vectors of 16 bytes, size counts more than speed.
+// The loops of a short formula. On processors with vectors of 16 bytes, size counts more than
+// speed.
 template <class T, class V, int kUnroll, class Formula>
 constexpr Transforms transforms_of() {
   if constexpr (kVectorBytes == 16 && !kIsOnlyTarget) {

@@ -116,6 +116,11 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
       pack_input(rows, t.size, 0, column, block.length, 1, buffer);
     }
     t.transforms.dense(block, t.context);
+    if (rows.layout[0] == Layout::in_place && !rows.streaming) {
+      for (std::int64_t r = 0; r < rows.count; ++r)
+        copy_run(output_row(rows, r) + column * t.size, buffer, block.length * t.size);
+      continue;
+    }
     for (std::int64_t r = 0; r < rows.count; ++r)
       write(rows, t.size, r, column, block.length, buffer);
   }
