@@ -117,8 +117,14 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
     }
     t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !rows.streaming) {
-      for (std::int64_t r = 0; r < rows.count; ++r)
-        copy_run(output_row(rows, r) + column * t.size, buffer, block.length * t.size);
+      // Contiguous rows are written several at a time.
+      const std::int64_t bytes = block.length * t.size;
+      const bool contiguous = rows.row_offsets == nullptr && rows.pitch[0] == bytes;
+      const std::int64_t together = contiguous ? least(kBlockBytes / bytes, rows.count) : 1;
+      for (std::int64_t r = 1; r < together; ++r) copy_run(buffer + r * bytes, buffer, bytes);
+      for (std::int64_t r = 0; r < rows.count; r += together)
+        copy_run(output_row(rows, r) + column * t.size, buffer,
+                 least(together, rows.count - r) * bytes);
       continue;
     }
     for (std::int64_t r = 0; r < rows.count; ++r)
