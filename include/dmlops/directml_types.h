@@ -11,7 +11,8 @@
 
 #include <stdint.h>
 
-/* NOLINTBEGIN(readability-identifier-naming): DirectML's names */
+/* NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): DirectML's names, of
+   which some are arguments of a macro */
 /* Microsoft's header has the declarations of the levels up to this one. */
 #ifndef DML_TARGET_VERSION
 #define DML_TARGET_VERSION 0x6400
@@ -231,7 +232,7 @@ DMLOPS_DIRECTML_STRUCT_0(GELU);
 #undef DMLOPS_DIRECTML_STRUCT_1
 #undef DMLOPS_DIRECTML_STRUCT_0
 #undef DMLOPS_INT32
-/* NOLINTEND(readability-identifier-naming) */
+/* NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses) */
 
 #endif
 #endif

@@ -31,6 +31,7 @@ struct Scalar {
   Scalar(T value) {
     if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       type = DataType::int64;
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 keeps its sign
       integer = static_cast<std::int64_t>(value);
     } else if constexpr (std::is_integral_v<T>) {
       type = DataType::uint64;

@@ -1,7 +1,7 @@
 // Views: the ways to make them, and the ones that every operator refuses. float16 as a number.
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <string>
@@ -152,7 +152,7 @@ TEST(Arguments, HaveTheDefaultsOfPython) {
   const float x[2][2] = {{-3, 0.5f}, {1, 9}};
   const float zero[1][1] = {{0}}, one[1][1] = {{1}};
   float y[2][2], z[2][2];
-  const auto equal = [&] { return std::memcmp(y, z, sizeof y) == 0; };
+  const auto equal = [&] { return std::equal(&y[0][0], &y[0][0] + 4, &z[0][0]); };
   clip(x, 0, 6, {}, y);
   EXPECT_EQ(y[1][1], 6.0f);
   clip(x, 0u, 6.0f, z);
