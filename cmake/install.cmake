@@ -1,5 +1,5 @@
-# What is installed, and where: headers, libraries, the CMake package, the pkg-config file; in a Python package, the
-# source in their place.
+# Installs headers, libraries, the license, the CMake package and the pkg-config file; in a Python package, the source in
+# their place, and the examples.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +11,7 @@ endif()
 
 function(install_dmlops)
   install(DIRECTORY include/dmlops DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/dmlops)
 
   set(targets dmlops)
   if(DMLOPS_BUILD_SHARED)
@@ -40,6 +41,19 @@ function(install_dmlops)
     set(PC_${name}_DIR "\${prefix}")
     cmake_path(APPEND PC_${name}_DIR ${CMAKE_INSTALL_${name}DIR})
   endforeach()
+  # A program links the dependencies of the static library only.
+  set(cxx_library ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+  list(FILTER cxx_library INCLUDE REGEX "^(std)?c\\+\\+$")
+  list(REMOVE_DUPLICATES cxx_library)
+  list(TRANSFORM cxx_library PREPEND -l)
+  string(JOIN " " static_libs ${cxx_library} -pthread)
+  if(DMLOPS_BUILD_SHARED)
+    set(PC_PRIVATE_CFLAGS -DDMLOPS_STATIC)
+    set(PC_PRIVATE_LIBS ${static_libs})
+  else()
+    set(PC_CFLAGS -DDMLOPS_STATIC)
+    set(PC_LIBS ${static_libs})
+  endif()
   configure_file(cmake/dmlops.pc.in dmlops.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/dmlops.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
@@ -47,8 +61,10 @@ endfunction()
 # A wheel's own compiler and standard library are seldom those of the programs that use it, and the library's interface
 # has the standard library's classes. So it carries the source, which is small too; cmake/package finds it.
 function(install_dmlops_source)
-  install(FILES CMakeLists.txt DESTINATION dmlops/cpp)
+  install(FILES CMakeLists.txt LICENSE DESTINATION dmlops/cpp)
   install(DIRECTORY cmake include src DESTINATION dmlops/cpp PATTERN src/python EXCLUDE)
   write_basic_package_version_file(dmlopsConfigVersion.cmake COMPATIBILITY ${compatibility} ARCH_INDEPENDENT)
   install(FILES ${PROJECT_BINARY_DIR}/dmlopsConfigVersion.cmake DESTINATION dmlops/cpp/cmake/package)
+  # The examples that the documentation names.
+  install(DIRECTORY examples DESTINATION dmlops PATTERN __pycache__ EXCLUDE)
 endfunction()

@@ -1,6 +1,7 @@
 # Toolchain: 64-bit Windows with Debian's MinGW-w64, programs run by Wine where it is installed.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
+set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
 set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
 # The compiler's own libraries are not on every machine.
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static)

@@ -257,7 +257,7 @@ class Call {
     }
     const CompiledOperator compiled = Device().compile(desc_, initial);
     Operand& output = operands_[inputs];
-    Binding target = {output.buffer(), output.offset, output.size};
+    Binding target = {output.buffer(), output.offset, output.size, true};
     if (spoiled_ == 1) --target.size_in_bytes;
     if (spoiled_ == 2) ++target.offset;
     if (spoiled_ == 3) bound[0] = {};
@@ -305,7 +305,7 @@ class Call {
     return desc_.tensors[static_cast<std::size_t>(i)]->flags == TensorFlags::owned_by_dml;
   }
   ConstBinding binding(int i) const {
-    return {operands_[i].buffer(), operands_[i].offset, operands_[i].size};
+    return {operands_[i].buffer(), operands_[i].offset, operands_[i].size, true};
   }
   bool may_share() const {
     if (!in_place_) return true;

@@ -1,7 +1,6 @@
 // The activations' names, parameters and defaults.
 #include "dmlops/activation.hpp"
 
-#include <stdexcept>
 #include <string>
 
 #include "operators/check.hpp"
@@ -11,9 +10,9 @@ namespace dmlops {
 void require_known(const char* where, Activation type) {
   const auto number = static_cast<std::uint32_t>(type);
   if (number < kActivationCount) return;
-  throw std::invalid_argument(std::string(where) + "type is " + std::to_string(number) +
-                              "; it must be one of the " + std::to_string(kActivationCount) +
-                              " activations, 0 to " + std::to_string(kActivationCount - 1));
+  throw Error(std::string(where) + "type is " + std::to_string(number) +
+              "; it must be one of the " + std::to_string(kActivationCount) +
+              " activations, 0 to " + std::to_string(kActivationCount - 1));
 }
 
 const ActivationInfo& info(Activation type) {

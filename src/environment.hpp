@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
-#include <stdexcept>
 #include <string>
+
+#include "dmlops/error.hpp"
 
 namespace dmlops {
 
-// The whole number in a variable; none where it is not set or empty. std::invalid_argument for
-// anything else.
+// The whole number in a variable; none where it is not set or empty. Error for anything else.
 inline std::optional<long long> whole_number_from(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return std::nullopt;
@@ -18,7 +18,7 @@ inline std::optional<long long> whole_number_from(const char* variable) {
   errno = 0;
   const long long number = std::strtoll(text, &end, 10);
   if (*end != '\0' || errno != 0)
-    throw std::invalid_argument(std::string(variable) + "=" + text + " is not a whole number");
+    throw Error(std::string(variable) + "=" + text + " is not a whole number");
   return number;
 }
 

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <iterator>
-#include <stdexcept>
 #include <string>
 
 #include "cold.hpp"
@@ -102,8 +101,8 @@ const KernelTable& select(const std::string& name, const char* who) {
   for (const std::string& usable : available_isas()) {
     available += (available.empty() ? "" : ", ") + usable;
   }
-  throw std::invalid_argument(who + name + " cannot be used; known: " + known +
-                              "; available on this processor: " + available);
+  throw Error(who + name + " cannot be used; known: " + known +
+              "; available on this processor: " + available);
 }
 
 const KernelTable& initial() {
@@ -137,7 +136,7 @@ std::vector<std::string> available_isas() {
 }
 
 void set_isa(const std::string& name) {
-  if (name.empty()) throw std::invalid_argument("set_isa: the name is empty");
+  if (name.empty()) throw Error("set_isa: the name is empty");
   selected.store(&select(name, "set_isa: "), std::memory_order_release);
 }
 

@@ -5,7 +5,7 @@
 
 namespace dmlops {
 
-// The selected kernels: one atomic load after the first call. std::invalid_argument if DMLOPS_ISA
+// The selected kernels: one atomic load after the first call. Error if DMLOPS_ISA
 // cannot be had.
 const KernelTable& kernels();
 

@@ -10,7 +10,6 @@
 #include <iterator>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -32,8 +31,8 @@ constexpr long long kMaxThreads = 1024;  // a typing error should not start a mi
 
 int checked_thread_count(long long count, const std::string& source) {
   if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);
-  throw std::invalid_argument(source + " must be from 1 to " + std::to_string(kMaxThreads) +
-                              ", not " + std::to_string(count));
+  throw Error(source + " must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
+              std::to_string(count));
 }
 
 int initial_thread_count() {

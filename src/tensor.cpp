@@ -1,7 +1,9 @@
-// Data types: their names and sizes, and float16 from double and back.
+// Data types, float16, and the strides of views.
 #include "dmlops/tensor.hpp"
 
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "float16.hpp"
 
@@ -33,10 +35,13 @@ bool is_floating_point(DataType type) {
 }
 
 float16 to_float16(double value) {
+  const auto bits = [](unsigned int from) {
+    return float16::from_bits(static_cast<std::uint16_t>(from));
+  };
   const auto sign = static_cast<unsigned int>(std::signbit(value) ? 0x8000 : 0);
   const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return {static_cast<std::uint16_t>(sign | 0x7e00)};
-  if (magnitude >= 65520.0) return {static_cast<std::uint16_t>(sign | 0x7c00)};
+  if (std::isnan(value)) return bits(sign | 0x7e00);
+  if (magnitude >= 65520.0) return bits(sign | 0x7c00);
   // In units of the last place, which below 2^-14 stays 2^-24; then rounded to a whole number of
   // them.
   const int exponent = magnitude < 0x1p-14 ? -14 : std::ilogb(magnitude);
@@ -45,8 +50,7 @@ float16 to_float16(double value) {
   const double rest = exact - units;
   if (rest > 0.5 || (rest == 0.5 && units % 2 == 1)) ++units;
   // A normal number's leading one (1024 units) adds 1 to the exponent field, and so does a carry.
-  return {static_cast<std::uint16_t>(sign |
-                                     ((static_cast<unsigned int>(exponent + 14) << 10) + units))};
+  return bits(sign | ((static_cast<unsigned int>(exponent + 14) << 10) + units));
 }
 
 double to_double(float16 value) {
@@ -57,4 +61,42 @@ double to_double(float16 value) {
   return (value.bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
+float16::float16(float value) : float16(to_float16(static_cast<double>(value))) {}
+float16::operator float() const { return static_cast<float>(to_double(*this)); }
+
+namespace detail {
+namespace {
+
+std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a < 0) == (b < 0) ? std::numeric_limits<std::int64_t>::max()
+                            : std::numeric_limits<std::int64_t>::min();
+}
+
+}  // namespace
+
+Dimensions packed_strides(const IntegerList& sizes, std::size_t element) {
+  Dimensions strides = {};
+  auto stride = static_cast<std::int64_t>(element);
+  for (auto d = static_cast<std::size_t>(sizes.count()); d-- > 0;) {
+    strides[d] = stride;
+    stride = saturated_product(stride, sizes.values()[d]);
+  }
+  return strides;
+}
+
+Dimensions byte_strides(const IntegerList& sizes, const IntegerList& strides, std::size_t unit) {
+  if (strides.count() != sizes.count()) {
+    throw Error("TensorView: " + std::to_string(strides.count()) + " strides for " +
+                std::to_string(sizes.count()) + " sizes; give one stride for each size");
+  }
+  Dimensions result = strides.values();
+  for (std::int64_t& stride : result) {
+    stride = saturated_product(stride, static_cast<std::int64_t>(unit));
+  }
+  return result;
+}
+
+}  // namespace detail
 }  // namespace dmlops

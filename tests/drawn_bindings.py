@@ -98,9 +98,14 @@ def extent(x: BufferTensorDesc) -> int:
 
 
 def required(x: BufferTensorDesc) -> int:
-    """Return the bytes that a binding must have."""
-    total = x.total_tensor_size_in_bytes
-    return extent(x) if total is None or total == -(-extent(x) // 4) * 4 else total
+    """Return the bytes that an array must have."""
+    return extent(x) if total(x) == -(-extent(x) // 4) * 4 else total(x)
+
+
+def total(x: BufferTensorDesc) -> int:
+    """Return the bytes that a buffer of DirectML must have."""
+    given = x.total_tensor_size_in_bytes
+    return -(-extent(x) // 4) * 4 if given is None else given
 
 
 @st.composite
@@ -137,7 +142,7 @@ def cases(draw: st.DrawFn) -> Case:
         if draw(st.integers(0, 15)) == 0:
             kind = draw(st.sampled_from((*UNUSUAL, *REFUSED)))
         begin = 16 * draw(st.integers(0, 4)) + draw(st.sampled_from((0, 0, 0, 0, 4, 1)))
-        size = draw(st.sampled_from((extent(x), required(x))))
+        size = draw(st.sampled_from((extent(x), required(x), total(x))))
         size += begin + draw(st.sampled_from((0, 0, 0, 0, 16, 64, 3, -1)))
         bound = Bound(kind, i, min(size, CAPACITY), begin)
         if name == "output_tensor" and draw(st.integers(0, 3)) == 0:  # memory of an input
@@ -174,10 +179,11 @@ class Memory:
         elif kind in ("part", "sized part"):
             size = None if kind == "part" else max(part.size - 16, 0)
             self.value = BufferBinding(self.heap, bound.begin, size)
-            self.size = required(x) if size is None else size
+            self.size = total(x) if size is None else size
             alignment = max(16, x.guaranteed_base_offset_alignment)
             self.valid = self.size <= part.size and bound.begin % alignment == 0
             self.valid = self.valid and bound.begin <= self.heap.size
+            self.valid = self.valid and self.size >= total(x) and self.size % 4 == 0
         elif kind == "DLPack":
             self.value = DLPack(packed)
         self.writable = kind not in ("read-only", "bytes object")

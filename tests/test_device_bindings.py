@@ -190,6 +190,37 @@ def test_bytes_of_rounding_up_need_not_exist() -> None:
     assert values.tolist() == [0, 2, 6]
 
 
+def test_buffers_have_the_sizes_of_directml() -> None:
+    """A multiple of 4, with the bytes of rounding up; an array bound whole is no such buffer."""
+    described = tensor((5,), "UINT8")
+    compiled = Device().compile(clip(described))
+    x, out = np.array([1, 2, 9, 4, 5], np.uint8), np.zeros(12, np.uint8)
+    to = [BufferBinding(out)]
+    refused(
+        "to 8 bytes at offset 0; the buffer has 5; to bind all of it, pass it without",
+        [BufferBinding(x)],
+        to,
+        compiled,
+    )
+    refused("to 5 bytes; it needs 8", [BufferBinding(x, 0, 5)], to, compiled)
+    refused(
+        "to 10 bytes; the size of a buffer must be a multiple of 4",
+        [x],
+        [BufferBinding(out, 0, 10)],
+        compiled,
+    )
+    assert not out.any()
+    compiled.dispatch([x], to)
+    assert out.tolist() == [1, 2, 6, 4, 5, 0, 0, 0, 0, 0, 0, 0]
+    compiled.dispatch([bytes(x)], [x])
+    assert x.tolist() == [1, 2, 6, 4, 5]
+    owned = tensor((5,), "UINT8", flags=dmlops.TensorFlags.OWNED_BY_DML)
+    desc = clip(owned, output_tensor=described)
+    with pytest.raises(BindingError, match="to 10 bytes; the size of a buffer"):
+        Device().compile(desc, initial=[BufferBinding(out, 0, 10)])
+    Device().compile(desc, initial=[x])
+
+
 def test_offsets_are_multiples_of_16() -> None:
     heap = np.zeros(32, np.float32)
     heap[4:10] = X

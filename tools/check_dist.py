@@ -44,9 +44,10 @@ def check_sdist(path: Path) -> list[str]:
 
 
 def check_wheel(path: Path) -> list[str]:
-    """Compare with the Python files and the C++ source that git has, and look at the size."""
+    """Compare with the Python files, examples and C++ source of git, and look at the size."""
     expected = {name.removeprefix("python/") for name in tracked("python/dmlops")}
-    source = tracked("CMakeLists.txt", "cmake", "include", "src") - tracked("src/python")
+    expected |= {f"dmlops/{name}" for name in tracked("examples")}
+    source = tracked("CMakeLists.txt", "LICENSE", "cmake", "include", "src") - tracked("src/python")
     expected |= {f"dmlops/cpp/{name}" for name in source}
     expected.add("dmlops/cpp/cmake/package/dmlopsConfigVersion.cmake")
     with zipfile.ZipFile(path) as archive:

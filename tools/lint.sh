@@ -7,7 +7,7 @@
 # Needs ruff (requirements-dev.txt), clang-format and shellcheck.
 source "$(dirname "$0")/common.sh"
 
-mapfile -t cpp < <(sources '*.hpp' '*.h' '*.cpp')
+mapfile -t cpp < <(sources '*.hpp' '*.h' '*.cpp' '*.c')
 mapfile -t shell < <(sources '*.sh' run)
 
 if [[ ${1:-} == --fix ]]; then
@@ -23,7 +23,7 @@ clang-format --dry-run -Werror "${cpp[@]}" || failed=1
 shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}" || failed=1
 
 # A file that has outgrown 400 lines has more than one job.
-mapfile -t text < <(sources '*.hpp' '*.h' '*.cpp' '*.py' '*.pyi' '*.sh' '*.cmake' '*.txt' '*.md' run
+mapfile -t text < <(sources '*.hpp' '*.h' '*.cpp' '*.c' '*.py' '*.pyi' '*.sh' '*.cmake' '*.txt' '*.md' run
   find . -maxdepth 1 -type f)
 awk 'FNR == 401 { print FILENAME ": more than 400 lines"; found = 1 } END { exit found }' \
   "${text[@]}" || failed=1

@@ -73,6 +73,7 @@ only_expected_files() {
     printf 'lib/cmake/dmlops/%s\n' dmlopsConfig.cmake dmlopsConfigVersion.cmake \
       dmlopsTargets.cmake dmlopsTargets-release.cmake
     printf 'lib/%s\n' libdmlops.a pkgconfig/dmlops.pc "$@"
+    echo share/licenses/dmlops/LICENSE
   } | sed 's|^lib/../||' | sort >"$work/expected"
   (cd "$work/prefix" && find . -type f -o -type l) | sed 's|^./||' | sort >"$work/installed"
   diff "$work/expected" "$work/installed"
@@ -90,28 +91,29 @@ documented_programs() {
     grep -q 'int main' "$number" || continue # a part of a program
     "$compiler" -std=c++17 -Wall -Wextra -Werror "$number" "$@" -o "$page/program"
     diff <(sed -n 's|.*// ||p' "$number" | grep -E '^(-?[0-9.]+ ?)+$') \
-      <(LD_LIBRARY_PATH=$work/prefix/lib "$page/program" | grep -E '^(-?[0-9.]+ ?)+$')
+      <("$page/program" | grep -E '^(-?[0-9.]+ ?)+$')
   done
 }
 
 host() {
   local compiler prefix=$work/moved libdir=$work/prefix/lib flags
   install_library -DCMAKE_CXX_COMPILER="$1"
-  only_expected_files libdmlops.so libdmlops.so.1 libdmlops.so.0.1.0
+  only_expected_files libdmlops.so libdmlops.so.2 libdmlops.so.0.1.0
 
   say "exported symbols"
   nm --dynamic --demangle --defined-only "$work/prefix/lib/libdmlops.so" >"$work/symbols"
-  if grep -vE ' (A DMLOPS_|T dmlops::|V (typeinfo|typeinfo name|vtable) for dmlops::)' "$work/symbols"; then
+  if grep -vE ' (A DMLOPS_|T dmlops::|T dmlops_|V (typeinfo|typeinfo name|vtable) for dmlops::)' "$work/symbols"; then
     echo "symbols that are not the interface"
     return 1
   fi
 
-  compiler=$(command -v "$1") # where to look for programs is among what ONLY forbids
+  compiler=$(command -v "$1") # ONLY forbids the search for programs, too
+  local compilers=(-DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_C_COMPILER="$(command -v cc)")
   mv "$work/prefix" "$prefix" # nothing may depend on where it was installed
-  check example examples/directml "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$compiler" \
-    -DCMAKE_PREFIX_PATH="$prefix"
+  check directml_example examples/directml "${ONLY[@]}" "${compilers[@]}" -DCMAKE_PREFIX_PATH="$prefix"
+  check c_example examples/c "${ONLY[@]}" "${compilers[@]}" -DCMAKE_PREFIX_PATH="$prefix"
   for component in static shared; do
-    check $component tests/install "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$compiler" -DHOW=find_package \
+    check $component tests/install "${ONLY[@]}" "${compilers[@]}" -DHOW=find_package \
       -DCMAKE_PREFIX_PATH="$prefix" -DVERSION=0.1 -DCOMPONENT=$component
   done
   mv "$prefix" "$work/prefix"
@@ -120,11 +122,25 @@ host() {
   refused 'this dmlops has no component python' -DVERSION=0.1 -DCOMPONENT=python
 
   say "pkg-config"
-  read -ra flags < <(PKG_CONFIG_PATH=$libdir/pkgconfig pkg-config --cflags --libs dmlops)
+  export PKG_CONFIG_PATH=$libdir/pkgconfig
+  read -ra flags < <(pkg-config --cflags --libs dmlops)
+  flags+=("-Wl,-rpath,$(pkg-config --variable=libdir dmlops)")
   "$compiler" -std=c++17 examples/directml/directml_example.cpp "${flags[@]}" -o "$work/example"
-  LD_LIBRARY_PATH=$libdir "$work/example" | sed 's/^/    /'
-  say "the programs in docs/cpp.md and docs/directml.md"
+  "$work/example" | sed 's/^/    /'
+  cc -std=c99 -pedantic -Wall -Wextra -Werror examples/c/c_example.c "${flags[@]}" -lm \
+    -o "$work/example"
+  "$work/example" | sed 's/^/    /'
+  "$PYTHON" examples/c/ctypes_example.py "$libdir/libdmlops.so" | sed 's/^/    /'
+  read -ra static < <(pkg-config --static --cflags --libs dmlops)
+  "$compiler" -std=c++17 examples/directml/directml_example.cpp -static "${static[@]}" \
+    -o "$work/example"
+  (! readelf --dynamic "$work/example" | grep NEEDED)
+  "$work/example" | tail -n 1 | sed 's/^/    /'
+  say "the programs in docs/cpp.md, docs/directml.md and docs/c.md"
   documented_programs "$compiler" "${flags[@]}"
+  awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/c.md >"$work/program.c"
+  cc -std=c99 -pedantic -Wall -Wextra -Werror "$work/program.c" "${flags[@]}" -o "$work/program"
+  diff <(sed -n 's|.*/\* \([0-9. ]*\) \*/|\1|p' "$work/program.c") <("$work/program")
   (! ldd "$libdir/libdmlops.so" | grep -i python)
 
   say "benchmarks"
@@ -167,12 +183,12 @@ package() {
   local config
   config=$("$PYTHON" -m dmlops --cmake-dir)
   check package tests/install "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$(command -v "${CXX:-g++}")" \
-    -Ddmlops_DIR="$config" -DHOW=find_package -DVERSION=0.1 -DCOMPONENT=shared \
+    -DCMAKE_C_COMPILER="$(command -v cc)" -Ddmlops_DIR="$config" -DHOW=find_package -DVERSION=0.1 -DCOMPONENT=shared \
     -DDMLOPS_KERNEL_OPTIMIZATION=-O1
 }
 
 case $what in
-  aarch64) cross aarch64-linux-gnu libdmlops.so libdmlops.so.1 libdmlops.so.0.1.0 ;;
+  aarch64) cross aarch64-linux-gnu libdmlops.so libdmlops.so.2 libdmlops.so.0.1.0 ;;
   windows)
     windows_path=Z:$work/prefix/bin # where Wine finds the shared library
     export WINEPATH=${windows_path//\//\\} WINEDEBUG=-all WINEPREFIX=$work/wine

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dmlops/export.hpp"
+#include "dmlops/export.h"
 
 namespace dmlops {
 
@@ -44,11 +44,18 @@ struct ActivationInfo {
   ActivationParameters defaults;   ///< those of DirectML's documents
 };
 /// The row of an activation.
-/// \throws std::invalid_argument for a value that is not an enumerator
+/// \throws Error for a value that is not an enumerator
 DMLOPS_API const ActivationInfo& info(Activation type);
 
 /// An activation that batch normalization applies to its result.
 struct FusedActivation {
+  FusedActivation() = default;
+  /// With the default parameters of the activation.
+  FusedActivation(Activation type_) : type(type_), parameters(info(type_).defaults) {}
+  /// With these parameters, all of which count.
+  FusedActivation(Activation type_, const ActivationParameters& parameters_)
+      : type(type_), parameters(parameters_) {}
+
   Activation type = Activation::identity;  ///< which one
   ActivationParameters parameters;         ///< its parameters, all of which count
 };

@@ -5,20 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "dmlops/operators.hpp"
 #include "dmlops/tensor.hpp"
 
 namespace dmlops {
-
-/// A descriptor that breaks a rule. The message names operator, field, rule, both values, and the
-/// feature level that would accept it, if one does.
-class DMLOPS_API ValidationError : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
 
 /// The values of DML_FEATURE_LEVEL.
 enum class FeatureLevel : std::uint32_t {
@@ -94,10 +86,14 @@ struct BufferTensorDesc {
   std::uint32_t guaranteed_base_offset_alignment = 0;       ///< 0, or a power of two
 };
 
-/// DML_SCALAR_UNION: the bytes of a value whose type another field says.
+/// DML_SCALAR_UNION: the bytes of a number whose data type another field gives.
 struct ScalarUnion {
-  std::uint64_t bits = 0;  ///< in memory, the value comes first
+  std::uint64_t bits = 0;  ///< in memory, the number comes first
 };
+
+/// The bytes of a number of a data type.
+/// \throws ValidationError if the data type does not hold the number: integers must fit exactly
+DMLOPS_API ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value);
 
 /// DML_OPERATOR_DESC with the struct that it points to: any operator's. What an operator has no
 /// field for is ignored. The structs of operator_descs.hpp are easier to write, and become this.

@@ -9,19 +9,17 @@
 
 namespace dmlops {
 
-/// A binding that breaks a rule; nothing has been written.
-class DMLOPS_API BindingError : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
-
-/// DML_BUFFER_BINDING: `size_in_bytes` bytes from `offset` on. `Pointer` is `void*` or
-/// `const void*`.
+/// DML_BUFFER_BINDING: `size_in_bytes` bytes at `offset`. As DirectML requires, the size is a
+/// multiple of 4 and at least calc_buffer_tensor_size(), or the tensor's
+/// `total_tensor_size_in_bytes`. `Pointer` is `void*` or `const void*`.
 template <class Pointer>
 struct BasicBinding {
   Pointer buffer = nullptr;         ///< the memory; null is DML_BINDING_TYPE_NONE
-  std::uint64_t offset = 0;         ///< where the tensor begins in it
-  std::uint64_t size_in_bytes = 0;  ///< from there on
+  std::uint64_t offset = 0;         ///< of the tensor in the memory
+  std::uint64_t size_in_bytes = 0;  ///< from the offset on
+  /// The memory is an array that may end with the tensor's last element, not a DirectML buffer: the
+  /// size need not be rounded up to a multiple of 4.
+  bool is_array = false;
 };
 using Binding = BasicBinding<void*>;             ///< of an output
 using ConstBinding = BasicBinding<const void*>;  ///< of an input

@@ -5,8 +5,26 @@
 // other: <DirectML.h> comes first, or not at all.
 #pragma once
 
-#if !defined(DIRECTML_H) && !defined(__directml_h__)  // the guards of Microsoft's and of MinGW's
-#include "dmlops/directml_types.h"
+#if !defined(DIRECTML_H) && !defined(__directml_h__) && !defined(DMLOPS_NO_WINDOWS_TYPES)
+#include <cstdint>
+
+// NOLINTBEGIN(readability-identifier-naming): the names of Windows, which such programs use. Where
+// its own headers are included as well, these repeat them, which C++ allows.
+typedef unsigned int UINT;
+typedef int BOOL;
+typedef float FLOAT;
+#if defined(_WIN32)
+typedef unsigned long long UINT64;
+#else
+typedef std::uint64_t UINT64;
+#endif
+#ifndef TRUE
+#define TRUE 1
+#endif
+#ifndef FALSE
+#define FALSE 0
+#endif
+// NOLINTEND(readability-identifier-naming)
 #endif
 
 #include <vector>
@@ -75,3 +93,20 @@ inline void validate(const DML_OPERATOR_DESC& desc, DML_FEATURE_LEVEL level) {
 #endif
 
 }  // namespace dmlops
+
+/// DirectML's helper of that name, in 64 bits: `sizes` and `strides` are arrays of `dimensionCount`
+/// numbers, and `strides` may be null. A template, so that a program may keep the definition that
+/// it has copied from DirectML's documentation: calls then prefer that one. \throws ValidationError
+/// for a rank, size or stride that no tensor can have
+// NOLINTBEGIN(readability-identifier-naming): DirectML's names
+template <class = void>
+std::uint64_t DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE dataType, std::uint32_t dimensionCount,
+                                      const std::uint32_t* sizes, const std::uint32_t* strides) {
+  DML_BUFFER_TENSOR_DESC desc = {};
+  desc.DataType = dataType;
+  desc.DimensionCount = dimensionCount;
+  desc.Sizes = sizes;
+  desc.Strides = strides;
+  return dmlops::calc_buffer_tensor_size(desc);
+}
+// NOLINTEND(readability-identifier-naming)

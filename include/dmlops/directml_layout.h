@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "dmlops/directml_types.h"
+
 // Levels that Microsoft's header was asked to leave out cannot be looked at.
 #if defined(DML_TARGET_VERSION)
 #define DMLOPS_DIRECTML_TARGET DML_TARGET_VERSION

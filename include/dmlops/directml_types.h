@@ -1,31 +1,19 @@
-// The C structs of DirectML that dmlops takes, with the names and the memory layout that they have
-// in Microsoft's <DirectML.h>, for programs that do not include it. Declared with the standard's
-// types, so that nothing of Windows is needed.
-#pragma once
+/*
+ * The C structs of DirectML that dmlops takes, for C and C++, with the names and the memory layout
+ * that they have in Microsoft's <DirectML.h>. Where that header has been included before, its
+ * declarations are used instead. Declared with the standard's types: nothing of Windows is needed.
+ */
+#ifndef DMLOPS_DIRECTML_TYPES_H
+#define DMLOPS_DIRECTML_TYPES_H
 
-#include <cstdint>
+/* The include guards of Microsoft's header and of MinGW's. */
+#if !defined(DIRECTML_H) && !defined(__directml_h__)
 
-// NOLINTBEGIN(readability-identifier-naming): DirectML's names
-#if !defined(DMLOPS_NO_WINDOWS_TYPES)
-// The names in which such programs are written. Where Windows' own headers are included as well,
-// these repeat them, which C++ allows.
-typedef unsigned int UINT;
-typedef int BOOL;
-typedef float FLOAT;
-#if defined(_WIN32)
-typedef unsigned long long UINT64;
-#else
-typedef std::uint64_t UINT64;
-#endif
-#ifndef TRUE
-#define TRUE 1
-#endif
-#ifndef FALSE
-#define FALSE 0
-#endif
-#endif
+#include <stdint.h>
 
-// Microsoft's header has the declarations of the levels up to this one.
+/* NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): DirectML's names, of
+   which some are arguments of a macro */
+/* Microsoft's header has the declarations of the levels up to this one. */
 #ifndef DML_TARGET_VERSION
 #define DML_TARGET_VERSION 0x6400
 #endif
@@ -34,10 +22,15 @@ static const unsigned int DML_TENSOR_DIMENSION_COUNT_MAX = 5;
 static const unsigned int DML_TENSOR_DIMENSION_COUNT_MAX1 = 8;
 static const unsigned int DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16;
 
-// The enumerations have a fixed type, 32 bits as in C: any number that a program writes there can
-// be read, and is refused in words.
+/* In C++ the enumerations have a fixed type, 32 bits as in C: a number outside an enumeration can
+   be read, and is refused with a message. */
+#if defined(__cplusplus)
+#define DMLOPS_INT32 : int32_t
+#else
+#define DMLOPS_INT32
+#endif
 
-enum DML_TENSOR_DATA_TYPE : std::int32_t {
+enum DML_TENSOR_DATA_TYPE DMLOPS_INT32 {
   DML_TENSOR_DATA_TYPE_UNKNOWN = 0,
   DML_TENSOR_DATA_TYPE_FLOAT32 = 1,
   DML_TENSOR_DATA_TYPE_FLOAT16 = 2,
@@ -53,26 +46,31 @@ enum DML_TENSOR_DATA_TYPE : std::int32_t {
   DML_TENSOR_DATA_TYPE_UINT4 = 12,
   DML_TENSOR_DATA_TYPE_INT4 = 13,
 };
+typedef enum DML_TENSOR_DATA_TYPE DML_TENSOR_DATA_TYPE;
 
-enum DML_TENSOR_TYPE : std::int32_t {
+enum DML_TENSOR_TYPE DMLOPS_INT32 {
   DML_TENSOR_TYPE_INVALID = 0,
   DML_TENSOR_TYPE_BUFFER = 1,
 };
+typedef enum DML_TENSOR_TYPE DML_TENSOR_TYPE;
 
-enum DML_TENSOR_FLAGS : std::int32_t {
+enum DML_TENSOR_FLAGS DMLOPS_INT32 {
   DML_TENSOR_FLAG_NONE = 0,
   DML_TENSOR_FLAG_OWNED_BY_DML = 1,
 };
+typedef enum DML_TENSOR_FLAGS DML_TENSOR_FLAGS;
+#if defined(__cplusplus)
 constexpr DML_TENSOR_FLAGS operator|(DML_TENSOR_FLAGS a, DML_TENSOR_FLAGS b) {
-  return static_cast<DML_TENSOR_FLAGS>(static_cast<std::int32_t>(a) | static_cast<std::int32_t>(b));
+  return static_cast<DML_TENSOR_FLAGS>(static_cast<int32_t>(a) | static_cast<int32_t>(b));
 }
 constexpr DML_TENSOR_FLAGS operator&(DML_TENSOR_FLAGS a, DML_TENSOR_FLAGS b) {
-  return static_cast<DML_TENSOR_FLAGS>(static_cast<std::int32_t>(a) & static_cast<std::int32_t>(b));
+  return static_cast<DML_TENSOR_FLAGS>(static_cast<int32_t>(a) & static_cast<int32_t>(b));
 }
 inline DML_TENSOR_FLAGS& operator|=(DML_TENSOR_FLAGS& a, DML_TENSOR_FLAGS b) { return a = a | b; }
 inline DML_TENSOR_FLAGS& operator&=(DML_TENSOR_FLAGS& a, DML_TENSOR_FLAGS b) { return a = a & b; }
+#endif
 
-enum DML_OPERATOR_TYPE : std::int32_t {
+enum DML_OPERATOR_TYPE DMLOPS_INT32 {
   DML_OPERATOR_INVALID = 0,
   DML_OPERATOR_ELEMENT_WISE_CLIP = 8,
   DML_OPERATOR_ACTIVATION_ELU = 35,
@@ -97,8 +95,9 @@ enum DML_OPERATOR_TYPE : std::int32_t {
   DML_OPERATOR_ACTIVATION_GELU = 157,
   DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 = 159,
 };
+typedef enum DML_OPERATOR_TYPE DML_OPERATOR_TYPE;
 
-enum DML_FEATURE_LEVEL : std::int32_t {
+enum DML_FEATURE_LEVEL DMLOPS_INT32 {
   DML_FEATURE_LEVEL_1_0 = 0x1000,
   DML_FEATURE_LEVEL_2_0 = 0x2000,
   DML_FEATURE_LEVEL_2_1 = 0x2100,
@@ -115,106 +114,125 @@ enum DML_FEATURE_LEVEL : std::int32_t {
   DML_FEATURE_LEVEL_6_3 = 0x6300,
   DML_FEATURE_LEVEL_6_4 = 0x6400,
 };
+typedef enum DML_FEATURE_LEVEL DML_FEATURE_LEVEL;
 
-struct DML_BUFFER_TENSOR_DESC {
+typedef struct DML_BUFFER_TENSOR_DESC {
   DML_TENSOR_DATA_TYPE DataType;
   DML_TENSOR_FLAGS Flags;
-  std::uint32_t DimensionCount;
-  const std::uint32_t* Sizes;
-  const std::uint32_t* Strides;  // may be null
-  std::uint64_t TotalTensorSizeInBytes;
-  std::uint32_t GuaranteedBaseOffsetAlignment;
-};
+  uint32_t DimensionCount;
+  const uint32_t* Sizes;
+  const uint32_t* Strides; /* may be null */
+  uint64_t TotalTensorSizeInBytes;
+  uint32_t GuaranteedBaseOffsetAlignment;
+} DML_BUFFER_TENSOR_DESC;
 
-struct DML_TENSOR_DESC {
+typedef struct DML_TENSOR_DESC {
   DML_TENSOR_TYPE Type;
-  const void* Desc;  // a DML_BUFFER_TENSOR_DESC
-};
+  const void* Desc; /* a DML_BUFFER_TENSOR_DESC */
+} DML_TENSOR_DESC;
 
-struct DML_OPERATOR_DESC {
+typedef struct DML_OPERATOR_DESC {
   DML_OPERATOR_TYPE Type;
-  const void* Desc;  // the operator's own struct
-};
+  const void* Desc; /* the operator's own struct */
+} DML_OPERATOR_DESC;
 
-struct DML_SCALE_BIAS {
+typedef struct DML_SCALE_BIAS {
   float Scale;
   float Bias;
-};
+} DML_SCALE_BIAS;
 
-union DML_SCALAR_UNION {
+typedef union DML_SCALAR_UNION {
   unsigned char Bytes[8];
-  std::int8_t Int8;
-  std::uint8_t UInt8;
-  std::int16_t Int16;
-  std::uint16_t UInt16;
-  std::int32_t Int32;
-  std::uint32_t UInt32;
-  std::int64_t Int64;
-  std::uint64_t UInt64;
+  int8_t Int8;
+  uint8_t UInt8;
+  int16_t Int16;
+  uint16_t UInt16;
+  int32_t Int32;
+  uint32_t UInt32;
+  int64_t Int64;
+  uint64_t UInt64;
   float Float32;
   double Float64;
-};
+} DML_SCALAR_UNION;
 
-struct DML_ELEMENT_WISE_CLIP_OPERATOR_DESC {
+typedef struct DML_ELEMENT_WISE_CLIP_OPERATOR_DESC {
   const DML_TENSOR_DESC* InputTensor;
   const DML_TENSOR_DESC* OutputTensor;
-  const DML_SCALE_BIAS* ScaleBias;  // may be null
+  const DML_SCALE_BIAS* ScaleBias; /* may be null */
   float Min;
   float Max;
-};
+} DML_ELEMENT_WISE_CLIP_OPERATOR_DESC;
 
-struct DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC {
+typedef struct DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC {
   const DML_TENSOR_DESC* InputTensor;
   const DML_TENSOR_DESC* OutputTensor;
-  const DML_SCALE_BIAS* ScaleBias;  // may be null
+  const DML_SCALE_BIAS* ScaleBias; /* may be null */
   DML_TENSOR_DATA_TYPE MinMaxDataType;
   DML_SCALAR_UNION Min;
   DML_SCALAR_UNION Max;
-};
+} DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC;
 
-struct DML_BATCH_NORMALIZATION_OPERATOR_DESC {
+typedef struct DML_BATCH_NORMALIZATION_OPERATOR_DESC {
   const DML_TENSOR_DESC* InputTensor;
   const DML_TENSOR_DESC* MeanTensor;
   const DML_TENSOR_DESC* VarianceTensor;
   const DML_TENSOR_DESC* ScaleTensor;
   const DML_TENSOR_DESC* BiasTensor;
   const DML_TENSOR_DESC* OutputTensor;
-  std::int32_t Spatial;
+  int32_t Spatial;
   float Epsilon;
-  const DML_OPERATOR_DESC* FusedActivation;  // may be null
-};
+  const DML_OPERATOR_DESC* FusedActivation; /* may be null */
+} DML_BATCH_NORMALIZATION_OPERATOR_DESC;
 
-struct DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC {
+typedef struct DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC {
   const DML_TENSOR_DESC* InputTensor;
   const DML_TENSOR_DESC* OutputTensor;
-  std::uint32_t AxisCount;
-  const std::uint32_t* Axes;
-};
+  uint32_t AxisCount;
+  const uint32_t* Axes;
+} DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC;
 
-// The others have two tensors, and then 0, 1 or 2 numbers.
-#define DMLOPS_DIRECTML_STRUCT(name, ...)        \
-  struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
-    const DML_TENSOR_DESC* InputTensor;          \
-    const DML_TENSOR_DESC* OutputTensor;         \
-    __VA_ARGS__                                  \
-  }
-DMLOPS_DIRECTML_STRUCT(LOG_SOFTMAX, );
-DMLOPS_DIRECTML_STRUCT(ELU, float Alpha;);
-DMLOPS_DIRECTML_STRUCT(HARD_SIGMOID, float Alpha; float Beta;);
-DMLOPS_DIRECTML_STRUCT(IDENTITY, );
-DMLOPS_DIRECTML_STRUCT(LEAKY_RELU, float Alpha;);
-DMLOPS_DIRECTML_STRUCT(LINEAR, float Alpha; float Beta;);
-DMLOPS_DIRECTML_STRUCT(PARAMETRIC_SOFTPLUS, float Alpha; float Beta;);
-DMLOPS_DIRECTML_STRUCT(RELU, );
-DMLOPS_DIRECTML_STRUCT(SCALED_ELU, float Alpha; float Gamma;);
-DMLOPS_DIRECTML_STRUCT(SCALED_TANH, float Alpha; float Beta;);
-DMLOPS_DIRECTML_STRUCT(SIGMOID, );
-DMLOPS_DIRECTML_STRUCT(SOFTPLUS, float Steepness;);
-DMLOPS_DIRECTML_STRUCT(SOFTSIGN, );
-DMLOPS_DIRECTML_STRUCT(TANH, );
-DMLOPS_DIRECTML_STRUCT(THRESHOLDED_RELU, float Alpha;);
-DMLOPS_DIRECTML_STRUCT(SHRINK, float Bias; float Threshold;);
-DMLOPS_DIRECTML_STRUCT(CELU, float Alpha;);
-DMLOPS_DIRECTML_STRUCT(GELU, );
-#undef DMLOPS_DIRECTML_STRUCT
-// NOLINTEND(readability-identifier-naming)
+/* The others have two tensors, and then 0, 1 or 2 numbers. */
+#define DMLOPS_DIRECTML_STRUCT_0(name)                   \
+  typedef struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
+    const DML_TENSOR_DESC* InputTensor;                  \
+    const DML_TENSOR_DESC* OutputTensor;                 \
+  } DML_ACTIVATION_##name##_OPERATOR_DESC
+#define DMLOPS_DIRECTML_STRUCT_1(name, first)            \
+  typedef struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
+    const DML_TENSOR_DESC* InputTensor;                  \
+    const DML_TENSOR_DESC* OutputTensor;                 \
+    float first;                                         \
+  } DML_ACTIVATION_##name##_OPERATOR_DESC
+#define DMLOPS_DIRECTML_STRUCT_2(name, first, second)    \
+  typedef struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
+    const DML_TENSOR_DESC* InputTensor;                  \
+    const DML_TENSOR_DESC* OutputTensor;                 \
+    float first;                                         \
+    float second;                                        \
+  } DML_ACTIVATION_##name##_OPERATOR_DESC
+DMLOPS_DIRECTML_STRUCT_0(LOG_SOFTMAX);
+DMLOPS_DIRECTML_STRUCT_1(ELU, Alpha);
+DMLOPS_DIRECTML_STRUCT_2(HARD_SIGMOID, Alpha, Beta);
+DMLOPS_DIRECTML_STRUCT_0(IDENTITY);
+DMLOPS_DIRECTML_STRUCT_1(LEAKY_RELU, Alpha);
+DMLOPS_DIRECTML_STRUCT_2(LINEAR, Alpha, Beta);
+DMLOPS_DIRECTML_STRUCT_2(PARAMETRIC_SOFTPLUS, Alpha, Beta);
+DMLOPS_DIRECTML_STRUCT_0(RELU);
+DMLOPS_DIRECTML_STRUCT_2(SCALED_ELU, Alpha, Gamma);
+DMLOPS_DIRECTML_STRUCT_2(SCALED_TANH, Alpha, Beta);
+DMLOPS_DIRECTML_STRUCT_0(SIGMOID);
+DMLOPS_DIRECTML_STRUCT_1(SOFTPLUS, Steepness);
+DMLOPS_DIRECTML_STRUCT_0(SOFTSIGN);
+DMLOPS_DIRECTML_STRUCT_0(TANH);
+DMLOPS_DIRECTML_STRUCT_1(THRESHOLDED_RELU, Alpha);
+DMLOPS_DIRECTML_STRUCT_2(SHRINK, Bias, Threshold);
+DMLOPS_DIRECTML_STRUCT_1(CELU, Alpha);
+DMLOPS_DIRECTML_STRUCT_0(GELU);
+#undef DMLOPS_DIRECTML_STRUCT_2
+#undef DMLOPS_DIRECTML_STRUCT_1
+#undef DMLOPS_DIRECTML_STRUCT_0
+#undef DMLOPS_INT32
+/* NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses) */
+
+#endif
+#endif

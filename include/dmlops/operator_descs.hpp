@@ -3,8 +3,6 @@
 // required_feature_level, or as a fused activation.
 #pragma once
 
-#include <cstring>
-
 #include "dmlops/activation_descs.hpp"
 
 namespace dmlops {
@@ -22,27 +20,18 @@ struct ElementWiseClipOperatorDesc {
 };
 
 /// DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC: clip with bounds in the tensor's own data type, exact for
-/// 64-bit integers.
+/// 64-bit integers. Becoming an OperatorDesc throws ValidationError if `min_max_data_type` does not
+/// hold a bound.
 struct ElementWiseClip1OperatorDesc {
   BufferTensorDesc input_tensor;                               ///< what is read
   BufferTensorDesc output_tensor;                              ///< of the same data type and sizes
   std::optional<ScaleBias> scale_bias;                         ///< applied first
   TensorDataType min_max_data_type = TensorDataType::unknown;  ///< of the bounds: the tensors'
-  ScalarUnion min;                                             ///< the least result
-  ScalarUnion max;  ///< the greatest, unless min is above it
+  Scalar min = 0;                                              ///< lower bound
+  Scalar max = 0;                                              ///< upper bound
 
   DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
 };
-
-/// The bytes of a bound for ElementWiseClip1OperatorDesc: of the type that `min_max_data_type`
-/// names, as `scalar_union(std::int64_t{7})`.
-template <class T>
-ScalarUnion scalar_union(T value) {
-  static_assert(sizeof value <= sizeof ScalarUnion::bits, "a number of at most 64 bits");
-  ScalarUnion result;
-  std::memcpy(&result.bits, &value, sizeof value);
-  return result;
-}
 
 /// DML_BATCH_NORMALIZATION_OPERATOR_DESC: scale * (x - mean) / sqrt(variance + epsilon) + bias,
 /// then the activation if there is one.

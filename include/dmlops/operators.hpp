@@ -2,25 +2,18 @@
 // one another.
 //
 // The output must have the input's data type and sizes. It may be the input itself (the same memory
-// and strides); any other overlap gives the result that there would be without it. Every rule is
-// checked before anything is written. Wrong types are TypeError, wrong sizes and values
-// std::invalid_argument.
+// and strides); any other overlap gives the same result as separate memory. Every rule is checked
+// before anything is written. A wrong data type throws TypeError, everything else Error.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
+#include <type_traits>
 
 #include "dmlops/activation.hpp"
 #include "dmlops/tensor.hpp"
 
 namespace dmlops {
-
-/// A data type that an operator does not take. Wrong sizes and values are std::invalid_argument.
-class DMLOPS_API TypeError : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
 
 /// DML_SCALE_BIAS: x * scale + bias.
 struct ScaleBias {
@@ -28,18 +21,32 @@ struct ScaleBias {
   float bias = 0;   ///< the addend
 };
 
-/// A bound in a type wide enough for every tensor's.
+/// A number of any type, kept exactly: a bound of clip.
 struct Scalar {
-  Scalar() = default;                                                      ///< no bound
-  Scalar(double value) : type(DataType::float64), floating(value) {}       ///< `floating`
-  Scalar(std::int64_t value) : type(DataType::int64), integer(value) {}    ///< `integer`
-  Scalar(std::uint64_t value) : type(DataType::uint64), natural(value) {}  ///< `natural`
+  Scalar() = default;  ///< no number: no bound
+  /// A floating-point number, float16, or an integer.
+  template <class T, std::enable_if_t<(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) ||
+                                          std::is_same_v<T, float16>,
+                                      int> = 0>
+  Scalar(T value) {
+    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      type = DataType::int64;
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 keeps its sign
+      integer = static_cast<std::int64_t>(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      type = DataType::uint64;
+      natural = static_cast<std::uint64_t>(value);
+    } else {
+      type = DataType::float64;
+      floating = static_cast<double>(value);
+    }
+  }
 
-  DataType type = DataType::unknown;  ///< which of the following counts; unknown: none
+  DataType type = DataType::unknown;  ///< says which member is valid; unknown: none
   union {
-    double floating;           ///< where `type` is float64
-    std::int64_t integer = 0;  ///< where it is int64
-    std::uint64_t natural;     ///< where it is uint64
+    double floating;           ///< valid if `type` is float64
+    std::int64_t integer = 0;  ///< valid if `type` is int64
+    std::uint64_t natural;     ///< valid if `type` is uint64
   };
 };
 
@@ -47,33 +54,64 @@ struct Scalar {
 /// ones.
 DMLOPS_API void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
                      const std::optional<ScaleBias>& scale_bias, const TensorView& output);
+/// Without scale and bias.
+inline void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
+                 const TensorView& output) {
+  clip(input, min, max, std::nullopt, output);
+}
 
 /// One of the activations; float32 and float16. relu also takes int8 to int32, shrink those and
 /// uint8 to uint32: computed in double, truncated toward zero and saturated.
 DMLOPS_API void activation(Activation type, const ConstTensorView& input,
                            const ActivationParameters& parameters, const TensorView& output);
+/// With the default parameters of the activation.
+inline void activation(Activation type, const ConstTensorView& input, const TensorView& output) {
+  activation(type, input, info(type).defaults, output);
+}
 
 /// max(0, min(alpha * x + beta, 1))
 DMLOPS_API void hard_sigmoid(const ConstTensorView& input, float alpha, float beta,
                              const TensorView& output);
+/// With alpha = 0.2 and beta = 0.5.
+inline void hard_sigmoid(const ConstTensorView& input, const TensorView& output) {
+  activation(Activation::hard_sigmoid, input, output);
+}
 
-/// What batch normalization reads. The four parameters have the input's rank, each size 1 or the
+/// The inputs of batch normalization. The four parameters have the input's rank, each size 1 or the
 /// input's.
 struct BatchNormalizationInputs {
-  ConstTensorView input;     ///< what is normalized
-  ConstTensorView mean;      ///< subtracted from it
-  ConstTensorView variance;  ///< it is divided by the root of this plus epsilon,
-  ConstTensorView scale;     ///< multiplied by this,
-  ConstTensorView bias;      ///< and this is added
+  ConstTensorView input;     ///< x
+  ConstTensorView mean;      ///< of x
+  ConstTensorView variance;  ///< of x
+  ConstTensorView scale;     ///< factor of the normalized x
+  ConstTensorView bias;      ///< addend
 };
 /// scale * (x - mean) / sqrt(variance + epsilon) + bias, then the activation if there is one.
 DMLOPS_API void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                                     const std::optional<FusedActivation>& fused_activation,
                                     const TensorView& output);
+/// Without an activation.
+inline void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
+                                const TensorView& output) {
+  batch_normalization(inputs, epsilon, std::nullopt, output);
+}
+/// With epsilon = 1e-5 and without an activation.
+inline void batch_normalization(const BatchNormalizationInputs& inputs, const TensorView& output) {
+  batch_normalization(inputs, 1e-5f, output);
+}
 
 /// (x - max) - log(sum(exp(x - max))), maximum and sum over the listed axes together; a negative
 /// axis counts from the end.
 DMLOPS_API void log_softmax(const ConstTensorView& input, const std::int64_t* axes,
                             std::size_t axis_count, const TensorView& output);
+/// The same: `log_softmax(input, {0, 2}, output)`.
+inline void log_softmax(const ConstTensorView& input, const IntegerList& axes,
+                        const TensorView& output) {
+  log_softmax(input, axes.values().data(), static_cast<std::size_t>(axes.count()), output);
+}
+/// Over the last axis.
+inline void log_softmax(const ConstTensorView& input, const TensorView& output) {
+  log_softmax(input, -1, output);
+}
 
 }  // namespace dmlops

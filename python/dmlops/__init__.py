@@ -43,7 +43,7 @@ from dmlops._core import BindingError, CompiledOperator, ValidationError
 from dmlops._core import version as _version
 from dmlops._device import BufferBinding, Device, required_feature_level
 from dmlops._enums import FeatureLevel, OperatorType, TensorDataType, TensorFlags
-from dmlops._library import get_cmake_dir, get_include, get_source_dir
+from dmlops._library import get_cmake_dir, get_examples_dir, get_include, get_source_dir
 from dmlops._operator_descs import (
     ActivationLogSoftmax1OperatorDesc,
     ActivationLogSoftmaxOperatorDesc,
@@ -101,6 +101,7 @@ __all__ = [
     "elu",
     "gelu",
     "get_cmake_dir",
+    "get_examples_dir",
     "get_include",
     "get_num_threads",
     "get_source_dir",

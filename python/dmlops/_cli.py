@@ -56,9 +56,10 @@ class RefusedError(CommandError):
     status = REFUSED
 
 
-# What builds of C++ programs ask for: an option, the function that answers it, and what it is.
+# Folders of the package: the option that prints one, the function that returns it, its content.
 FOLDERS: dict[str, tuple[Callable[[], str], str]] = {
     "--cmake-dir": (dmlops.get_cmake_dir, "CMake's package file, for -Ddmlops_DIR"),
+    "--examples-dir": (dmlops.get_examples_dir, "the examples"),
     "--include-dir": (dmlops.get_include, "the C++ headers"),
     "--source-dir": (dmlops.get_source_dir, "the C++ library's source, for cmake -S"),
 }

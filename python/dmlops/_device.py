@@ -38,11 +38,13 @@ class BufferBinding:
     offset : int, default 0
         In bytes: a multiple of 16, and of what the tensor guarantees.
     size_in_bytes : int, optional
-        None is what the tensor needs; the buffer must have it.
+        A multiple of 4 that the buffer has. None is the tensor's total size, or
+        `calc_buffer_tensor_size`.
 
     Notes
     -----
-    DirectML's DML_BUFFER_BINDING.
+    DirectML's DML_BUFFER_BINDING. An array that is bound without it is no resource of DirectML's:
+    it may end with the tensor's last element, and have any size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where the C++ library lies: its source, its headers, and what CMake finds it by."""
+"""The folders of the installed package: the C++ source, its headers, the examples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get_include() -> str:
     >>> Path(get_include(), "dmlops", "operators.hpp").is_file()
     True
     """
-    return _folder("include")
+    return _folder("cpp", "include")
 
 
 def get_cmake_dir() -> str:
@@ -51,7 +51,7 @@ def get_cmake_dir() -> str:
     >>> Path(get_cmake_dir(), "dmlopsConfig.cmake").is_file()
     True
     """
-    return _folder("cmake", "package")
+    return _folder("cpp", "cmake", "package")
 
 
 def get_source_dir() -> str:
@@ -75,13 +75,36 @@ def get_source_dir() -> str:
     >>> Path(get_source_dir(), "CMakeLists.txt").is_file()
     True
     """
-    return _folder()
+    return _folder("cpp")
 
 
-def _folder(*parts: str) -> str:
+def get_examples_dir() -> str:
+    """Return the folder of the examples that the documentation names.
+
+    Returns
+    -------
+    str
+        Operators in JSON, programs in C, C++ and Python.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package was installed without its examples.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from dmlops import get_examples_dir
+    >>> Path(get_examples_dir(), "clip.json").is_file()
+    True
+    """
+    return _folder("examples", what="the examples are")
+
+
+def _folder(folder: str, *parts: str, what: str = "the C++ library is") -> str:
     """Return a folder beside the extension module, also where the package is editable."""
-    path = Path(_core.__file__).parent.joinpath("cpp", *parts)
+    path = Path(_core.__file__).parent.joinpath(folder, *parts)
     if not path.is_dir():
-        message = f"the C++ library is not installed with this package: {path} does not exist"
+        message = f"{what} not installed with this package: {path} does not exist"
         raise FileNotFoundError(message)
     return str(path)

@@ -133,6 +133,7 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
     Slot& slot = compiled->slots[i];
     slot.name = tensor_name(op, i);
     slot.required = required_size(tensor);
+    slot.total = total_size(tensor);
     slot.alignment =
         std::max<std::uint64_t>(kMinimumBufferAlignment, tensor.guaranteed_base_offset_alignment);
     slot.same_layout = same_layout(tensor, output);

@@ -9,16 +9,17 @@
 
 namespace dmlops {
 
-// What a tensor demands of its binding.
+// The requirements of a tensor on its binding.
 struct Slot {
   const char* name = nullptr;   // "input_tensor"
-  std::uint64_t required = 0;   // bytes
+  std::uint64_t required = 0;   // bytes that exist in any memory; no byte past them is touched
+  std::uint64_t total = 0;      // bytes of a DirectML buffer
   std::uint64_t alignment = 1;  // a power of two
   bool same_layout = false;     // as the output, element by element: may be the output's own memory
   bool owned = false;
   std::vector<char> content;  // of an owned one
 
-  // Throws BindingError unless the binding will do.
+  // Throws BindingError unless the binding meets the requirements.
   void check(const OperatorInfo& op, const ConstBinding& binding) const;
 };
 

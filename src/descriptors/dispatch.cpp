@@ -42,10 +42,15 @@ void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input
 }  // namespace
 
 void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
-  if (binding.size_in_bytes < required) {
-    refuse(op, std::string(name) + " is bound to " + std::to_string(binding.size_in_bytes) +
-                   " bytes; it needs " + std::to_string(required));
-  }
+  const std::uint64_t size = binding.size_in_bytes;
+  const auto refuse_size = [&](const std::string& why) {
+    refuse(op, std::string(name) + " is bound to " + std::to_string(size) + " bytes; " + why);
+  };
+  // An array that is bound whole is not a DirectML resource: its size is that of its elements,
+  // which the caller cannot round up. A buffer follows DirectML's rule, so that what runs here also
+  // runs there.
+  const std::uint64_t needed = binding.is_array ? required : total;
+  if (size < needed) refuse_size("it needs " + std::to_string(needed));
   if ((binding.offset & (alignment - 1)) != 0) {
     refuse(op, std::string(name) + " is bound at offset " + std::to_string(binding.offset) +
                    ", which is not a multiple of " + std::to_string(alignment));
@@ -56,6 +61,9 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
     refuse(op, std::string(name) + " is bound to " + std::to_string(binding.size_in_bytes) +
                    " bytes at offset " + std::to_string(binding.offset) +
                    ", which end past the last address; size_in_bytes counts from the offset");
+  }
+  if (!binding.is_array && size % 4 != 0) {
+    refuse_size("the size of a buffer must be a multiple of 4");
   }
 }
 
@@ -69,7 +77,9 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   const int count = compiled.input_count();
   require_count(op, "inputs are", input_count, count);
   require_count(op, "outputs are", output_count, 1);
-  const ConstBinding output = {outputs[0].buffer, outputs[0].offset, outputs[0].size_in_bytes};
+  if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
+  const ConstBinding output = {outputs[0].buffer, outputs[0].offset, outputs[0].size_in_bytes,
+                               outputs[0].is_array};
   if (output.buffer == nullptr) refuse(op, "output_tensor is not bound");
   compiled.output().check(op, output);
   const Range written = range_of(output);

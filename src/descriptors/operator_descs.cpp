@@ -1,7 +1,15 @@
-// The operators' own structs as the one that all share.
+// Converts the operators' own structs to OperatorDesc, which all operators share.
 #include "dmlops/operator_descs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "descriptors/table.hpp"
+#include "float16.hpp"
+#include "operators/check.hpp"
 
 namespace dmlops {
 namespace {
@@ -15,7 +23,88 @@ OperatorDesc unary(OperatorType type, const BufferTensorDesc& input,
   return desc;
 }
 
+template <class T>
+ScalarUnion union_of(T value) {
+  ScalarUnion result;
+  std::memcpy(&result.bits, &value, sizeof value);
+  return result;
+}
+
+std::string text_of(const Scalar& value) {
+  if (value.type == DataType::int64) return std::to_string(value.integer);
+  if (value.type == DataType::uint64) return std::to_string(value.natural);
+  return number_text(value.floating);
+}
+
+[[noreturn]] void refuse(TensorDataType type, const Scalar& value, const std::string& why) {
+  throw ValidationError("scalar_union: " + text_of(value) + " does not fit " + upper_name(type) +
+                        why);
+}
+
+double to_double(const Scalar& value) {
+  if (value.type == DataType::int64) return static_cast<double>(value.integer);
+  return value.type == DataType::uint64 ? static_cast<double>(value.natural) : value.floating;
+}
+
+template <class T>
+ScalarUnion whole(TensorDataType type, const Scalar& value) {
+  using Limits = std::numeric_limits<T>;
+  constexpr auto max = static_cast<std::uint64_t>(Limits::max());
+  bool fits = false;
+  T result = 0;
+  if (value.type == DataType::float64) {
+    const double number = value.floating;  // 2^digits is a double where the largest integer is not
+    fits = number == std::trunc(number) && number >= static_cast<double>(Limits::min()) &&
+           number < std::ldexp(1.0, Limits::digits);
+    if (fits) result = static_cast<T>(number);
+  } else if (value.type == DataType::int64 && value.integer < 0) {
+    fits = Limits::is_signed && value.integer >= static_cast<std::int64_t>(Limits::min());
+    if (fits) result = static_cast<T>(value.integer);
+  } else {
+    fits = value.natural <= max;  // the same bits as a positive `integer`
+    result = static_cast<T>(value.natural);
+  }
+  if (fits) return union_of(result);
+  refuse(type, value,
+         " (" + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()) + ")");
+}
+
 }  // namespace
+
+ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value) {
+  if (value.type == DataType::unknown) throw ValidationError("scalar_union: there is no number");
+  switch (data_type) {
+    case DataType::int8:
+      return whole<std::int8_t>(data_type, value);
+    case DataType::int16:
+      return whole<std::int16_t>(data_type, value);
+    case DataType::int32:
+      return whole<std::int32_t>(data_type, value);
+    case DataType::int64:
+      return whole<std::int64_t>(data_type, value);
+    case DataType::uint8:
+      return whole<std::uint8_t>(data_type, value);
+    case DataType::uint16:
+      return whole<std::uint16_t>(data_type, value);
+    case DataType::uint32:
+      return whole<std::uint32_t>(data_type, value);
+    case DataType::uint64:
+      return whole<std::uint64_t>(data_type, value);
+    case DataType::float32: {
+      const double number = to_double(value);
+      const auto rounded = static_cast<float>(number);
+      if (std::isinf(rounded) && !std::isinf(number)) refuse(data_type, value, "");
+      return union_of(rounded);
+    }
+    case DataType::float16:
+      return union_of(to_float16(to_double(value)));
+    case DataType::float64:
+      return union_of(to_double(value));
+    default:
+      throw ValidationError("scalar_union: " + upper_name(data_type) +
+                            " is not a data type of DML_SCALAR_UNION");
+  }
+}
 
 BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,
                                    const std::vector<std::uint32_t>& sizes_,
@@ -42,7 +131,9 @@ ElementWiseClip1OperatorDesc::operator OperatorDesc() const {
   OperatorDesc desc = unary(OperatorType::element_wise_clip1, input_tensor, output_tensor);
   desc.scale_bias = scale_bias;
   desc.min_max_data_type = min_max_data_type;
-  desc.scalars = {min, max};
+  if (element_size(min_max_data_type) > 0) {  // otherwise validation refuses the data type
+    desc.scalars = {scalar_union(min_max_data_type, min), scalar_union(min_max_data_type, max)};
+  }
   return desc;
 }
 

@@ -18,10 +18,11 @@ BufferTensorDesc::Dimensions effective_strides(const BufferTensorDesc& tensor);
 bool is_broadcast(const BufferTensorDesc& tensor, std::size_t axis);
 
 TensorView view_of(const BufferTensorDesc& tensor);
+// Minimum size of a DirectML buffer that holds the tensor.
 std::uint64_t total_size(const BufferTensorDesc& tensor);
 
-// What a binding must hold. The bytes by which the size was rounded up to a multiple of 4 hold no
-// element, are never touched, and need not exist.
+// Minimum size of an array that holds the tensor: without the bytes by which the total size was
+// rounded up to a multiple of 4, which are never touched.
 std::uint64_t required_size(const BufferTensorDesc& tensor);
 
 std::string sizes_text(const BufferTensorDesc& tensor);  // "(2, 3)"

@@ -47,7 +47,7 @@ DMLOPS_INLINE f32x load_first(const T* x, std::int64_t used, T filler) {
 template <class T>
 inline constexpr T kNegativeInfinity = -__builtin_inff();
 template <>
-inline constexpr float16 kNegativeInfinity<float16>{0xfc00u};
+inline constexpr float16 kNegativeInfinity<float16> = float16::from_bits(0xfc00);
 
 // kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2: what kLn2Low makes of it is left to
 // Subtrahends. Below kExpEnd it is 0, and beyond x = 43 the bits have no meaning. kNear: no element
@@ -157,7 +157,7 @@ class OtherTerms<float16> {
 
   DMLOPS_INLINE Product last_terms(const float16* x, std::int64_t used, Others& others) const {
     const u16half max = narrow(max_);
-    return term(load_first(x, used, float16{max[0]}), others);
+    return term(load_first(x, used, float16::from_bits(max[0])), others);
   }
 
  private:

@@ -73,7 +73,7 @@ void activation(const FloatEnvironment&, Activation type, const ConstTensorView&
     throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
                     accepted_types(type));
   }
-  require_addressable(op, "input", input);
+  require_input(op, input);
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);

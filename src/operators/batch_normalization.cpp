@@ -41,16 +41,16 @@ void require_broadcastable(const char* argument, const ConstTensorView& paramete
            shape_text(parameter) + ", but input has shape " + shape_text(input);
   };
   if (parameter.rank != input.rank) {
-    throw std::invalid_argument(
-        both_shapes() + "; " + argument + " must have " + std::to_string(input.rank) +
-        " dimensions, each of size 1 or the input's" + reshape_advice(argument, parameter, input));
+    throw Error(both_shapes() + "; " + argument + " must have " + std::to_string(input.rank) +
+                " dimensions, each of size 1 or the input's" +
+                reshape_advice(argument, parameter, input));
   }
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
     if (parameter.sizes[axis] == 1 || parameter.sizes[axis] == input.sizes[axis]) continue;
-    throw std::invalid_argument(both_shapes() + "; on axis " + std::to_string(d) +
-                                " its size must be 1 or " + std::to_string(input.sizes[axis]) +
-                                ", not " + std::to_string(parameter.sizes[axis]));
+    throw Error(both_shapes() + "; on axis " + std::to_string(d) + " its size must be 1 or " +
+                std::to_string(input.sizes[axis]) + ", not " +
+                std::to_string(parameter.sizes[axis]));
   }
 }
 
@@ -87,6 +87,11 @@ void batch_normalization(const FloatEnvironment&, const BatchNormalizationInputs
                          const TensorView& output) {
   check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
+  require_data(kBatchNormalization, "input", input);
+  require_data(kBatchNormalization, "mean", inputs.mean);
+  require_data(kBatchNormalization, "variance", inputs.variance);
+  require_data(kBatchNormalization, "scale", inputs.scale);
+  require_data(kBatchNormalization, "bias", inputs.bias);
   if (fused_activation) {
     require_known("batch_normalization: fused_activation.", fused_activation->type);
   }

@@ -94,10 +94,9 @@ std::string shape_text(const ConstTensorView& view) {
 }
 
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view) {
-  constexpr std::int64_t most = std::int64_t{1}
-                                << 56;  // bytes; no processor has more for a process
+  constexpr std::int64_t limit = std::int64_t{1} << 56;  // above the address space of a process
   const auto refuse = [&](const std::string& what) {
-    throw std::invalid_argument(std::string(op) + ": " + argument + " " + what);
+    throw Error(std::string(op) + ": " + argument + " " + what);
   };
   if (view.rank < 0 || view.rank > kMaxRank) {
     refuse("has rank " + std::to_string(view.rank) + "; at most 8 dimensions are supported");
@@ -114,10 +113,21 @@ void require_addressable(const char* op, const char* argument, const ConstTensor
     std::int64_t reach = 0;
     if (view.sizes[d] == 1) continue;
     const bool wraps = __builtin_mul_overflow(view.sizes[d] - 1, view.strides[d], &reach);
-    if (wraps || reach > most || reach < -most || (extent += std::llabs(reach)) > most) {
+    if (wraps || reach > limit || reach < -limit || (extent += std::llabs(reach)) > limit) {
       refuse("has shape " + shape_text(view) + " and strides that reach over more than 2^56 bytes");
     }
   }
+}
+
+void require_data(const char* op, const char* argument, const ConstTensorView& view) {
+  if (view.data != nullptr || is_empty(view)) return;
+  throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) +
+              ", but its data pointer is null");
+}
+
+void require_input(const char* op, const ConstTensorView& input) {
+  require_addressable(op, "input", input);
+  require_data(op, "input", input);
 }
 
 void require_floating_point(const char* op, const char* argument, const ConstTensorView& view) {
@@ -136,6 +146,7 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
   require_same_type(op, "out", output, input);
   require_addressable(op, "out", output);
+  require_data(op, "out", output);
   const bool same_rank = output.rank == input.rank;
   int axis = 0;
   while (same_rank && axis < input.rank &&
@@ -144,15 +155,13 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
     ++axis;
   }
   if (!same_rank || axis < input.rank) {
-    throw std::invalid_argument(
-        std::string(op) + ": out has shape " + shape_text(output) + ", but input has shape " +
-        shape_text(input) +
-        (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
+    throw Error(std::string(op) + ": out has shape " + shape_text(output) +
+                ", but input has shape " + shape_text(input) +
+                (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
   }
   if (!is_empty(output) && overlaps_itself(output)) {
-    throw std::invalid_argument(std::string(op) +
-                                ": out has elements that overlap one another (shape " +
-                                shape_text(output) + ")");
+    throw Error(std::string(op) + ": out has elements that overlap one another (shape " +
+                shape_text(output) + ")");
   }
 }
 
@@ -212,4 +221,24 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   }
 }
 
+namespace detail {
+
+void require_within(int rank, const Dimensions& sizes, const Dimensions& strides,
+                    std::size_t element, std::size_t count) {
+  const ConstTensorView view(nullptr, DataType::unknown, rank, sizes, strides);
+  require_addressable("TensorView", "the tensor", view);
+  if (is_empty(view)) return;
+  std::int64_t first = 0, end = static_cast<std::int64_t>(element);  // bytes
+  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+    const std::int64_t reach = (sizes[d] - 1) * strides[d];
+    (reach < 0 ? first : end) += reach;
+  }
+  const std::uint64_t bytes = std::uint64_t{count} * element;
+  if (first >= 0 && static_cast<std::uint64_t>(end) <= bytes) return;
+  throw Error("TensorView: a tensor of shape " + shape_text(view) +
+              " with its strides spans bytes " + std::to_string(first) + " to " +
+              std::to_string(end) + ", but the container has " + std::to_string(bytes) + " bytes");
+}
+
+}  // namespace detail
 }  // namespace dmlops

@@ -17,13 +17,19 @@ extern const char* const kFloatTypesText;
 extern const char* const kClipTypesText;
 const char* accepted_types(Activation type);
 
-// Throws std::invalid_argument unless `type` is an enumerator: the value indexes tables. `where`
+// Throws Error unless `type` is an enumerator: the value indexes tables. `where`
 // begins the message: "activation: ".
 void require_known(const char* where, Activation type);
 
-// Throws std::invalid_argument unless rank and sizes are a tensor's, and the strides keep all of it
-// within the addresses that a process can have: offsets computed from them do not wrap.
+// Throws Error unless rank and sizes are a tensor's, and the strides keep all of it within the
+// addresses that a process can have: offsets computed from them do not wrap.
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view);
+
+// Throws Error for a null pointer to elements. The view must be addressable.
+void require_data(const char* op, const char* argument, const ConstTensorView& view);
+
+// Throws Error unless the input is addressable and has data.
+void require_input(const char* op, const ConstTensorView& input);
 
 // Throws TypeError unless the type is float32 or float16.
 void require_floating_point(const char* op, const char* argument, const ConstTensorView& view);
@@ -32,7 +38,8 @@ void require_floating_point(const char* op, const char* argument, const ConstTen
 void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
                        const ConstTensorView& input);
 
-// Type and sizes of the input, and elements that do not overlap.
+// Throws unless the output is addressable, has data, the type and sizes of the input, and elements
+// that do not overlap.
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
 // The types and shapes of batch normalization's inputs; needs no data.
@@ -53,7 +60,7 @@ class ReadableInput {
  private:
   const ConstTensorView& input_;
   std::unique_ptr<char[]> copy_;
-  ConstTensorView view_ = ConstTensorView(nullptr, DataType::unknown, 0);  // of the copy
+  ConstTensorView view_;  // of the copy
 };
 
 }  // namespace dmlops

@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kClip = "clip";
 
 [[noreturn]] DMLOPS_COLD void refuse_fraction(const char* argument, double value) {
-  throw std::invalid_argument(std::string(kClip) + ": " + argument + "=" + number_text(value) +
-                              " is not a whole number, but the tensor's elements are integers");
+  throw Error(std::string(kClip) + ": " + argument + "=" + number_text(value) +
+              " is not a whole number, but the tensor's elements are integers");
 }
 
 [[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
@@ -103,7 +103,8 @@ void set_bounds(ClipParameters& parameters, DataType type, const Scalar& min, co
     case DataType::float32:
       return set_bounds<float>(parameters, min, max, -infinity, infinity);
     case DataType::float16:
-      return set_bounds<float16>(parameters, min, max, float16{0xfc00}, float16{0x7c00});
+      return set_bounds<float16>(parameters, min, max, float16::from_bits(0xfc00),
+                                 float16::from_bits(0x7c00));
     case DataType::int8:
       return set_integer_bounds<std::int8_t>(parameters, min, max);
     case DataType::int16:
@@ -159,7 +160,7 @@ void clip(const FloatEnvironment&, const ConstTensorView& input, const Scalar& m
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
   const RowKernel kernel = kernel_for(parameters, input.type);
   if (run_if_plain(input, output, kernel, &parameters)) return;
-  require_addressable(kClip, "input", input);
+  require_input(kClip, input);
   require_output(kClip, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);

@@ -17,21 +17,20 @@ constexpr int kWeight = 4;  // time for an element, in units of what an elementw
 // Which axes are reduced, as a set of bits.
 unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes,
                           std::size_t axis_count) {
-  if (axis_count == 0)
-    throw std::invalid_argument(std::string(kLogSoftmax) +
-                                ": axes is empty; it needs at least one axis");
+  if (axes == nullptr || axis_count == 0)
+    throw Error(std::string(kLogSoftmax) + ": axes is empty; it needs at least one axis");
   unsigned int reduced = 0;
   for (std::size_t i = 0; i < axis_count; ++i) {
     const std::int64_t axis = axes[i] < 0 ? axes[i] + input.rank : axes[i];
     if (axis < 0 || axis >= input.rank) {
-      throw std::invalid_argument(std::string(kLogSoftmax) + ": axis " + std::to_string(axes[i]) +
-                                  " is out of range for input with " + std::to_string(input.rank) +
-                                  " dimensions, shape " + shape_text(input));
+      throw Error(std::string(kLogSoftmax) + ": axis " + std::to_string(axes[i]) +
+                  " is out of range for input with " + std::to_string(input.rank) +
+                  " dimensions, shape " + shape_text(input));
     }
     const unsigned int bit = 1u << axis;
     if ((reduced & bit) != 0) {
-      throw std::invalid_argument(std::string(kLogSoftmax) + ": axes names axis " +
-                                  std::to_string(axis) + " twice");
+      throw Error(std::string(kLogSoftmax) + ": axes names axis " + std::to_string(axis) +
+                  " twice");
     }
     reduced |= bit;
   }
@@ -135,7 +134,7 @@ void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::si
 void log_softmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
                  std::size_t axis_count, const TensorView& output) {
   require_floating_point(kLogSoftmax, "input", input);
-  require_addressable(kLogSoftmax, "input", input);
+  require_input(kLogSoftmax, input);
   const unsigned int reduced = reduced_axes(input, axes, axis_count);
   require_output(kLogSoftmax, output, input);
   if (is_empty(input)) return;

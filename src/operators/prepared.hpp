@@ -37,7 +37,7 @@ struct PreparedOperator {
   }
 };
 
-// Bounds in the tensor's type, and the scale. std::invalid_argument for a bound that the type
+// Bounds in the tensor's type, and the scale. Error for a bound that the type
 // cannot have.
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);

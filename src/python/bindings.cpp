@@ -94,6 +94,7 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
                   " (bytes, as array.view(numpy.uint8), go with any type)");
   }
   binding.buffer = view.data;
+  binding.is_array = !raw;
   if (is_dense(view) || (!raw && same_layout(view, tensor))) {
     binding.size_in_bytes = extent_of(view);
   } else {
@@ -109,14 +110,17 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
 bool Bindings::read_part(int i, PyObject* value) {
   const Reference buffer(PyObject_GetAttrString(value, "buffer"));
   ConstBinding& binding = bindings_[i];
-  std::uint64_t offset = 0, size = required_size(tensors_[first_ + i]);
+  std::uint64_t offset = 0, size = total_size(tensors_[first_ + i]);
   if (buffer.get() == nullptr || !read_array(i, buffer.get(), true) ||
       !read_size(value, "offset", offset) || !read_size(value, "size_in_bytes", size)) {
     return false;
   }
   if (offset > binding.size_in_bytes || size > binding.size_in_bytes - offset) {
+    const bool fits_whole =
+        offset == 0 && binding.size_in_bytes >= required_size(tensors_[first_ + i]);
     refuse(i, "is bound to " + std::to_string(size) + " bytes at offset " + std::to_string(offset) +
-                  "; the buffer has " + std::to_string(binding.size_in_bytes));
+                  "; the buffer has " + std::to_string(binding.size_in_bytes) +
+                  (fits_whole ? "; to bind all of it, pass it without BufferBinding" : ""));
   }
   binding.offset = offset;
   binding.size_in_bytes = size;
@@ -129,6 +133,7 @@ bool Bindings::read_one(int i, PyObject* value) {
   if (memory.read(value, tensors_[first_ + i].data_type) && (memory.writable || !is_output())) {
     bindings_[i].buffer = memory.data;
     bindings_[i].size_in_bytes = memory.size_in_bytes;
+    bindings_[i].is_array = true;
     Py_INCREF(value);
     Py_XSETREF(kept_[i], value);
     return true;

@@ -50,7 +50,8 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
     Bindings outputs(*made.op, made.tensors.data(), inputs_needed, 1);
     if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
     const ConstBinding& out = *outputs.data();  // known to be writable
-    const Binding output = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes};
+    const Binding output = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes,
+                            out.is_array};
     const GilReleased released(made.elements);
     compiled.dispatch(inputs.data(), inputs.given(), &output, outputs.given());
   } catch (...) {

@@ -41,6 +41,7 @@ bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKer
                   const void* parameters, std::int64_t work) {
   const int rank = input.rank;
   if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return false;
+  if (input.data == nullptr || output.data == nullptr) return false;
   const auto size = static_cast<std::int64_t>(element_size(input.type));
   const std::int64_t bytes_per_element = std::max(2 * size, work);
   std::int64_t length = 1;

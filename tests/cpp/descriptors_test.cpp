@@ -130,6 +130,53 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
   EXPECT_EQ(x, std::vector<float>(16, 1.0f));
 }
 
+// DirectML's rule for buffers; an array is no resource of DirectML's, and ends where its elements
+// do.
+TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
+  BufferTensorDesc bytes = tensor({5}, DataType::uint8);
+  EXPECT_EQ(calc_buffer_tensor_size(bytes), 8u);
+  const std::vector<std::uint8_t> x = {1, 2, 9, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  std::vector<std::uint8_t> y(12);
+  const auto dispatched = [&](std::uint64_t in, std::uint64_t out, bool is_array) {
+    return message<BindingError>([&] {
+      Device()
+          .compile(clip(bytes))
+          .dispatch({{x.data(), 0, in, is_array}}, {{y.data(), 0, out, is_array}});
+    });
+  };
+  const std::string who = "ElementWiseClipOperatorDesc: ";
+  EXPECT_EQ(dispatched(5, 8, false), who + "input_tensor is bound to 5 bytes; it needs 8");
+  EXPECT_EQ(dispatched(8, 7, false), who + "output_tensor is bound to 7 bytes; it needs 8");
+  EXPECT_EQ(
+      dispatched(10, 8, false),
+      who + "input_tensor is bound to 10 bytes; the size of a buffer must be a multiple of 4");
+  EXPECT_EQ(y, std::vector<std::uint8_t>(12));
+  EXPECT_EQ(dispatched(8, 8, false), "");
+  EXPECT_EQ(y, (std::vector<std::uint8_t>{1, 2, 6, 4, 5, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(dispatched(4, 5, true), who + "input_tensor is bound to 4 bytes; it needs 5");
+  EXPECT_EQ(dispatched(5, 6, true), "");
+  bytes.total_tensor_size_in_bytes = 9;
+  EXPECT_EQ(dispatched(8, 12, false), who + "input_tensor is bound to 8 bytes; it needs 9");
+
+  OperatorDesc desc = clip(bytes);
+  desc.tensors[0]->flags = TensorFlags::owned_by_dml;
+  EXPECT_EQ(
+      message<BindingError>([&] {
+        Device().compile(desc, {{x.data(), 0, 10}});
+      }),
+      who + "input_tensor is bound to 10 bytes; the size of a buffer must be a multiple of 4");
+  Device().compile(desc, {{x.data(), 0, 12}});
+}
+
+TEST(CompiledOperator, RefusesListsThatAreNull) {
+  const CompiledOperator compiled = Device().compile(clip(tensor({4})));
+  std::array<float, 4> x = {};
+  const ConstBinding input = {x.data(), 0, 16};
+  const Binding output = {x.data(), 0, 16};
+  EXPECT_THROW(compiled.dispatch(nullptr, 1, &output, 1), BindingError);
+  EXPECT_THROW(compiled.dispatch(&input, 1, nullptr, 1), BindingError);
+}
+
 TEST(CompiledOperator, CopiesWhatItOwns) {
   OperatorDesc desc = clip(tensor({4}));
   desc.tensors[0]->flags = TensorFlags::owned_by_dml;

@@ -55,6 +55,17 @@ TEST_F(DirectML, KeepsEveryFieldOfATensor) {
   EXPECT_EQ(dmlops::calc_buffer_tensor_size(buffer), 28u);  // 13 elements, rounded up to 4 bytes
 }
 
+TEST_F(DirectML, CalculatesSizesUnderDirectMLsName) {
+  const UINT strides[] = {0, 1};
+  EXPECT_EQ(DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE_FLOAT16, 2, sizes, nullptr), 12u);
+  EXPECT_EQ(DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE_FLOAT32, 2, sizes, strides), 12u);
+  EXPECT_EQ(DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE_INT4, 2, sizes, nullptr), 4u);
+  EXPECT_THROW(DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE_FLOAT32, 9, sizes, nullptr),
+               ValidationError);
+  EXPECT_THROW(DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE_FLOAT32, 2, nullptr, nullptr),
+               ValidationError);
+}
+
 TEST_F(DirectML, KeepsEveryFieldOfClip) {
   const DML_SCALE_BIAS scale_bias = {2.0f, -1.0f};
   clip.ScaleBias = &scale_bias;

@@ -106,9 +106,9 @@ TEST_F(Golden, Descriptors) {
   expect([&device](const GoldenCase& golden, const auto& inputs, GoldenTensor& output) {
     std::vector<ConstBinding> in;
     for (const GoldenTensor& tensor : inputs) {
-      in.push_back({tensor.bytes.data(), 0, tensor.bytes.size()});
+      in.push_back({tensor.bytes.data(), 0, tensor.bytes.size(), true});
     }
-    const Binding out = {output.bytes.data(), 0, output.bytes.size()};
+    const Binding out = {output.bytes.data(), 0, output.bytes.size(), true};
     device.compile(golden.descriptor()).dispatch(in.data(), in.size(), &out, 1);
   });
 }

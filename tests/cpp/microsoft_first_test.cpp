@@ -6,6 +6,11 @@
 
 #include "dmlops/directml.h"
 
+// The program's own copy of DirectML's helper, as its documentation offers it.
+static UINT64 DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE, UINT, const UINT*, const UINT*) {
+  return 16;
+}
+
 namespace {
 
 std::vector<float> dispatched(const dmlops::CompiledOperator& compiled,
@@ -20,6 +25,10 @@ const UINT kSizes[] = {1, 1, 1, 4};
 const DML_BUFFER_TENSOR_DESC kBuffer = {
     DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, kSizes, nullptr, 16, 0};
 const DML_TENSOR_DESC kTensor = {DML_TENSOR_TYPE_BUFFER, &kBuffer};
+
+TEST(MicrosoftFirst, KeepsTheProgramsOwnHelper) {
+  EXPECT_EQ(DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE_UNKNOWN, 0, nullptr, nullptr), 16u);
+}
 
 TEST(MicrosoftFirst, CompilesItsStructs) {
   const DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = {&kTensor, &kTensor, nullptr, 0.0f, 6.0f};

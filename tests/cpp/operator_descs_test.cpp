@@ -3,7 +3,7 @@
 #include "dmlops/operator_descs.hpp"
 
 #include <array>
-#include <cstring>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -68,12 +68,8 @@ TEST(OperatorDescs, KeepEveryField) {
   EXPECT_EQ(clip_desc.scale_bias->bias, 3);
   EXPECT_EQ(clip_desc.numbers, (std::array<float, 2>{-1, 4}));
 
-  const ElementWiseClip1OperatorDesc clip1{kTensor,
-                                           kChannels,
-                                           ScaleBias{2, 3},
-                                           DataType::int64,
-                                           scalar_union(std::int64_t{-2}),
-                                           scalar_union(std::int64_t{7})};
+  const ElementWiseClip1OperatorDesc clip1{kTensor,         kChannels, ScaleBias{2, 3},
+                                           DataType::int64, -2,        7};
   const OperatorDesc clip1_desc = clip1;
   EXPECT_EQ(clip1_desc.type, OperatorType::element_wise_clip1);
   EXPECT_EQ(clip1_desc.tensors[1]->sizes, kChannels.sizes);
@@ -103,6 +99,42 @@ TEST(OperatorDescs, KeepEveryField) {
   EXPECT_EQ(desc.numbers[0], 1e-5f);
   EXPECT_EQ(desc.fused_activation->type, OperatorType::activation_scaled_elu);
   EXPECT_EQ(desc.fused_activation->numbers, (std::array<float, 2>{0.5f, 0.25f}));
+}
+
+TEST(OperatorDescs, BoundsHaveTheTypeThatIsNamed) {
+  ElementWiseClip1OperatorDesc desc;
+  const auto bits = [&](DataType type, const Scalar& value) {
+    desc.min_max_data_type = type;
+    desc.min = value;
+    desc.max = 0;
+    return OperatorDesc(desc).scalars[0].bits;
+  };
+  const auto refusal = [&](DataType type, const Scalar& value) {
+    try {
+      bits(type, value);
+    } catch (const ValidationError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(bits(DataType::int64, -1), ~0ull);
+  EXPECT_EQ(bits(DataType::int8, -1), 0xffull);
+  EXPECT_EQ(bits(DataType::int8, -128.0), 0x80ull);
+  EXPECT_EQ(bits(DataType::uint64, ~0ull), ~0ull);
+  EXPECT_EQ(bits(DataType::uint32, 4294967295.0), 0xffffffffull);
+  EXPECT_EQ(bits(DataType::int64, 9223372036854774784.0), 0x7ffffffffffffc00ull);
+  EXPECT_EQ(bits(DataType::float32, -1), 0xbf800000ull);
+  EXPECT_EQ(bits(DataType::float16, -1), 0xbc00ull);
+  EXPECT_EQ(bits(DataType::float32, HUGE_VAL), 0x7f800000ull);
+  EXPECT_EQ(refusal(DataType::int8, 300), "scalar_union: 300 does not fit INT8 (-128 to 127)");
+  EXPECT_EQ(refusal(DataType::uint8, -1), "scalar_union: -1 does not fit UINT8 (0 to 255)");
+  EXPECT_NE(refusal(DataType::int64, ~0ull), "accepted");
+  EXPECT_NE(refusal(DataType::int64, 9223372036854775808.0), "accepted");
+  EXPECT_NE(refusal(DataType::int32, 2.5), "accepted");
+  EXPECT_NE(refusal(DataType::int32, std::nan("")), "accepted");
+  EXPECT_NE(refusal(DataType::float32, 1e300), "accepted");
+  EXPECT_NE(refusal(DataType::int32, Scalar()), "accepted");
+  EXPECT_EQ(refusal(DataType::unknown, 1), "accepted");  // which validation refuses
 }
 
 TEST(OperatorDescs, CompileAndDispatch) {
