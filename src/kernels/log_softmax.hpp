@@ -22,7 +22,7 @@ void log_softmax(const Groups& groups) {
   const bool contiguous =
       magnitude(in.step()) <= kShared && magnitude(out.step()) <= kShared && in.run() >= kSumLanes;
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
-  const bool few = count <= 4 && 8 * count <= in.count();
+  const bool few = count <= 8 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
     const bool in_place = RowParts<T>::dense(in) && in.rank > 1;
     if (WholeRows<T>::fit(in, out) && !in_place) {

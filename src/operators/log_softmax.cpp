@@ -91,10 +91,13 @@ InputOutputNest kept_nest(const ConstTensorView& input, const ConstTensorView& o
     if ((reduced >> d & 1u) != 0 || input.sizes[axis] == 1) continue;
     dimensions[rank++] = {input.sizes[axis], input.strides[axis], output.strides[axis]};
   }
-  insertion_sort(dimensions, rank, [by_output](const Dimension& a, const Dimension& b) {
-    return by_output ? std::llabs(a.output_stride) < std::llabs(b.output_stride)
-                     : std::llabs(a.input_stride) < std::llabs(b.input_stride);
-  });
+  // A broadcast dimension is outermost: it uses no further cache line.
+  const auto distance = [by_output](const Dimension& d) {
+    if (by_output) return std::llabs(d.output_stride);
+    return d.input_stride == 0 ? INT64_MAX : std::llabs(d.input_stride);
+  };
+  insertion_sort(dimensions, rank,
+                 [&](const Dimension& a, const Dimension& b) { return distance(a) < distance(b); });
   InputOutputNest nest;
   for (int d = 0; d < rank; ++d)
     append(nest, dimensions[d].size, dimensions[d].input_stride, dimensions[d].output_stride);

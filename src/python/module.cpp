@@ -9,8 +9,8 @@
 #include "dmlops/runtime.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
-#include "traversal/policy.hpp"
 #include "parts.hpp"
+#include "traversal/policy.hpp"
 
 namespace py = pybind11;
 

@@ -107,7 +107,10 @@ void LoopLayout::choose_row() {
     const std::int64_t step = nest_.strides[1][0];
     const bool dense = step == size && nest_.strides[0][0] == size;
     const std::int64_t unit = dense ? unit_of(row_.length * size, size) : size;
-    if (row_.length * size / unit >= (dense || step == 0 ? 4 : 16)) return;
+    if (row_.length * size / unit >= (dense || step == 0             ? 4
+                                      : std::llabs(step) <= 4 * size ? 16
+                                                                     : 64))
+      return;
   }
   const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {

@@ -1,6 +1,7 @@
 // The traversal of rows in dense blocks, compiled once for all formulas.
 #include "kernels/blocks/traverse.hpp"
 
+#include "kernels/blocks/areas.hpp"
 #include "kernels/blocks/pack.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -224,74 +225,6 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
 }
 
 // ---- Transposition by squares ------------------------------------------------------------------
-
-// The part of [from, from + extent) that lies within [0, size): at least a square's side, which may
-// overlap the part before. `outside` is the part before 0, a negative number.
-struct Part {
-  std::int64_t begin, count, outside;
-
-  Part(std::int64_t from, std::int64_t extent, std::int64_t size, std::int64_t side)
-      : begin(least(from < 0 ? 0 : from, size - side)), outside(least(from, 0)) {
-    const std::int64_t within = least(from + extent, size) - begin;
-    count = within < side ? side : within;
-  }
-};
-
-struct Area {
-  Part across, down;
-};
-
-// Calls visit(c, r), the corner of a square, until an area is covered; before each column of
-// squares it calls begin(i).
-template <class Begin, class Visit>
-DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Begin& begin,
-                                   const Visit& visit) {
-  const std::int64_t last = area.down.count - side;
-  for (std::int64_t i = 0; i < area.across.count; i += side) {
-    begin(i);
-    const std::int64_t c = least(i, area.across.count - side);
-    for (std::int64_t j = area.down.outside, r = -1; r < last; j += side) {
-      r = j < 0 ? 0 : least(j, last);
-      visit(c, r);
-    }
-  }
-}
-
-// Fills a buffer with the squares of an area. The hardware prefetcher follows little of this order;
-// each area prefetches the next one into L2, since L1 has no room for both.
-template <class U>
-void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Area& area,
-                    const Area& next) {
-  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  const std::int64_t step = rows.step[1];
-  const char* const input = rows.data[1] + area.down.begin * size;
-  const char* const next_input = rows.data[1] + next.down.begin * size;
-  if (rows.offsets[1] != nullptr) {
-    const std::int64_t* const offsets = rows.offsets[1] + area.across.begin;
-    return for_each_square(
-        area, side, [](std::int64_t) {},
-        [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-          transpose_square<U>(buffer + r * pitch + c * size, pitch, input + r * size, offsets + c);
-        });
-  }
-  for_each_square(
-      area, side,
-      [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-        for (std::int64_t c = i; c < least(i + side, next.across.count); ++c)
-          prefetch_lines<2>(next_input + (next.across.begin + c) * step, next.down.count * size);
-      },
-      [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-        transpose_square<U>(buffer + r * pitch + c * size, pitch,
-                            input + (area.across.begin + c) * step + r * size, step);
-      });
-}
-
-// The number of elements between the start of a cache line and `first`; 0 where the memory `pitch`
-// bytes further starts elsewhere in its line.
-std::int64_t past_line(const char* first, std::int64_t pitch, std::int64_t size) {
-  if (pitch % kLineBytes != 0) return 0;
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLineBytes) / size;
-}
 
 constexpr std::int64_t kUnlikelyCached = 1 << 20;  // bytes of output
 
