@@ -52,7 +52,7 @@ def test_every_allocation_fails_once() -> None:
         pytest.skip("a free-threaded interpreter does not survive it, whatever it runs")
     run_script(
         """
-        import _testcapi, sys, numpy as np, dmlops
+        import _testcapi, sys, types, numpy as np, dmlops
         from dmlops import BufferBinding, BufferTensorDesc, _core
         x, out = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.empty((2, 3), np.float32)
         tensor = BufferTensorDesc.from_array(x)
@@ -60,8 +60,17 @@ def test_every_allocation_fails_once() -> None:
         desc = dmlops.ElementWiseClipOperatorDesc(**described)
         other = BufferTensorDesc(tensor.data_type, (2, 4))
         wrong = dmlops.ElementWiseClipOperatorDesc(**(described | {"output_tensor": other}))
+        owned = BufferTensorDesc.from_array(x, flags=dmlops.TensorFlags.OWNED_BY_DML)
+        owning = dmlops.ElementWiseClipOperatorDesc(**(described | {"input_tensor": owned}))
         relu = dmlops.ActivationReluOperatorDesc()
         device = dmlops.Device()
+        Lazy = type("Lazy", (), {})  # stands for a dask array
+        lazy, refused, transposed = Lazy(), {"max": 1}, x.T
+        sys.modules["dask.array"] = types.SimpleNamespace(Array=Lazy)
+        sys.modules["dmlops._dask"] = types.SimpleNamespace(
+            call=lambda name, given, named: NotImplemented if named == refused else given
+        )
+        assert dmlops.clip(lazy, 0) == (lazy, 0)
         compiled = device.compile(desc)
         calls = (
             (lambda: dmlops.clip(input=x, min=0, max=1), None),
@@ -74,6 +83,11 @@ def test_every_allocation_fails_once() -> None:
             (lambda: compiled.dispatch({"input_tensor": x}, [BufferBinding(out)]), None),
             (lambda: _core.validate(wrong, 0x6400), "ValidationError"),
             (lambda: dmlops.clip("text"), "TypeError"),
+            (lambda: dmlops.clip(lazy, 0, max=2), None),
+            (lambda: dmlops.clip(lazy, max=1), "TypeError"),
+            (lambda: _core.compile(owning, 0x6400, ["text"]), "TypeError"),
+            (lambda: _core.compile(owning, 0x6400, [transposed]), "BindingError"),
+            (lambda: _core.check_batch_normalization(x, "text", x, x, x), "TypeError"),
             (lambda: dmlops.log_softmax(x, 2), "ValueError"),
             (lambda: compiled.dispatch([], [out]), "BindingError"),
         )

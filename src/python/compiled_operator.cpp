@@ -8,6 +8,7 @@
 #include "arguments.hpp"
 #include "bindings.hpp"
 #include "descriptors.hpp"
+#include "errors.hpp"
 #include "gil.hpp"
 
 namespace py = pybind11;
@@ -72,7 +73,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
     tensors.push_back(*read.tensors[static_cast<std::size_t>(i)]);
   }
   Bindings bindings(op, tensors.data(), 0, op.input_count());
-  if (!initial.is_none() && !bindings.read("initial", initial.ptr())) throw py::error_already_set();
+  if (!initial.is_none() && !bindings.read("initial", initial.ptr())) throw_python_error();
   require_initial_count(op, bindings.given());
   const ConstBinding* const first = bindings.data();
   auto compiled = std::make_unique<CompiledOperator>(
@@ -80,7 +81,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
 
   auto result = py::reinterpret_steal<py::object>(
       compiled_operator_type->tp_alloc(compiled_operator_type, 0));
-  if (!result) throw py::error_already_set();
+  if (!result) throw_python_error();
   auto* const object = reinterpret_cast<Object*>(result.ptr());
   object->compiled = compiled.release();
   object->desc = desc.inc_ref().ptr();
@@ -177,7 +178,7 @@ PyType_Spec spec = {"dmlops.CompiledOperator", sizeof(Object), 0,
 
 void add_compiled_operator(py::module_& module) {
   PyObject* const type = PyType_FromSpec(&spec);
-  if (type == nullptr) throw py::error_already_set();
+  if (type == nullptr) throw_python_error();
   compiled_operator_type = reinterpret_cast<PyTypeObject*>(type);
   dispatch_signature = {"dispatch", 2, 2, {"inputs", "outputs"}};
   module.attr("CompiledOperator") = py::handle(type);

@@ -19,7 +19,7 @@ PyObject* binding_error = nullptr;
 
 bool has(const py::object& value, const char* attribute) {
   const int found = has_attribute(value.ptr(), attribute);
-  if (found < 0) throw py::error_already_set();
+  if (found < 0) throw_python_error();
   return found != 0;
 }
 
@@ -33,7 +33,7 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
                               BufferTensorDesc::Dimensions& result) {
   const auto items = py::reinterpret_steal<py::object>(PySequence_Tuple(values.ptr()));
   if (!items) {
-    if (!value_is_at_fault()) throw py::error_already_set();
+    if (!value_is_at_fault()) throw_python_error();
     PyErr_Clear();
     refuse_type(where, "a sequence of integers", values);
   }

@@ -1,7 +1,7 @@
 // Python errors that a value has caused, told apart from those that it has not.
 #pragma once
 
-#include <Python.h>
+#include <pybind11/pybind11.h>
 
 namespace dmlops::python {
 
@@ -10,6 +10,16 @@ namespace dmlops::python {
 inline bool value_is_at_fault() {
   return PyErr_ExceptionMatches(PyExc_Exception) != 0 &&
          PyErr_ExceptionMatches(PyExc_MemoryError) == 0;
+}
+
+// Throws the Python error that is set, which it normalizes first. Where memory is too short to
+// normalize a TypeError, this gives MemoryError, but py::error_already_set a std::runtime_error.
+[[noreturn]] inline void throw_python_error() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyErr_Restore(type, value, traceback);
+  throw pybind11::error_already_set();
 }
 
 // 1 if there is the attribute, 0 if there is none, -1 with an error set if it could not be asked

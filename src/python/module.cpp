@@ -7,6 +7,7 @@
 #include "compiled_operator.hpp"
 #include "descriptors.hpp"
 #include "dmlops/runtime.hpp"
+#include "errors.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
 #include "parts.hpp"
@@ -32,7 +33,7 @@ void add_docstring(const py::object& function, const std::string& text) {
 
 PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   if (!dmlops::python::import_numpy() || !dmlops::python::add_functions(module.ptr()))
-    throw py::error_already_set();
+    dmlops::python::throw_python_error();
   dmlops::python::add_descriptors(module);
   dmlops::python::add_compiled_operator(module);
   dmlops::python::add_parts(module);

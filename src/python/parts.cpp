@@ -3,6 +3,7 @@
 
 #include <pybind11/numpy.h>
 
+#include "errors.hpp"
 #include "float_environment.hpp"
 #include "isa.hpp"
 #include "ndarray.hpp"
@@ -76,7 +77,7 @@ void check_batch_normalization(const py::object& input, const py::object& mean,
   InputArray arrays[5];
   for (std::size_t k = 0; k < 5; ++k) {
     if (!arrays[k].read_input("batch_normalization", given[k].first, given[k].second))
-      throw py::error_already_set();
+      throw_python_error();
   }
   try {
     dmlops::check_batch_normalization(

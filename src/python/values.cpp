@@ -24,7 +24,7 @@ template <class T>
 T read_whole(const std::string& where, py::handle value, const std::string& type) {
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
   if (!index) {
-    if (!value_is_at_fault()) throw py::error_already_set();
+    if (!value_is_at_fault()) throw_python_error();
     PyErr_Clear();
     refuse_type(where, "an integer", value);
   }
@@ -47,7 +47,7 @@ T read_whole(const std::string& where, py::handle value, const std::string& type
 double read_double(const std::string& where, py::handle value) {
   double result = 0;
   if (to_double(value.ptr(), result)) return result;
-  if (!value_is_at_fault()) throw py::error_already_set();
+  if (!value_is_at_fault()) throw_python_error();
   PyErr_Clear();
   refuse_type(where, "a number", value);
 }
