@@ -104,11 +104,6 @@ using namespace dmlops;
 
 const char* dmlops_last_error(void) { return last_error; }
 
-const char* dmlops_version(void) {
-  static const std::string text = version();
-  return text.c_str();
-}
-
 int32_t dmlops_abi_version(void) { return abi_version(); }
 
 dmlops_status dmlops_get_num_threads(int32_t* count) {

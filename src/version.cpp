@@ -1,4 +1,5 @@
 // What this build is: for bug reports.
+#include "dmlops/dmlops.h"
 #include "dmlops/runtime.hpp"
 
 namespace dmlops {
@@ -19,3 +20,5 @@ std::string compiler() {
 std::string build_flags() { return DMLOPS_BUILD_FLAGS; }
 
 }  // namespace dmlops
+
+const char* dmlops_version(void) { return DMLOPS_VERSION; }
