@@ -1,6 +1,6 @@
 """Tensor operators on the CPU with DirectML's semantics."""
 
-from dmlops import _core
+from dmlops import _core, _foreign  # noqa: F401 the core calls _foreign
 from dmlops._activation_descs import (
     ActivationCeluOperatorDesc,
     ActivationEluOperatorDesc,

@@ -82,7 +82,7 @@ void Bindings::refuse(int i, const std::string& what) const {
 bool Bindings::read_array(int i, PyObject* value, bool raw) {
   ConstBinding& binding = bindings_[i];
   InputArray array;
-  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kClipTypesText)) {
+  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kAllTypes)) {
     return false;
   }
   const ConstTensorView& view = array.view();
