@@ -171,10 +171,34 @@ def test_pandas() -> None:
         TypeError, match=r"clip: input must be .*not pandas.DataFrame; .*input\.to_numpy\(\)"
     ):
         dmlops.clip(frame)
-    with pytest.raises(
-        TypeError, match=r"clip: input must be .*not pandas.Series; .*input\.to_numpy\(\)"
-    ):
-        dmlops.clip(frame["a"])
+
+
+def test_pandas_series_keep_their_index() -> None:
+    pandas = pytest.importorskip("pandas")
+    x = pandas.Series(X[0], index=list("abcdefgh"), name="x")
+    x.attrs["unit"] = "m"
+    for result in (dmlops.gelu(x), dmlops.gelu(input=x), dmlops.clip(x, max=9)):
+        assert type(result) is pandas.Series
+        assert result.index.equals(x.index)
+        assert (result.name, result.attrs) == ("x", {"unit": "m"})
+    assert_same_bits(dmlops.linear(x, 2, beta=1).to_numpy(), dmlops.linear(X[0], 2, 1))
+    assert_same_bits(dmlops.log_softmax(x).to_numpy(), dmlops.log_softmax(X[0]))
+    one = [np.ones(1, np.float32)] * 4
+    normalized = dmlops.batch_normalization(x, *one, fused_activation="relu")
+    expected = dmlops.batch_normalization(X[0], *one, fused_activation="relu")
+    assert_same_bits(normalized.to_numpy(), expected)
+    words = r"has dtype float64.*input\.astype\(numpy\.float32\)"
+    with pytest.raises(TypeError, match=words):
+        dmlops.gelu(x.astype("float64"))
+    words = r"pandas' dtype Float32.*input\.astype\(numpy\.float32\)"
+    with pytest.raises(TypeError, match=words):
+        dmlops.gelu(x.astype("Float32"))
+    with pytest.raises(TypeError, match="gelu: out cannot be given with a Series"):
+        dmlops.gelu(x, out=np.empty_like(X[0]))
+    with pytest.raises(TypeError, match=r"mean must be .*not pandas.*Series.*mean\.to_numpy\(\)"):
+        dmlops.batch_normalization(X[0], x, *one[1:])
+    with pytest.raises(TypeError, match="alpha must be a number, not str"):
+        dmlops.elu(x, "a")
 
 
 def relu_b() -> Array:
@@ -191,8 +215,27 @@ def test_xarray() -> None:
     dims = {"input_core_dims": [["row"]], "output_core_dims": [["row"]]}
     z = xarray.apply_ufunc(dmlops.log_softmax, x, **dims).transpose(*x.dims)
     assert_same_bits(z.to_numpy(), dmlops.log_softmax(X, 0))
-    with pytest.raises(TypeError, match=r"clip: input must be .*not xarray.*DataArray"):
-        dmlops.clip(x)
+
+
+def test_xarray_objects_keep_their_coordinates() -> None:
+    xarray = pytest.importorskip("xarray")
+    x = xarray.DataArray(
+        X, dims=("row", "column"), coords={"row": range(6)}, name="x", attrs={"unit": "m"}
+    )
+    for axes in (0, (0, 1)):
+        result = dmlops.log_softmax(x, axes)
+        xarray.testing.assert_identical(result, x.copy(data=dmlops.log_softmax(X, axes)))
+    variable = dmlops.clip(x.variable, 0, max=1)
+    assert variable.identical(x.variable.copy(data=dmlops.clip(X, 0, 1)))
+    dataset = xarray.Dataset({"x": x, "y": x[:, 0] * 2}, attrs={"title": "t"})
+    result = dmlops.relu(dataset)
+    assert result.attrs == dataset.attrs
+    xarray.testing.assert_identical(result["x"], dmlops.relu(x))
+    xarray.testing.assert_identical(result["y"], dmlops.relu(dataset["y"]))
+    with pytest.raises(TypeError, match="relu: out cannot be given with a DataArray"):
+        dmlops.relu(x, out=np.empty_like(X))
+    with pytest.raises(TypeError, match=r"has dtype float64.*input\.astype\(numpy\.float32\)"):
+        dmlops.gelu(x.astype("float64"))
 
 
 def test_xarray_of_dask() -> None:
@@ -200,8 +243,9 @@ def test_xarray_of_dask() -> None:
     pytest.importorskip("dask.array")
     x = xarray.DataArray(X, dims=("row", "column")).chunk(row=2, column=3)
     lazy = xarray.apply_ufunc(dmlops.log_softmax, x, kwargs={"axes": (0, 1)}, dask="allowed")
-    assert lazy.chunks == x.chunks
-    assert_same_bits(lazy.compute().to_numpy(), dmlops.log_softmax(X, (0, 1)))
+    for result in (lazy, dmlops.log_softmax(x, axes=(0, 1))):
+        assert result.chunks == x.chunks
+        assert_same_bits(result.compute().to_numpy(), dmlops.log_softmax(X, (0, 1)))
 
 
 # Arrays of other libraries

@@ -35,13 +35,19 @@ def _type_name(value: object) -> str:
 
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return a function's result for dask arrays, or NotImplemented if there are none."""
+    """Return a function's result for dask or labelled arrays, or NotImplemented without any."""
     for value in (*arguments, *keywords.values()):
         if is_instance(value, "dask.array", "Array"):
             from dmlops import _dask  # noqa: PLC0415 imports Dask
 
             return _dask.call(name, arguments, keywords)
-    return NotImplemented
+    from dmlops import _labelled  # noqa: PLC0415 which imports this module
+
+    given = arguments[0] if arguments else keywords.get("input")
+    if not _labelled.is_labelled(given):
+        return NotImplemented
+    others = {key: value for key, value in keywords.items() if key != "input"}
+    return _labelled.call(name, given, arguments[1:], others)
 
 
 def wrap_like(result: Array, like: object) -> Any:
@@ -55,6 +61,20 @@ def wrap_like(result: Array, like: object) -> Any:
             if isinstance(tensor, kind):
                 return tensor
     return result
+
+
+def as_array(function: str, argument: str, value: Any) -> Array:
+    """Return an array that shares the memory of what DLPack or the buffer protocol offers."""
+    require_unmasked(function, argument, value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    try:
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(memoryview(value))
+    except Exception as error:
+        cause = error if hasattr(value, "__dlpack__") else None
+        refuse_value(function, argument, value, "the data types of DirectML", cause)
 
 
 # Refusals
@@ -96,6 +116,8 @@ def _not_an_array(function: str, argument: str, value: Any) -> str:
         return f"{message}; make one with numpy.empty_like(input)"
     if isinstance(value, (list, tuple, int, float)):
         return f"{message}; convert it with numpy.asarray({argument}, numpy.float32)"
+    if is_instance(value, "dask.array", "Array"):
+        return f"{message}; compute it first, with {argument}.compute()"
     if hasattr(value, "to_numpy"):
         return f"{message}; convert it with {argument}.to_numpy()"
     if hasattr(value, "__array__") or hasattr(value, "__array_namespace__"):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from dmlops._activation_descs import ActivationDesc
-from dmlops._enums import OperatorType, TensorDataType
+from dmlops._enums import OperatorType, TensorDataType, member
 from dmlops._fused_activation import FusedActivation, fused_activation
 from dmlops._scale_bias import ScaleBias
-from dmlops._tensor_desc import BufferTensorDesc, Descriptor, unsigned
+from dmlops._tensor_desc import BufferTensorDesc, Descriptor, integers
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -98,7 +98,8 @@ class ElementWiseClip1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Take numbers for the data type too."""
-        self._set("min_max_data_type", TensorDataType(self.min_max_data_type))
+        where = f"{type(self).__name__}: min_max_data_type"
+        self._set("min_max_data_type", member(where, TensorDataType, self.min_max_data_type))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -268,4 +269,4 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Take any sequence."""
-        self._set("axes", unsigned(self.axes))
+        self._set("axes", integers(f"{type(self).__name__}: axes", self.axes))

@@ -48,7 +48,11 @@ DataType data_type(PyArray_Descr* descr) {
 DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value,
                             const char* accepted, bool& has_type) {
   has_type = true;
-  if (PyArray_IsScalar(value, Generic)) return PyArray_FromScalar(value, nullptr);
+  if (PyArray_IsScalar(value, Generic)) {
+    PyObject* const copy = PyArray_FromScalar(value, nullptr);
+    if (copy != nullptr) PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
+    return copy;
+  }
   const int offers_dlpack = has_attribute(value, "__dlpack__");
   if (offers_dlpack < 0) return nullptr;
   PyObject* array = nullptr;
@@ -221,6 +225,8 @@ bool DenseMemory::read(PyObject* value, DataType type) {
     size_in_bytes *= static_cast<std::uint64_t>(PyArray_DIM(array, d));
   }
   writable = PyArray_ISWRITEABLE(array) != 0;
+  rank = PyArray_NDIM(array);
+  sizes = PyArray_DIMS(array);
   return true;
 }
 

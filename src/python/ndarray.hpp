@@ -18,6 +18,8 @@ struct DenseMemory {
   void* data = nullptr;
   std::uint64_t size_in_bytes = 0;
   bool writable = false;
+  int rank = 0;
+  const Py_ssize_t* sizes = nullptr;  // the array's own
 
   // False, with no error set, for anything but a C-contiguous array of that type.
   bool read(PyObject* value, DataType type);
