@@ -105,8 +105,8 @@ def _thread_count(function: str, n: int) -> int:
     except TypeError:
         kind = type(n).__name__
         raise TypeError(f"{function}: n must be an integer from 1 to 1024, not {kind}") from None
-    if abs(n) >= 2**31:
-        raise ValueError(f"{function}: n must be from 1 to 1024, not a number beyond 31 bits")
+    if abs(n) >= 2**63:
+        raise ValueError(f"{function}: n must be from 1 to 1024, not a number beyond 64 bits")
     return n
 
 
