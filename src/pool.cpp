@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "environment.hpp"
 #include "processors.hpp"
@@ -224,9 +225,14 @@ Pool* pool = nullptr;
 
 thread_local bool inside = false;  // this thread runs a piece: it must not wait for itself
 
+thread_local int own_thread_count = 0;
+
 }  // namespace
 
+int exchange_own_num_threads(int count) { return std::exchange(own_thread_count, count); }
+
 int get_num_threads() {
+  if (own_thread_count != 0) return own_thread_count;
   int count = thread_count.load(std::memory_order_relaxed);
   if (count == 0) {
     count = initial_thread_count();

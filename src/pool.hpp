@@ -11,6 +11,10 @@ namespace dmlops {
 // work.
 void parallel_for(int count, void (*task)(const void* context, int piece), const void* context);
 
+// Sets the number of threads for the calls of this thread alone, and returns the one before; 0
+// stands for the number of the process.
+int exchange_own_num_threads(int count);
+
 template <class Task>
 void parallel_for(int count, const Task& task) {
   parallel_for(

@@ -215,15 +215,15 @@ def function(desc: Any, inputs: list[Any]) -> Array:
     """Return the function's result on dense arrays."""
     name = type(desc).__name__
     if name == "ElementWiseClipOperatorDesc":
-        return dmlops.clip(inputs[0], desc.min, desc.max)
+        return np.asarray(dmlops.clip(inputs[0], desc.min, desc.max))
     if name == "ActivationReluOperatorDesc":
-        return dmlops.relu(inputs[0])
+        return np.asarray(dmlops.relu(inputs[0]))
     if name == "BatchNormalizationOperatorDesc":
         x, mean, variance, scale, bias = inputs
         return np.asarray(
             dmlops.batch_normalization(x, mean, variance, scale, bias, epsilon=desc.epsilon)
         )
-    return dmlops.log_softmax(inputs[0], desc.axes)
+    return np.asarray(dmlops.log_softmax(inputs[0], desc.axes))
 
 
 def run(case: Case, memories: dict[str, Memory]) -> None:

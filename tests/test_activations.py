@@ -350,9 +350,10 @@ def test_fused_is_not_rounded_in_between() -> None:
 
 def test_fused_errors() -> None:
     _, x, values = fused_cases("float32")[0]
-    for wrong in ("relu", dmlops.relu, dmlops.ActivationReluOperatorDesc, 1):
+    wrongs: tuple[Any, ...] = (dmlops.relu, dmlops.ElementWiseClipOperatorDesc, 1)
+    for wrong in wrongs:
         with pytest.raises(TypeError, match="batch_normalization: fused_activation"):
-            dmlops.batch_normalization(x, *values, fused_activation=wrong)  # type: ignore[call-overload]
+            dmlops.batch_normalization(x, *values, fused_activation=wrong)
     large = dmlops.ActivationEluOperatorDesc(alpha=1e39)
     with pytest.raises(ValueError, match="alpha"):
         dmlops.batch_normalization(x, *values, fused_activation=large)

@@ -49,8 +49,9 @@ def expect(lazy: Any, x: Any, expected: Array, context: object = "") -> None:
     assert lazy._meta.dtype == expected.dtype
     assert lazy._meta.ndim == expected.ndim
     result = lazy.compute()
-    assert type(result) is np.ndarray
-    assert_same_bits(result, expected, context)
+    # Dask indexes blocks, so that those without dimensions are NumPy scalars.
+    assert isinstance(result, np.ndarray if expected.ndim else (np.ndarray, np.generic))
+    assert_same_bits(np.asarray(result), expected, context)
 
 
 # By blocks
@@ -353,3 +354,42 @@ def test_blocks_that_are_no_numpy_arrays() -> None:
     x._meta = Foreign()
     with pytest.raises(TypeError, match=r"clip: input is a dask.array of Foreign"):
         dmlops.clip(x)
+
+
+# Masked arrays
+
+
+def test_masked_chunks_are_refused() -> None:
+    masked = np.ma.masked_greater(samples.uniform((2, 3000), np.float32), 0.5)
+    lazy = da.from_array(masked, chunks=(1, 100), asarray=False)
+    assert isinstance(lazy._meta, np.ma.MaskedArray)
+    words = r"{}: input is a dask.array of masked arrays.*dask\.array\.ma\.filled\(input, value\)$"
+    with pytest.raises(TypeError, match=words.format("gelu")):
+        dmlops.gelu(lazy)
+    with pytest.raises(TypeError, match=words.format("log_softmax")):
+        dmlops.log_softmax(lazy)
+    filled = da.ma.filled(lazy, 7)
+    expect(dmlops.log_softmax(filled), lazy, dmlops.log_softmax(masked.filled(7)))
+    one = da.from_array(np.ones((1, 1), np.float32))
+    for argument in ("mean", "variance", "scale", "bias"):
+        values = dict.fromkeys(("input", "mean", "variance", "scale", "bias"), one)
+        with pytest.raises(TypeError, match=f"{argument} is a dask.array of masked arrays"):
+            dmlops.batch_normalization(**(values | {argument: lazy[:1, :1]}))
+        with pytest.raises(TypeError, match=f"{argument} is a masked array"):
+            dmlops.batch_normalization(**(values | {argument: masked[:1, :1]}))
+
+
+@pytest.mark.parametrize("length", [300, 3000])
+@pytest.mark.parametrize("name", ["gelu", "log_softmax"])
+def test_masked_chunks_that_dask_does_not_know_of(name: str, length: int) -> None:
+    x = samples.uniform((2, length), np.float32)
+    lazy = da.from_array(x, chunks=(1, min(length, 1000))).map_blocks(
+        np.ma.masked_greater, 0.5, meta=np.empty((0, 0), np.float32)
+    )
+    with pytest.raises(TypeError, match=rf"{name}: input is a masked array.*input\.filled"):
+        getattr(dmlops, name)(lazy).compute()
+
+
+def test_rank_0_log_softmax() -> None:
+    x = np.array(3, np.float32)
+    assert dmlops.log_softmax(da.from_array(x)).compute() == 0

@@ -122,13 +122,22 @@ def test_fused_activation(name: str) -> None:
         refused(type(fused).__name__, field, "no tensors", desc=wrong)
 
 
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_fused_activation_by_name_and_class(name: str) -> None:
+    expected = batch_normalization(tensor(), fused_activation=ACTIVATIONS[name]())
+    assert batch_normalization(tensor(), fused_activation=name) == expected
+    assert batch_normalization(tensor(), fused_activation=ACTIVATIONS[name]) == expected
+
+
 def test_fused_activation_from_the_closed_list() -> None:
     x = tensor()
     for other in (clip(x), clip1(x), batch_normalization(x), log_softmax(x), log_softmax1(x)):
         wrong = batch_normalization(x, fused_activation=other)
         refused(type(other).__name__, "cannot be fused", desc=wrong)
     with pytest.raises(TypeError, match="fused_activation"):
-        refusal(batch_normalization(x, fused_activation="relu"))
+        refusal(batch_normalization(x, fused_activation=1))
+    with pytest.raises(ValueError, match=r"fused_activation is 'Relu'; it must be one of .*relu"):
+        batch_normalization(x, fused_activation="Relu")
 
 
 @pytest.mark.parametrize("steepness", [0.5, 0.0, -1.0, math.nan])

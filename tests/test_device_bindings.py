@@ -62,7 +62,6 @@ _SHARED: list[shared_memory.SharedMemory] = []
 _MEMORY: dict[str, Callable[[Array], Any]] = {
     "ndarray": np.copy,
     "bytes of ndarray": lambda values: values.copy().view(np.uint8),
-    "reshaped": lambda values: values.copy().reshape(2, 3),
     "bytearray": _bytearray,
     "memoryview": lambda values: memoryview(_bytearray(values)),
     "array.array": _array,

@@ -168,6 +168,27 @@ def test_numpy_subclasses_and_views_of_records(tmp_path: Path) -> None:
     assert dmlops.clip(real, 2, 4).tolist() == [2, 2, 2, 3, 4, 4]
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_numpy_scalars_become_numpy_scalars(kind: Any) -> None:
+    x = kind(0.75)
+    for function in (dmlops.gelu, dmlops.clip, dmlops.log_softmax):
+        result = function(x)
+        assert type(result) is kind
+        assert_same_bits(np.asarray(result), function(np.array([x]))[0, ...])
+    assert type(dmlops.batch_normalization(x, *[np.array(x)] * 4)) is kind
+    array = np.array(x)
+    assert type(dmlops.gelu(array)) is np.ndarray
+    assert dmlops.gelu(x, out=array) is array
+    with pytest.raises(TypeError, match=r"gelu: out .*numpy\.empty_like\(input\)"):
+        dmlops.gelu(array, out=x)
+
+
+def test_integer_scalars() -> None:
+    result = dmlops.clip(np.uint8(9), 2, 6)
+    assert type(result) is np.uint8
+    assert result == 6
+
+
 def test_native_byte_order_by_any_name() -> None:
     native = "<" if sys.byteorder == "little" else ">"
     x = np.arange(5, dtype=f"{native}f4")

@@ -335,3 +335,16 @@ def test_permuted_groups_into_padded_ones(dtype: str) -> None:
         dmlops.log_softmax(x, out=padded[..., :5])
         assert_same_bits(padded[..., :5], expected, pitch)
         assert not padded[..., 5:].any()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_rank_0(dtype: str) -> None:
+    for value in (0, -3, 5, math.inf, -math.inf, math.nan):
+        x = np.array(value, dtype)
+        expected = dmlops.log_softmax(x.reshape(1)).reshape(())
+        assert np.isnan(expected) if np.isinf(value) else expected == x - x or np.isnan(value)
+        for axes in (0, -1, [0], (-1,)):
+            assert_same_bits(dmlops.log_softmax(x, axes), expected)
+            out = np.empty_like(x)
+            assert dmlops.log_softmax(x, axes, out=out) is out
+            assert_same_bits(out, expected)

@@ -1,6 +1,6 @@
 """Tensor operators on the CPU with DirectML's semantics."""
 
-from dmlops import _core
+from dmlops import _core, _foreign  # noqa: F401 the core calls _foreign
 from dmlops._activation_descs import (
     ActivationCeluOperatorDesc,
     ActivationEluOperatorDesc,
@@ -52,7 +52,14 @@ from dmlops._operator_descs import (
     ElementWiseClipOperatorDesc,
 )
 from dmlops._operators import batch_normalization, clip, log_softmax
-from dmlops._runtime import available_isas, build_info, get_num_threads, isa, set_num_threads
+from dmlops._runtime import (
+    available_isas,
+    build_info,
+    get_num_threads,
+    isa,
+    num_threads,
+    set_num_threads,
+)
 from dmlops._runtime import runs_as_command as _runs_as_command
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
@@ -111,6 +118,7 @@ __all__ = [
     "leaky_relu",
     "linear",
     "log_softmax",
+    "num_threads",
     "parametric_softplus",
     "relu",
     "required_feature_level",

@@ -5,13 +5,17 @@ from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeVar, final, 
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlops._activation_descs import ActivationDesc
 from dmlops._device import OperatorDesc
 from dmlops._enums import FeatureLevel
+from dmlops._fused_activation import FusedActivation
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc
 
-# What is no ndarray. An ndarray has no hash and so is no peer: a wrong dtype must not pass.
+# Overloads overlap in theory: an array of another library may offer the buffer protocol too.
+# mypy: disable-error-code="overload-overlap"
+# pyright: reportOverlappingOverload=false
+
+# What is not an ndarray. An ndarray has no hash and is no peer: a wrong dtype must not pass.
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> object: ...
     def __hash__(self) -> int: ...
@@ -20,23 +24,39 @@ class _SupportsBuffer(Protocol):
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __hash__(self) -> int: ...
 
+# Arrays by the Array API standard; those of PyTorch; those of JAX, which have no hash.
+class _Standard(_SupportsDLPack, Protocol):
+    def __array_namespace__(self) -> Any: ...
+
+class _Torch(_SupportsDLPack, Protocol):
+    def detach(self) -> Any: ...
+
+class _Jax(Protocol):
+    def __dlpack__(self) -> object: ...
+    def block_until_ready(self) -> Any: ...
+
+# pandas.Series and xarray.DataArray; dask.array.Array.
+class _Labelled(Protocol):
+    @property
+    def name(self) -> Any: ...
+    def to_numpy(self) -> NDArray[Any]: ...
+
+class _Lazy(Protocol):
+    def __dask_graph__(self) -> Any: ...
+
+_Buffer = _SupportsBuffer | bytearray | array[Any]
 _Scalar = np.float32 | np.float16 | np.integer[Any]
-_Peer = _SupportsDLPack | _SupportsBuffer | bytearray | array[Any] | _Scalar
+_Same = TypeVar("_Same", bound=_Standard | _Torch | _Jax | _Labelled | _Lazy | _Scalar)
+_Peer = _SupportsDLPack | _Jax | _Labelled | _Lazy | _Scalar
+_Other = _Buffer | _Peer
+_Parameter = _Other | NDArray[Any]
 _Number = SupportsFloat | SupportsIndex
 
 _Shape = TypeVar("_Shape", bound=tuple[Any, ...])
 _Float = TypeVar("_Float", np.float32, np.float16)
 _Signed = TypeVar("_Signed", np.float32, np.float16, np.int8, np.int16, np.int32)
 _Narrow = TypeVar(
-    "_Narrow",
-    np.float32,
-    np.float16,
-    np.int8,
-    np.int16,
-    np.int32,
-    np.uint8,
-    np.uint16,
-    np.uint32,
+    "_Narrow", np.float32, np.float16, np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32
 )
 _Element = TypeVar(
     "_Element",
@@ -53,6 +73,7 @@ _Element = TypeVar(
 )
 _T = TypeVar("_T", bound=np.generic)
 _Array = np.ndarray[_Shape, np.dtype[_T]]
+_Out = NDArray[_T] | None
 
 @overload
 def clip(
@@ -61,102 +82,89 @@ def clip(
     max: _Number | None = None,
     *,
     scale_bias: ScaleBias | None = None,
-    out: NDArray[_Element] | None = None,
+    out: _Out[_Element] = None,
 ) -> _Array[_Shape, _Element]: ...
 @overload
 def clip(
-    input: _Peer,
+    input: _Same,
     min: _Number | None = None,
     max: _Number | None = None,
     *,
     scale_bias: ScaleBias | None = None,
-    out: NDArray[Any] | None = None,
+    out: _Same | None = None,
+) -> _Same: ...
+@overload
+def clip(
+    input: _Other,
+    min: _Number | None = None,
+    max: _Number | None = None,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: _Out[Any] = None,
 ) -> NDArray[Any]: ...
 @overload
 def elu(
-    input: _Array[_Shape, _Float],
-    alpha: _Number = 1.0,
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], alpha: _Number = 1.0, *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def elu(
-    input: _Peer,
-    alpha: _Number = 1.0,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def elu(input: _Same, alpha: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
+def elu(input: _Other, alpha: _Number = 1.0, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def celu(
-    input: _Array[_Shape, _Float],
-    alpha: _Number = 1.0,
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], alpha: _Number = 1.0, *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def celu(
-    input: _Peer,
-    alpha: _Number = 1.0,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def celu(input: _Same, alpha: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
+def celu(input: _Other, alpha: _Number = 1.0, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def hard_sigmoid(
     input: _Array[_Shape, _Float],
     alpha: _Number = 0.2,
     beta: _Number = 0.5,
     *,
-    out: NDArray[_Float] | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def hard_sigmoid(
-    input: _Peer,
-    alpha: _Number = 0.2,
-    beta: _Number = 0.5,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, alpha: _Number = 0.2, beta: _Number = 0.5, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def hard_sigmoid(
+    input: _Other, alpha: _Number = 0.2, beta: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def identity(
-    input: _Array[_Shape, _Float],
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def identity(
-    input: _Peer,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def identity(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def identity(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def leaky_relu(
-    input: _Array[_Shape, _Float],
-    alpha: _Number = 0.01,
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], alpha: _Number = 0.01, *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def leaky_relu(
-    input: _Peer,
-    alpha: _Number = 0.01,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def leaky_relu(input: _Same, alpha: _Number = 0.01, *, out: _Same | None = None) -> _Same: ...
+@overload
+def leaky_relu(input: _Other, alpha: _Number = 0.01, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def linear(
     input: _Array[_Shape, _Float],
     alpha: _Number = 1.0,
     beta: _Number = 0.0,
     *,
-    out: NDArray[_Float] | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def linear(
-    input: _Peer,
-    alpha: _Number = 1.0,
-    beta: _Number = 0.0,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, alpha: _Number = 1.0, beta: _Number = 0.0, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def linear(
+    input: _Other, alpha: _Number = 1.0, beta: _Number = 0.0, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def parametric_softplus(
@@ -164,43 +172,39 @@ def parametric_softplus(
     alpha: _Number = 1.0,
     beta: _Number = 1.0,
     *,
-    out: NDArray[_Float] | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def parametric_softplus(
-    input: _Peer,
-    alpha: _Number = 1.0,
-    beta: _Number = 1.0,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, alpha: _Number = 1.0, beta: _Number = 1.0, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def parametric_softplus(
+    input: _Other, alpha: _Number = 1.0, beta: _Number = 1.0, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def relu(
-    input: _Array[_Shape, _Signed],
-    *,
-    out: NDArray[_Signed] | None = None,
+    input: _Array[_Shape, _Signed], *, out: _Out[_Signed] = None
 ) -> _Array[_Shape, _Signed]: ...
 @overload
-def relu(
-    input: _Peer,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def relu(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def relu(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def scaled_elu(
     input: _Array[_Shape, _Float],
     alpha: _Number = 1.6732632,
     gamma: _Number = 1.050701,
     *,
-    out: NDArray[_Float] | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def scaled_elu(
-    input: _Peer,
-    alpha: _Number = 1.6732632,
-    gamma: _Number = 1.050701,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, alpha: _Number = 1.6732632, gamma: _Number = 1.050701, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def scaled_elu(
+    input: _Other, alpha: _Number = 1.6732632, gamma: _Number = 1.050701, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def scaled_tanh(
@@ -208,79 +212,55 @@ def scaled_tanh(
     alpha: _Number = 1.0,
     beta: _Number = 0.5,
     *,
-    out: NDArray[_Float] | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def scaled_tanh(
-    input: _Peer,
-    alpha: _Number = 1.0,
-    beta: _Number = 0.5,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, alpha: _Number = 1.0, beta: _Number = 0.5, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def scaled_tanh(
+    input: _Other, alpha: _Number = 1.0, beta: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def sigmoid(
-    input: _Array[_Shape, _Float],
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def sigmoid(
-    input: _Peer,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def sigmoid(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def sigmoid(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def softplus(
-    input: _Array[_Shape, _Float],
-    steepness: _Number = 1.0,
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], steepness: _Number = 1.0, *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def softplus(
-    input: _Peer,
-    steepness: _Number = 1.0,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def softplus(input: _Same, steepness: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
+def softplus(input: _Other, steepness: _Number = 1.0, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def softsign(
-    input: _Array[_Shape, _Float],
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
-def softsign(
-    input: _Peer,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def softsign(input: _Same, *, out: _Same | None = None) -> _Same: ...
 @overload
-def tanh(
-    input: _Array[_Shape, _Float],
-    *,
-    out: NDArray[_Float] | None = None,
-) -> _Array[_Shape, _Float]: ...
+def softsign(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
-def tanh(
-    input: _Peer,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def tanh(input: _Array[_Shape, _Float], *, out: _Out[_Float] = None) -> _Array[_Shape, _Float]: ...
+@overload
+def tanh(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def tanh(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def thresholded_relu(
-    input: _Array[_Shape, _Float],
-    alpha: _Number = 1.0,
-    *,
-    out: NDArray[_Float] | None = None,
+    input: _Array[_Shape, _Float], alpha: _Number = 1.0, *, out: _Out[_Float] = None
 ) -> _Array[_Shape, _Float]: ...
 @overload
+def thresholded_relu(input: _Same, alpha: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
 def thresholded_relu(
-    input: _Peer,
-    alpha: _Number = 1.0,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Other, alpha: _Number = 1.0, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def shrink(
@@ -288,28 +268,22 @@ def shrink(
     bias: _Number = 0.0,
     threshold: _Number = 0.5,
     *,
-    out: NDArray[_Narrow] | None = None,
+    out: _Out[_Narrow] = None,
 ) -> _Array[_Shape, _Narrow]: ...
 @overload
 def shrink(
-    input: _Peer,
-    bias: _Number = 0.0,
-    threshold: _Number = 0.5,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, bias: _Number = 0.0, threshold: _Number = 0.5, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def shrink(
+    input: _Other, bias: _Number = 0.0, threshold: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
-def gelu(
-    input: _Array[_Shape, _Float],
-    *,
-    out: NDArray[_Float] | None = None,
-) -> _Array[_Shape, _Float]: ...
+def gelu(input: _Array[_Shape, _Float], *, out: _Out[_Float] = None) -> _Array[_Shape, _Float]: ...
 @overload
-def gelu(
-    input: _Peer,
-    *,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]: ...
+def gelu(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def gelu(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def batch_normalization(
     input: _Array[_Shape, _Float],
@@ -319,34 +293,47 @@ def batch_normalization(
     bias: NDArray[_Float],
     epsilon: _Number = 1e-5,
     *,
-    fused_activation: ActivationDesc | None = None,
-    out: NDArray[_Float] | None = None,
+    fused_activation: FusedActivation | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def batch_normalization(
-    input: _Peer,
-    mean: _Peer | NDArray[Any],
-    variance: _Peer | NDArray[Any],
-    scale: _Peer | NDArray[Any],
-    bias: _Peer | NDArray[Any],
+    input: _Same,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    bias: _Parameter,
     epsilon: _Number = 1e-5,
     *,
-    fused_activation: ActivationDesc | None = None,
-    out: NDArray[Any] | None = None,
+    fused_activation: FusedActivation | None = None,
+    out: _Same | None = None,
+) -> _Same: ...
+@overload
+def batch_normalization(
+    input: _Other,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    bias: _Parameter,
+    epsilon: _Number = 1e-5,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: _Out[Any] = None,
 ) -> NDArray[Any]: ...
 @overload
 def log_softmax(
     input: _Array[_Shape, _Float],
     axes: SupportsIndex | Sequence[SupportsIndex] = -1,
     *,
-    out: NDArray[_Float] | None = None,
+    out: _Out[_Float] = None,
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def log_softmax(
-    input: _Peer,
-    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
-    *,
-    out: NDArray[Any] | None = None,
+    input: _Same, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def log_softmax(
+    input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 def add_docstring(function: object, text: str) -> None: ...
 def version() -> str: ...
@@ -357,6 +344,7 @@ def get_num_threads() -> int: ...
 def non_temporal_threshold() -> int: ...
 def set_non_temporal_threshold(bytes: int) -> None: ...
 def set_num_threads(n: int) -> None: ...
+def exchange_own_num_threads(n: int) -> int: ...
 def compiler() -> str: ...
 def build_flags() -> str: ...
 
@@ -371,6 +359,7 @@ class CompiledOperator:
     def desc(self) -> OperatorDesc: ...
     @property
     def feature_level(self) -> FeatureLevel: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def dispatch(self, inputs: _Bindings, outputs: _Bindings) -> None: ...
 
 def compile(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dmlops import _core
 from dmlops._dask_log_softmax import log_softmax
+from dmlops._foreign import require_unmasked
 
 _PARAMETERS = ("mean", "variance", "scale", "bias")
 
@@ -50,11 +51,17 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
 
 def _require_numpy_blocks(name: str, argument: str, value: Any) -> None:
     if isinstance(value, np.ndarray):
+        require_unmasked(name, argument, value)
         return
     if not isinstance(value, da.Array):
         raise TypeError(
             f"{name}: {argument} must be a dask.array or a numpy.ndarray where another argument "
             f"is a dask.array, not {type(value).__name__}"
+        )
+    if isinstance(value._meta, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name}: {argument} is a dask.array of masked arrays, whose masks would be ignored; "
+            f"use dask.array.ma.filled({argument}, value)"
         )
     if not isinstance(value._meta, np.ndarray):
         raise TypeError(

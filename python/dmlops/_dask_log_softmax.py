@@ -25,6 +25,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.utils import parse_bytes
 
 from dmlops import _core
+from dmlops._foreign import require_unmasked
 
 Array = npt.NDArray[Any]
 _BLOCK: int = _core.LOG_SOFTMAX_BLOCK
@@ -33,6 +34,8 @@ _Lanes = tuple[Array, Array]  # of some groups, and how many elements equal the 
 
 def log_softmax(x: Any, axes: Any) -> Any:
     """Return the lazy result; the axes, one or several, have been checked."""
+    if x.ndim == 0:
+        return _by_blocks(x, (0,))
     reduced = tuple(sorted(operator.index(axis) % x.ndim for axis in np.ravel(axes)))
     if all(len(x.chunks[axis]) == 1 for axis in reduced):
         return _by_blocks(x, reduced)
@@ -125,6 +128,7 @@ def _sums(groups: Any, top: Any) -> Any:
 
 def _max(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Return the maximum without the NaN, which come back through x - max."""
+    require_unmasked("log_softmax", "input", x)
     with np.errstate(invalid="ignore"):
         maximum: Any = np.fmax
         return np.asarray(maximum.reduce(x, axis=axis, keepdims=keepdims))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dmlops import _core
 from dmlops._activation_descs import ActivationDesc
-from dmlops._enums import FeatureLevel
+from dmlops._enums import FeatureLevel, member
 from dmlops._operator_descs import (
     ActivationLogSoftmax1OperatorDesc,
     ActivationLogSoftmaxOperatorDesc,
@@ -16,6 +15,7 @@ from dmlops._operator_descs import (
     ElementWiseClip1OperatorDesc,
     ElementWiseClipOperatorDesc,
 )
+from dmlops._tensor_desc import integer
 
 OperatorDesc = (
     ElementWiseClipOperatorDesc
@@ -65,7 +65,7 @@ class BufferBinding:
         for name in ("offset", "size_in_bytes"):
             if name == "size_in_bytes" and self.size_in_bytes is None:
                 continue
-            value = operator.index(getattr(self, name))
+            value = integer(f"BufferBinding: {name}", getattr(self, name))
             if not 0 <= value < 2**64:
                 raise _core.BindingError(f"BufferBinding: {name} is {value}; it must fit UINT64")
             object.__setattr__(self, name, value)
@@ -77,8 +77,8 @@ class Device:
 
     Parameters
     ----------
-    feature_level : FeatureLevel, default FeatureLevel.LEVEL_6_4
-        Decides on operators, data types and dimension counts.
+    feature_level : FeatureLevel or str, default FeatureLevel.LEVEL_6_4
+        Decides on operators, data types and dimension counts. A name does too: ``"5_0"``.
 
     Examples
     --------
@@ -89,9 +89,14 @@ class Device:
 
     feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4
 
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(self, feature_level: FeatureLevel | str = FeatureLevel.LEVEL_6_4) -> None: ...
+
     def __post_init__(self) -> None:
-        """Take numbers too."""
-        object.__setattr__(self, "feature_level", FeatureLevel(self.feature_level))
+        """Take names and numbers too."""
+        level = member("Device: feature_level", FeatureLevel, self.feature_level)
+        object.__setattr__(self, "feature_level", level)
 
     def compile(
         self,
@@ -164,3 +169,10 @@ def required_feature_level(desc: OperatorDesc) -> FeatureLevel:
     FeatureLevel.LEVEL_2_1
     """
     return FeatureLevel(_core.required_feature_level(desc))
+
+
+def recompile(
+    desc: OperatorDesc, feature_level: FeatureLevel, initial: list[bytes | None] | None
+) -> _core.CompiledOperator:
+    """Return what a pickled CompiledOperator was."""
+    return _core.compile(desc, feature_level, initial)

@@ -1,6 +1,38 @@
 """DirectML's enumerations, with its numeric values."""
 
+from __future__ import annotations
+
+import operator
 from enum import IntEnum, IntFlag
+from typing import Any, TypeVar
+
+_Enum = TypeVar("_Enum", bound="TensorDataType | TensorFlags | FeatureLevel")
+_PREFIXES = ("DML_TENSOR_DATA_TYPE_", "DML_TENSOR_FLAG_", "DML_FEATURE_", "LEVEL_")
+
+
+def member(where: str, kind: type[_Enum], value: Any) -> _Enum:
+    """Return the member for a number or a name, such as "FLOAT32", "3_0" or DirectML's own."""
+    names: dict[str, Any] = {
+        name.removeprefix("LEVEL_"): each for name, each in kind.__members__.items()
+    }
+    if isinstance(value, str):
+        short = value.upper().replace(".", "_")
+        for prefix in _PREFIXES:
+            short = short.removeprefix(prefix)
+        if short in names:
+            found: _Enum = names[short]
+            return found
+    else:
+        try:
+            return kind(operator.index(value))
+        except TypeError:
+            raise TypeError(
+                f"{where} must be a {kind.__name__}, its name or its number, "
+                f"not {type(value).__name__}"
+            ) from None
+        except ValueError:
+            pass
+    raise ValueError(f"{where} is {value!r}; it must be one of {', '.join(names)}")
 
 
 class _PlainRepr:

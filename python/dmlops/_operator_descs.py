@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from dmlops._activation_descs import ActivationDesc
-from dmlops._enums import OperatorType, TensorDataType
+from dmlops._enums import OperatorType, TensorDataType, member
+from dmlops._fused_activation import FusedActivation, fused_activation
 from dmlops._scale_bias import ScaleBias
-from dmlops._tensor_desc import BufferTensorDesc, Descriptor, unsigned
+from dmlops._tensor_desc import BufferTensorDesc, Descriptor, integers
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -97,7 +98,8 @@ class ElementWiseClip1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Take numbers for the data type too."""
-        self._set("min_max_data_type", TensorDataType(self.min_max_data_type))
+        where = f"{type(self).__name__}: min_max_data_type"
+        self._set("min_max_data_type", member(where, TensorDataType, self.min_max_data_type))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,8 +119,9 @@ class BatchNormalizationOperatorDesc(Descriptor):
         without effect from there on.
     epsilon : float, default 1e-5
         Added to the variance.
-    fused_activation : descriptor of an activation, optional
-        Without tensors, as ``ActivationReluOperatorDesc()``.
+    fused_activation : descriptor or name of an activation, optional
+        Without tensors, as ``ActivationReluOperatorDesc()``. A name, as ``"relu"``, stands for the
+        default parameters.
 
     Notes
     -----
@@ -165,6 +168,28 @@ class BatchNormalizationOperatorDesc(Descriptor):
     spatial: bool = True
     epsilon: float = 1e-5
     fused_activation: ActivationDesc | None = None
+
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            mean_tensor: BufferTensorDesc,
+            variance_tensor: BufferTensorDesc,
+            scale_tensor: BufferTensorDesc,
+            bias_tensor: BufferTensorDesc,
+            output_tensor: BufferTensorDesc,
+            spatial: bool = True,
+            epsilon: float = 1e-5,
+            fused_activation: FusedActivation | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Take the name or the class of an activation too."""
+        if isinstance(self.fused_activation, (str, type)):
+            where = f"{type(self).__name__}: fused_activation"
+            self._set("fused_activation", fused_activation(where, self.fused_activation))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -244,4 +269,4 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Take any sequence."""
-        self._set("axes", unsigned(self.axes))
+        self._set("axes", integers(f"{type(self).__name__}: axes", self.axes))

@@ -8,7 +8,8 @@ __all__ = ["batch_normalization", "clip", "log_softmax"]
 _INPUT = """\
 input : numpy.ndarray
     Any strides, 0 to 8 dimensions, {dtypes}. Also anything that offers DLPack
-    on the CPU or the buffer protocol. Nothing is copied or cast."""
+    on the CPU, as PyTorch's tensors do, or the buffer protocol. Nothing is copied
+    or cast."""
 _OUT = """\
 out : numpy.ndarray, optional
     Where the result goes: same dtype and shape as `input`, any strides that do
@@ -17,7 +18,8 @@ _RETURNS = """\
 Returns
 -------
 numpy.ndarray
-    `out`, or a new array in the memory order of `input`."""
+    `out`, or a new array in the memory order of `input`. Of a NumPy scalar, a
+    NumPy scalar; of another library's array, an array of that library."""
 _RAISES = """\
 Raises
 ------
@@ -99,9 +101,10 @@ mean, variance, scale, bias : numpy.ndarray
     that of `input`.
 epsilon : float, default 1e-5
     Added to the variance, as float32.
-fused_activation : descriptor of an activation, optional
-    Applied in the same pass: one without tensors, such as
-    ``ActivationLeakyReluOperatorDesc(alpha=0.1)``.
+fused_activation : descriptor or name of an activation, optional
+    Applied in the same pass: a descriptor without tensors, such as
+    ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``,
+    for the default parameters.
 {out}
 
 {returns}

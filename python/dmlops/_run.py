@@ -6,7 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
-from dmlops._enums import FeatureLevel
+from dmlops._enums import FeatureLevel, member
 from dmlops._operator_file.execute import run as run_model
 from dmlops._operator_file.parse import read_model
 from dmlops._operator_file.timing import MAX_ITERATIONS, Repetition
@@ -14,12 +14,10 @@ from dmlops._operator_file.timing import MAX_ITERATIONS, Repetition
 
 def feature_level(text: str) -> FeatureLevel:
     """Return the level of "5_1", "5.1" or "DML_FEATURE_LEVEL_5_1"; argparse reports the errors."""
-    short = text.removeprefix("DML_FEATURE_").removeprefix("LEVEL_").replace(".", "_")
     try:
-        return FeatureLevel[f"LEVEL_{short}"]
-    except KeyError:
-        known = ", ".join(level.name.removeprefix("LEVEL_") for level in FeatureLevel)
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {known}") from None
+        return member("the level", FeatureLevel, text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:

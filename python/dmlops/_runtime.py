@@ -10,6 +10,8 @@ import numpy as np
 
 from dmlops import _core
 
+_MAX_THREADS = 1024
+
 
 def isa() -> str:
     """Return the name of the instruction set whose kernels run.
@@ -93,10 +95,63 @@ def set_num_threads(n: int) -> None:
     1
     >>> dmlops.set_num_threads(before)
     """
-    n = operator.index(n)
+    _core.set_num_threads(_thread_count("set_num_threads", n))
+
+
+def _thread_count(function: str, n: int) -> int:
+    """Return a count as an integer that the core can check."""
+    try:
+        n = operator.index(n)
+    except TypeError:
+        kind = type(n).__name__
+        raise TypeError(f"{function}: n must be an integer from 1 to 1024, not {kind}") from None
     if abs(n) >= 2**63:
-        raise ValueError("set_num_threads: n must be from 1 to 1024, not a number beyond 64 bits")
-    _core.set_num_threads(n)
+        raise ValueError(f"{function}: n must be from 1 to 1024, not a number beyond 64 bits")
+    return n
+
+
+class num_threads:  # noqa: N801 a function to its users
+    """Set the number of threads for the calls of the current thread within a ``with`` block.
+
+    Parameters
+    ----------
+    n : int
+        From 1 to 1024, the caller's thread included.
+
+    Raises
+    ------
+    TypeError
+        If `n` is no integer.
+    ValueError
+        If `n` is out of range.
+
+    Notes
+    -----
+    Other threads keep the number of the process, which `set_num_threads` sets. Blocks may be
+    nested.
+
+    Examples
+    --------
+    >>> import dmlops
+    >>> with dmlops.num_threads(1):
+    ...     print(dmlops.get_num_threads())
+    1
+    """
+
+    def __init__(self, n: int) -> None:
+        """Check the number."""
+        self._n = _thread_count("num_threads", n)
+        if not 1 <= self._n <= _MAX_THREADS:
+            raise ValueError(f"num_threads: n must be from 1 to {_MAX_THREADS}, not {n}")
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        """Set the number of this thread."""
+        self._before.append(_core.exchange_own_num_threads(self._n))
+
+    def __exit__(self, *error: object) -> None:
+        """Set the number that there was."""
+        _core.exchange_own_num_threads(self._before.pop())
 
 
 class BuildInfo(TypedDict):

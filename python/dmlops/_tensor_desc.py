@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from numpy.typing import NDArray
-
 from dmlops import _core
-from dmlops._enums import TensorDataType, TensorFlags
+from dmlops._enums import TensorDataType, TensorFlags, member
+from dmlops._foreign import as_array
 
 
 def _text(value: object) -> str:
@@ -33,11 +32,26 @@ class Descriptor:
         object.__setattr__(self, name, value)
 
 
-def unsigned(values: Sequence[SupportsIndex]) -> tuple[int, ...]:
+def integer(where: str, value: Any) -> int:
+    """Return a plain integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{where} must be an integer, not {type(value).__name__}") from None
+
+
+def integers(where: str, values: Sequence[SupportsIndex]) -> tuple[int, ...]:
     """Return a tuple of plain integers."""
-    if isinstance(values, (str, bytes)):
-        raise TypeError(f"a sequence of integers is needed, not {type(values).__name__}")
-    return tuple(operator.index(value) for value in values)
+    try:
+        items = None if isinstance(values, (str, bytes)) else tuple(values)
+    except TypeError:
+        items = None
+    if items is None:
+        field = where.rpartition(" ")[2]
+        fix = f"; write {field}=({values},)" if isinstance(values, int) else ""
+        kind = type(values).__name__
+        raise TypeError(f"{where} must be a sequence of integers, not {kind}{fix}")
+    return tuple(integer(f"{where}[{i}]", item) for i, item in enumerate(items))
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,8 +60,8 @@ class BufferTensorDesc(Descriptor):
 
     Parameters
     ----------
-    data_type : TensorDataType
-        Of the elements.
+    data_type : TensorDataType or str
+        Of the elements. A name does too: ``"FLOAT32"``.
     sizes : sequence of int
         One for each of 1 to 8 dimensions, each at least 1.
     strides : sequence of int, optional
@@ -85,34 +99,33 @@ class BufferTensorDesc(Descriptor):
 
         def __init__(
             self,
-            data_type: TensorDataType,
+            data_type: TensorDataType | str,
             sizes: Sequence[SupportsIndex],
             *,
             strides: Sequence[SupportsIndex] | None = None,
-            flags: TensorFlags = TensorFlags.NONE,
+            flags: TensorFlags | str = TensorFlags.NONE,
             total_tensor_size_in_bytes: int | None = None,
             guaranteed_base_offset_alignment: int = 0,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         """Bring lists and integers into their normal form."""
-        self._set("data_type", TensorDataType(self.data_type))
-        self._set("sizes", unsigned(self.sizes))
+        where = "BufferTensorDesc:"
+        self._set("data_type", member(f"{where} data_type", TensorDataType, self.data_type))
+        self._set("sizes", integers(f"{where} sizes", self.sizes))
         if self.strides is not None:
-            self._set("strides", unsigned(self.strides))
-        self._set("flags", TensorFlags(self.flags))
+            self._set("strides", integers(f"{where} strides", self.strides))
+        self._set("flags", member(f"{where} flags", TensorFlags, self.flags))
 
     @staticmethod
-    def from_array(
-        array: NDArray[Any], *, flags: TensorFlags = TensorFlags.NONE
-    ) -> BufferTensorDesc:
-        """Describe a NumPy array: its data type, its sizes, and its strides unless it is packed.
+    def from_array(array: Any, *, flags: TensorFlags | str = TensorFlags.NONE) -> BufferTensorDesc:
+        """Describe an array: its data type, its sizes, and its strides unless it is packed.
 
         Parameters
         ----------
         array : numpy.ndarray
-            Of 0 to 8 dimensions and a data type that DirectML has. Without dimensions it becomes
-            one of size 1.
+            Or what offers DLPack on the CPU or the buffer protocol; of 0 to 8 dimensions and a data
+            type that DirectML has. Without dimensions it becomes one of size 1.
         flags : TensorFlags, default TensorFlags.NONE
             As of the descriptor.
 
@@ -136,6 +149,7 @@ class BufferTensorDesc(Descriptor):
         >>> BufferTensorDesc.from_array(image.transpose(2, 0, 1)).strides
         (1, 15, 3)
         """
+        array = as_array("from_array", "array", array)
         data_type = getattr(TensorDataType, array.dtype.name.upper(), None)
         if data_type is None or not array.dtype.isnative:
             raise TypeError(f"from_array: DirectML has no data type for dtype {array.dtype}")
@@ -157,7 +171,7 @@ class BufferTensorDesc(Descriptor):
 
 
 def calc_buffer_tensor_size(
-    data_type: TensorDataType,
+    data_type: TensorDataType | str,
     sizes: Sequence[SupportsIndex],
     strides: Sequence[SupportsIndex] | None = None,
 ) -> int:
@@ -194,7 +208,10 @@ def calc_buffer_tensor_size(
     >>> calc_buffer_tensor_size(TensorDataType.FLOAT32, (2, 3), strides=(0, 1))
     12
     """
-    packed = None if strides is None else unsigned(strides)
-    return _core.calc_buffer_tensor_size(
-        BufferTensorDesc(data_type, unsigned(sizes), strides=packed)
+    where = "calc_buffer_tensor_size:"
+    desc = BufferTensorDesc(
+        member(f"{where} data_type", TensorDataType, data_type),
+        integers(f"{where} sizes", sizes),
+        strides=None if strides is None else integers(f"{where} strides", strides),
     )
+    return _core.calc_buffer_tensor_size(desc)

@@ -8,8 +8,6 @@
 
 namespace dmlops {
 
-namespace {
-
 bool takes(Activation type, DataType data) {
   switch (data) {
     case DataType::int8:
@@ -24,6 +22,8 @@ bool takes(Activation type, DataType data) {
       return is_floating_point(data);
   }
 }
+
+namespace {
 
 RowKernel float_kernel(Activation type, DataType data) {
   return kernels().activation[static_cast<std::size_t>(type)][float_index(data)];

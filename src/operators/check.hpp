@@ -16,6 +16,7 @@ std::string shape_text(const ConstTensorView& view);  // "(2, 3)", as Python wri
 extern const char* const kFloatTypesText;
 extern const char* const kClipTypesText;
 const char* accepted_types(Activation type);
+bool takes(Activation type, DataType data);
 
 // Throws Error unless `type` is an enumerator: the value indexes tables. `where`
 // begins the message: "activation: ".

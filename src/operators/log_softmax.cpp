@@ -1,4 +1,5 @@
 // log_softmax: separates the reduced dimensions from the kept ones.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -14,15 +15,17 @@ namespace {
 constexpr const char* kLogSoftmax = "log_softmax";
 constexpr int kWeight = 4;  // time for an element, in units of what an elementwise operator needs
 
-// Which axes are reduced, as a set of bits.
+// Which axes are reduced, as a set of bits. A tensor without dimensions has the axis 0, as NumPy's
+// reductions have it.
 unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes,
                           std::size_t axis_count) {
   if (axes == nullptr || axis_count == 0)
     throw Error(std::string(kLogSoftmax) + ": axes is empty; it needs at least one axis");
+  const int rank = std::max(input.rank, 1);
   unsigned int reduced = 0;
   for (std::size_t i = 0; i < axis_count; ++i) {
-    const std::int64_t axis = axes[i] < 0 ? axes[i] + input.rank : axes[i];
-    if (axis < 0 || axis >= input.rank) {
+    const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank) {
       throw Error(std::string(kLogSoftmax) + ": axis " + std::to_string(axes[i]) +
                   " is out of range for input with " + std::to_string(input.rank) +
                   " dimensions, shape " + shape_text(input));

@@ -3,7 +3,9 @@
 #include "arguments.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <new>
+#include <string>
 
 #include "cold.hpp"
 #include "errors.hpp"
@@ -12,8 +14,9 @@
 namespace dmlops::python {
 namespace {
 
-DMLOPS_COLD bool refuse(const char* format, const Signature& signature, PyObject* name) {
-  PyErr_Format(PyExc_TypeError, format, signature.function, name);
+DMLOPS_COLD bool refuse_twice(const Signature& signature, PyObject* name) {
+  PyErr_Format(PyExc_TypeError, "%s() got multiple values for argument '%U'", signature.function,
+               name);
   return false;
 }
 
@@ -33,6 +36,36 @@ DMLOPS_COLD int find_letters(const Signature& signature, PyObject* name) {
   int i = signature.count - 1;
   while (i >= 0 && PyUnicode_CompareWithASCIIString(name, signature.names[i]) != 0) --i;
   return i;
+}
+
+// Keywords of other libraries.
+constexpr struct {
+  const char *theirs, *ours;
+} kSynonyms[] = {{"axis", "axes"},         {"dim", "axes"},
+                 {"a_min", "min"},         {"a_max", "max"},
+                 {"eps", "epsilon"},       {"var", "variance"},
+                 {"running_mean", "mean"}, {"running_var", "variance"},
+                 {"weight", "scale"},      {"negative_slope", "alpha"},
+                 {"lambd", "threshold"},   {"x", "input"}};
+
+DMLOPS_COLD bool refuse_keyword(const Signature& signature, PyObject* name) {
+  for (const auto& [theirs, ours] : kSynonyms) {
+    if (PyUnicode_CompareWithASCIIString(name, theirs) != 0) continue;
+    for (int i = 0; i < signature.count; ++i) {
+      if (std::strcmp(signature.names[i], ours) != 0) continue;
+      PyErr_Format(PyExc_TypeError,
+                   "%s() got an unexpected keyword argument '%U'; use %s=", signature.function,
+                   name, ours);
+      return false;
+    }
+  }
+  std::string names;
+  for (int i = 0; i < signature.count; ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(signature.names[i]);
+  }
+  PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'; it takes %s",
+               signature.function, name, names.c_str());
+  return false;
 }
 
 int find_parameter(const Signature& signature, PyObject* name) {
@@ -110,9 +143,8 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
   for (Py_ssize_t k = 0; k < keywords; ++k) {
     PyObject* const name = PyTuple_GET_ITEM(keyword_names, k);
     const int i = find_parameter(signature, name);
-    if (i < 0) return refuse("%s() got an unexpected keyword argument '%U'", signature, name);
-    if (values[i] != nullptr)
-      return refuse("%s() got multiple values for argument '%U'", signature, name);
+    if (i < 0) return refuse_keyword(signature, name);
+    if (values[i] != nullptr) return refuse_twice(signature, name);
     values[i] = arguments[positional + k];
   }
   for (int i = 0; i < signature.required; ++i) {

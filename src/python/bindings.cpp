@@ -42,6 +42,19 @@ bool same_layout(const ConstTensorView& array, const BufferTensorDesc& desc) {
   return true;
 }
 
+// True if an array of these sizes may stand for the tensor. Arrays of one dimension are buffers. A
+// dimension of size 1 broadcasts where the tensor's stride is 0.
+template <class Size>
+bool is_shaped_like(int rank, const Size* sizes, const BufferTensorDesc& tensor) {
+  if (rank <= 1) return true;
+  if (static_cast<std::uint32_t>(rank) != tensor.dimension_count) return false;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+    const bool broadcasts = sizes[d] == 1 && tensor.strides && (*tensor.strides)[d] == 0;
+    if (sizes[d] != static_cast<Size>(tensor.sizes[d]) && !broadcasts) return false;
+  }
+  return true;
+}
+
 class Reference {
  public:
   explicit Reference(PyObject* object) : object_(object) {}
@@ -82,7 +95,7 @@ void Bindings::refuse(int i, const std::string& what) const {
 bool Bindings::read_array(int i, PyObject* value, bool raw) {
   ConstBinding& binding = bindings_[i];
   InputArray array;
-  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kClipTypesText)) {
+  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kAllTypes)) {
     return false;
   }
   const ConstTensorView& view = array.view();
@@ -92,6 +105,12 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
     refuse(i, "is bound to an array of " + std::string(name(view.type)) + "; the tensor is of " +
                   name(tensor.data_type) +
                   " (bytes, as array.view(numpy.uint8), go with any type)");
+  }
+  if (!raw && view.type == tensor.data_type &&
+      !is_shaped_like(view.rank, view.sizes.data(), tensor)) {
+    refuse(i, "is bound to an array of shape " + shape_text(view) + "; the tensor has sizes " +
+                  shape_text(view_of(tensor)) +
+                  "; to bind the memory as it is, pass array.reshape(-1)");
   }
   binding.buffer = view.data;
   binding.is_array = !raw;
@@ -130,7 +149,9 @@ bool Bindings::read_part(int i, PyObject* value) {
 bool Bindings::read_one(int i, PyObject* value) {
   if (value == Py_None) return true;
   DenseMemory memory;
-  if (memory.read(value, tensors_[first_ + i].data_type) && (memory.writable || !is_output())) {
+  const BufferTensorDesc& tensor = tensors_[first_ + i];
+  if (memory.read(value, tensor.data_type) && (memory.writable || !is_output()) &&
+      is_shaped_like(memory.rank, memory.sizes, tensor)) {
     bindings_[i].buffer = memory.data;
     bindings_[i].size_in_bytes = memory.size_in_bytes;
     bindings_[i].is_array = true;

@@ -61,6 +61,30 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
   Py_RETURN_NONE;
 }
 
+// Pickled as what it was compiled from; what is OWNED_BY_DML as bytes.
+PyObject* reduce(PyObject* self, PyObject*) {
+  const auto& object = *reinterpret_cast<Object*>(self);
+  const CompiledOperator::Implementation& made = object.compiled->implementation();
+  try {
+    py::list initial;
+    for (int i = 0; i < made.input_count(); ++i) {
+      const Slot& slot = made.slots[i];
+      if (slot.owned) {
+        initial.append(py::bytes(slot.content.data(), slot.content.size()));
+      } else {
+        initial.append(py::none());
+      }
+    }
+    const py::object recompile = py::module_::import("dmlops._device").attr("recompile");
+    return py::make_tuple(recompile, py::make_tuple(py::handle(object.desc),
+                                                    py::handle(object.feature_level), initial))
+        .release()
+        .ptr();
+  } catch (...) {
+    return set_descriptor_error();
+  }
+}
+
 py::object compile(const py::object& desc, const py::object& feature_level,
                    const py::object& initial) {
   const OperatorDesc read = read_desc(desc);
@@ -91,7 +115,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
 
 constexpr const char* kDoc = R"(An operator that is ready to run: `Device.compile` makes it.
 
-Immutable: many threads may dispatch it at once.
+Immutable: many threads may dispatch it at once. Pickled, it is compiled again where it is loaded.
 
 Attributes
 ----------
@@ -125,7 +149,8 @@ inputs, outputs : list, tuple or dict
     `BufferBinding`. None stands for an input that is OWNED_BY_DML.
 
     As in DirectML, what is bound is bytes. An array must be contiguous, of the tensor's type or of
-    bytes; an array that is not contiguous must have the strides that the tensor describes.
+    bytes; an array that is not contiguous must have the strides that the tensor describes. An array
+    of several dimensions must have the tensor's sizes; bytes and arrays of one dimension are buffers.
 
 Raises
 ------
@@ -153,6 +178,7 @@ Examples
 PyMethodDef methods[] = {
     {"dispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dispatch)),
      METH_FASTCALL | METH_KEYWORDS, kDispatchDoc},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
     {},
 };
 

@@ -176,12 +176,14 @@ bool read_fused_activation(const char* function, PyObject* value,
   if (value == nullptr || value == Py_None) return true;
   try {
     const std::string where = std::string(function) + ": fused_activation";
-    const auto given = py::reinterpret_borrow<py::object>(value);
-    const char* const expected = "the descriptor of an activation or None";
-    if (!is_operator_desc(given)) refuse_type(where, expected, given);
+    auto given = py::reinterpret_borrow<py::object>(value);
+    if (!is_operator_desc(given)) {  // a name or a class
+      given =
+          py::module_::import("dmlops._fused_activation").attr("fused_activation")(where, given);
+    }
     const OperatorDesc desc = read_desc(given);
     const OperatorInfo& op = *find_operator(desc.type);
-    if (!op.fusable()) refuse_type(where, expected, given);
+    if (!op.fusable()) refuse_type(where, "the descriptor of an activation or None", given);
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
       throw ValidationError(where + " has tensors; a fused activation must have none");
     }

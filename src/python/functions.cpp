@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "cold.hpp"
 #include "descriptors.hpp"
 #include "float_environment.hpp"
+#include "foreign.hpp"
 #include "gil.hpp"
-#include "lazy.hpp"
 #include "ndarray.hpp"
+#include "numbers.hpp"
+#include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 
 namespace dmlops::python {
@@ -29,7 +32,7 @@ PyObject* finish(OutputArray& output, const Operate& operate) {
   } catch (...) {
     return set_error();  // the lock is held again here
   }
-  return output.release();
+  return output.take_result();
 }
 
 // Of the function below; set at import.
@@ -46,11 +49,11 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
   Scalar min, max;
   std::optional<ScaleBias> scale_bias;
   if (!match(signature, arguments, positional, keyword_names, values) ||
-      !input.read_input(function, "input", values[0], kClipTypesText) ||
+      !input.read_input(function, "input", values[0], kClipTypes) ||
       !read_bound(function, "min", values[1], min) ||
       !read_bound(function, "max", values[2], max) ||
       !read_scale_bias(function, values[3], scale_bias) ||
-      !output.read_output(function, values[4], input, kClipTypesText)) {
+      !output.read_output(function, values[4], input, kClipTypes)) {
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
@@ -58,12 +61,16 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
   });
 }
 
+template <Activation kType>
+const AcceptedTypes types_of = activation_types(kType);
+
 // Each activation: f(input, its parameters, *, out).
 template <Activation kType>
 PyObject* activation(const FloatEnvironment& environment, PyObject* const* arguments,
                      Py_ssize_t positional, PyObject* keyword_names) {
   const ActivationInfo& about = info(kType);
   const Signature& signature = signature_of<&activation<kType>>;
+  const AcceptedTypes& accepted = types_of<kType>;
   const char* const function = signature.function;
   PyObject* values[4] = {};
   InputArray input;
@@ -71,14 +78,13 @@ PyObject* activation(const FloatEnvironment& environment, PyObject* const* argum
   ActivationParameters parameters = about.defaults;
   float* const fields[] = {&parameters.alpha, &parameters.beta};
   if (!match(signature, arguments, positional, keyword_names, values) ||
-      !input.read_input(function, "input", values[0], accepted_types(kType))) {
+      !input.read_input(function, "input", values[0], accepted)) {
     return nullptr;
   }
   for (int i = 0; i < about.parameter_count; ++i) {
     if (!read_float(function, signature.names[1 + i], values[1 + i], *fields[i])) return nullptr;
   }
-  if (!output.read_output(function, values[1 + about.parameter_count], input,
-                          accepted_types(kType)))
+  if (!output.read_output(function, values[1 + about.parameter_count], input, accepted))
     return nullptr;
   return finish(output, [&](const TensorView& out) {
     dmlops::activation(environment, kType, input.view(), parameters, out);
@@ -109,14 +115,23 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
   });
 }
 
-// An int, or a sequence of them. Values beyond 64 bits become the nearest, which is out of range as
-// well.
-bool read_axes(const char* function, PyObject* value, std::int64_t (&axes)[kMaxRank],
-               std::size_t& count) {
-  const auto read_axis = [](PyObject* item, std::int64_t& axis) {
-    const Py_ssize_t read = PyNumber_AsSsize_t(item, nullptr);
+// An axis beyond 64 bits.
+DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTensorView& input) {
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError,
+               "%s: axis %s is out of range for input with %d dimensions, shape %s", function,
+               text_of(axis).c_str(), input.rank, shape_text(input).c_str());
+  return false;
+}
+
+// An int, or a sequence of them.
+bool read_axes(const char* function, PyObject* value, const ConstTensorView& input,
+               std::int64_t (&axes)[kMaxRank], std::size_t& count) {
+  const auto read_axis = [&](PyObject* item, std::int64_t& axis) {
+    const Py_ssize_t read = PyNumber_AsSsize_t(item, PyExc_OverflowError);
     axis = static_cast<std::int64_t>(read);
-    return read != -1 || PyErr_Occurred() == nullptr;
+    if (read != -1 || PyErr_Occurred() == nullptr) return true;
+    return PyErr_ExceptionMatches(PyExc_OverflowError) != 0 && refuse_axis(function, item, input);
   };
   const auto wrong_type = [&](PyObject* item) {
     PyErr_Format(PyExc_TypeError, "%s: axes must be an int or a sequence of ints, not %s", function,
@@ -162,7 +177,7 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
   std::size_t axis_count = 0;
   if (!match(signature, arguments, positional, keyword_names, values) ||
       !input.read_input(function, "input", values[0]) ||
-      !read_axes(function, values[1], axes, axis_count) ||
+      !read_axes(function, values[1], input.view(), axes, axis_count) ||
       !output.read_output(function, values[2], input)) {
     return nullptr;
   }
@@ -172,7 +187,7 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
 }
 
 // Arguments are rounded, and results defined, in the default floating-point state, whatever the
-// caller's is. Only what was refused can be a lazy array: nothing else pays for that question.
+// caller's is. Dask arrays and labelled arrays are looked for only when an argument was refused.
 template <auto kFunction>
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
@@ -181,7 +196,7 @@ PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
     PyObject* const result = kFunction(environment, arguments, positional, keyword_names);
     if (result != nullptr) return result;
   }
-  return of_lazy_arrays(signature_of<kFunction>.function, arguments, positional, keyword_names);
+  return call_foreign(signature_of<kFunction>.function, arguments, positional, keyword_names);
 }
 
 template <auto kFunction>

@@ -11,6 +11,7 @@
 #include "functions.hpp"
 #include "ndarray.hpp"
 #include "parts.hpp"
+#include "pool.hpp"
 #include "traversal/policy.hpp"
 
 namespace py = pybind11;
@@ -44,6 +45,7 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   module.def("available_isas", [] { return py::tuple(py::cast(dmlops::available_isas())); });
   module.def("get_num_threads", &dmlops::get_num_threads);
   module.def("set_num_threads", &dmlops::set_num_threads, py::arg("n"));
+  module.def("exchange_own_num_threads", &dmlops::exchange_own_num_threads, py::arg("n"));
   module.def("non_temporal_threshold", &dmlops::non_temporal_threshold);
   module.def("set_non_temporal_threshold", &dmlops::set_non_temporal_threshold, py::arg("bytes"));
   module.def("compiler", &dmlops::compiler);

@@ -1,10 +1,12 @@
 // NumPy arrays, and what can be seen as one without a copy, as tensor views.
 #include "ndarray.hpp"
 
+#include <algorithm>
 #include <numpy/arrayobject.h>
 
 #include "cold.hpp"
 #include "errors.hpp"
+#include "foreign.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -40,70 +42,66 @@ DataType data_type(PyArray_Descr* descr) {
   }
 }
 
-// NumPy says what it cannot take from DLPack, but not of which argument.
-void explain_dlpack(const char* function, const char* argument) {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_Format(PyExc_BufferError,
-               "%s: %s cannot be shared from the CPU's memory through DLPack: %S", function,
-               argument, value == nullptr ? type : value);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-}
-
 // An array that shares the memory of what DLPack or the buffer protocol offers; a new reference.
-DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value) {
+// The array of a NumPy scalar is a copy.
+// `has_type` is set if results should be of the value's own type.
+DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value,
+                            const char* accepted, bool& has_type) {
+  has_type = true;
+  if (PyArray_IsScalar(value, Generic)) {
+    PyObject* const copy = PyArray_FromScalar(value, nullptr);
+    if (copy != nullptr) PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
+    return copy;
+  }
   const int offers_dlpack = has_attribute(value, "__dlpack__");
   if (offers_dlpack < 0) return nullptr;
+  PyObject* array = nullptr;
   if (offers_dlpack != 0) {
     PyObject* const numpy = PyImport_ImportModule("numpy");
     if (numpy == nullptr) return nullptr;
-    PyObject* const array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
+    array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
     Py_DECREF(numpy);
-    if (array == nullptr && value_is_at_fault()) explain_dlpack(function, argument);
-    return array;
-  }
-  if (PyObject_CheckBuffer(value) != 0) {
+  } else if (PyObject_CheckBuffer(value) != 0) {
+    has_type = false;
     PyObject* const memory = PyMemoryView_FromObject(value);
     if (memory == nullptr) return nullptr;
-    PyObject* const array = PyArray_FROM_O(memory);
+    array = PyArray_FROM_O(memory);
     Py_DECREF(memory);
     return array;
   }
-  const int is_foreign = has_attribute(value, "__array_namespace__");
-  if (is_foreign < 0) return nullptr;
-  if (is_foreign != 0) {
-    PyObject* const type = reinterpret_cast<PyObject*>(Py_TYPE(value));
-    PyErr_Format(PyExc_TypeError,
-                 "%s: %s is an array of another library, %S, that offers neither DLPack nor the "
-                 "buffer protocol; convert it to a numpy.ndarray with that library's own means",
-                 function, argument, type);
+  if (array == nullptr && (PyErr_Occurred() == nullptr || value_is_at_fault()))
+    refuse_value(function, argument, value, accepted);
+  return array;
+}
+
+// A new array in the memory order of another, aligned so that JAX shares its memory: arrays that
+// are aligned less it copies.
+DMLOPS_COLD PyObject* new_aligned_array(PyArrayObject* like) {
+  constexpr std::uintptr_t alignment = 64;
+  const auto padding = [](const void* data) {
+    return static_cast<npy_intp>(-reinterpret_cast<std::uintptr_t>(data) % alignment);
+  };
+  PyObject* const unaligned = PyArray_NewLikeArray(like, NPY_KEEPORDER, nullptr, 0);
+  if (unaligned == nullptr || padding(PyArray_DATA(as_array(unaligned))) == 0) return unaligned;
+  npy_intp strides[kMaxRank];
+  std::copy_n(PyArray_STRIDES(as_array(unaligned)), PyArray_NDIM(like), strides);
+  Py_DECREF(unaligned);
+  npy_intp bytes = PyArray_NBYTES(like) + static_cast<npy_intp>(alignment);
+  PyObject* const memory = PyArray_SimpleNew(1, &bytes, NPY_UINT8);
+  if (memory == nullptr) return nullptr;
+  char* const data = PyArray_BYTES(as_array(memory));
+  PyArray_Descr* const descr = PyArray_DESCR(like);
+  Py_INCREF(descr);  // the new array's
+  PyObject* const result =
+      PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(like), PyArray_DIMS(like), strides,
+                           data + padding(data), NPY_ARRAY_WRITEABLE, nullptr);
+  if (result == nullptr) {
+    Py_DECREF(memory);
     return nullptr;
   }
-  PyErr_Format(PyExc_TypeError,
-               "%s: %s must be a numpy.ndarray, or offer DLPack or the buffer protocol, not %s; "
-               "numpy.asarray converts",
-               function, argument, Py_TYPE(value)->tp_name);
+  if (PyArray_SetBaseObject(as_array(result), memory) == 0) return result;
+  Py_DECREF(result);  // PyArray_SetBaseObject has released the memory
   return nullptr;
-}
-
-DMLOPS_COLD bool refuse_dtype(const char* function, const char* argument, PyArray_Descr* descr,
-                              const char* accepted) {
-  PyObject* const dtype = PyObject_GetAttrString(reinterpret_cast<PyObject*>(descr), "name");
-  if (dtype == nullptr) return false;
-  PyErr_Format(PyExc_TypeError, "%s: %s has dtype %S; it takes %s", function, argument, dtype,
-               accepted);
-  Py_DECREF(dtype);
-  return false;
-}
-
-DMLOPS_COLD bool refuse_byte_order(const char* function, const char* argument,
-                                   PyArray_Descr* descr) {
-  PyErr_Format(PyExc_TypeError,
-               "%s: %s has dtype %S, whose bytes are not in this machine's order; use astype(%s)",
-               function, argument, descr, name(data_type(descr)));
-  return false;
 }
 
 DMLOPS_COLD bool refuse_rank(const char* function, const char* argument, int rank) {
@@ -112,7 +110,27 @@ DMLOPS_COLD bool refuse_rank(const char* function, const char* argument, int ran
   return false;
 }
 
+// Those for which `takes(type)` is true.
+template <class Takes>
+AcceptedTypes accepted_types(const char* text, const Takes& takes) {
+  AcceptedTypes result = {0, text};
+  for (std::size_t i = 1; i < kDataTypeCount; ++i) {
+    if (takes(static_cast<DataType>(i))) result.set |= 1u << i;
+  }
+  return result;
+}
+
 }  // namespace
+
+const AcceptedTypes kFloats = accepted_types(kFloatTypesText, is_floating_point);
+const AcceptedTypes kClipTypes = accepted_types(kClipTypesText, [](DataType type) {
+  return type != DataType::float64 && element_size(type) > 0;
+});
+
+AcceptedTypes activation_types(Activation activation) {
+  return accepted_types(dmlops::accepted_types(activation),
+                        [&](DataType type) { return takes(activation, type); });
+}
 
 bool is_array(PyObject* object) { return PyArray_Check(object); }
 
@@ -120,26 +138,40 @@ bool import_numpy() { return PyArray_ImportNumPyAPI() == 0; }
 
 template <class View>
 bool Array<View>::read_input(const char* function, const char* argument, PyObject* value,
-                             const char* accepted) {
-  if (PyArray_Check(value)) {
+                             const AcceptedTypes& accepted) {
+  if (PyArray_CheckExact(value)) {
+    Py_INCREF(value);
+    object_ = value;
+  } else if (PyArray_Check(value)) {
+    if (!require_unmasked(function, argument, value)) return false;
     Py_INCREF(value);
     object_ = value;
   } else {
-    object_ = share(function, argument, value);
+    bool has_type = false;
+    object_ = share(function, argument, value, accepted.text, has_type);
     if (object_ == nullptr) return false;
+    if (has_type) foreign_ = value;
   }
-  return set_view(function, argument, accepted);
+  return set_view(function, argument, value, accepted);
 }
 
 template <class View>
 bool Array<View>::read_output(const char* function, PyObject* out, const InputArray& input,
-                              const char* accepted) {
+                              const AcceptedTypes& accepted) {
   if (out == nullptr || out == Py_None) {
-    object_ = PyArray_NewLikeArray(as_array(input.object()), NPY_KEEPORDER, nullptr, 0);
-    return object_ != nullptr && set_view(function, "out", accepted);
+    foreign_ = input.foreign();
+    object_ = foreign_ == nullptr
+                  ? PyArray_NewLikeArray(as_array(input.object()), NPY_KEEPORDER, nullptr, 0)
+                  : new_aligned_array(as_array(input.object()));
+    return object_ != nullptr && set_view(function, "out", object_, accepted);
   }
   if (!read_input(function, "out", out, accepted)) return false;
+  if (PyArray_IsScalar(out, Generic)) {
+    refuse_value(function, "out", out, accepted.text);
+    return false;
+  }
   if (PyArray_ISWRITEABLE(as_array(object_))) {
+    foreign_ = nullptr;
     if (object_ != out) {  // what is returned is what was given
       Py_INCREF(out);
       kept_alive_ = std::exchange(object_, out);
@@ -151,12 +183,17 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
 }
 
 template <class View>
-bool Array<View>::set_view(const char* function, const char* argument, const char* accepted) {
+bool Array<View>::set_view(const char* function, const char* argument, PyObject* value,
+                           const AcceptedTypes& accepted) {
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
   view_.type = data_type(descr);
-  if (view_.type == DataType::unknown) return refuse_dtype(function, argument, descr, accepted);
-  if (!PyArray_ISNOTSWAPPED(array)) return refuse_byte_order(function, argument, descr);
+  const bool is_accepted = accepted.has(view_.type);
+  if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
+    refuse_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
+                 is_accepted ? nullptr : accepted.text);
+    return false;
+  }
   view_.rank = PyArray_NDIM(array);
   if (view_.rank > kMaxRank) return refuse_rank(function, argument, view_.rank);
   view_.data = PyArray_DATA(array);
@@ -167,8 +204,16 @@ bool Array<View>::set_view(const char* function, const char* argument, const cha
   return true;
 }
 
+template <class View>
+PyObject* Array<View>::take_result() {
+  PyObject* const result = release();
+  if (foreign_ == nullptr) return result;
+  if (PyArray_IsScalar(foreign_, Generic)) return PyArray_Return(as_array(result));
+  return wrap_like(result, foreign_);
+}
+
 bool DenseMemory::read(PyObject* value, DataType type) {
-  if (!PyArray_Check(value)) return false;
+  if (!PyArray_CheckExact(value)) return false;
   PyArrayObject* const array = as_array(value);
   if (!PyArray_IS_C_CONTIGUOUS(array) || data_type(PyArray_DESCR(array)) != type ||
       !PyArray_ISNOTSWAPPED(array)) {
@@ -180,6 +225,8 @@ bool DenseMemory::read(PyObject* value, DataType type) {
     size_in_bytes *= static_cast<std::uint64_t>(PyArray_DIM(array, d));
   }
   writable = PyArray_ISWRITEABLE(array) != 0;
+  rank = PyArray_NDIM(array);
+  sizes = PyArray_DIMS(array);
   return true;
 }
 

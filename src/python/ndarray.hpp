@@ -18,12 +18,26 @@ struct DenseMemory {
   void* data = nullptr;
   std::uint64_t size_in_bytes = 0;
   bool writable = false;
+  int rank = 0;
+  const Py_ssize_t* sizes = nullptr;  // the array's own
 
   // False, with no error set, for anything but a C-contiguous array of that type.
   bool read(PyObject* value, DataType type);
 };
 
 bool is_array(PyObject* object);
+
+// The data types that an argument may have, and their names for the message that refuses others.
+struct AcceptedTypes {
+  std::uint32_t set;  // bit i stands for the data type i
+  const char* text;
+
+  constexpr bool has(DataType type) const { return (set >> static_cast<int>(type) & 1u) != 0; }
+};
+
+constexpr AcceptedTypes kAllTypes = {((1u << kDataTypeCount) - 1) & ~1u, "every dtype of DirectML"};
+extern const AcceptedTypes kFloats, kClipTypes;
+AcceptedTypes activation_types(Activation type);
 
 // A reference to an array, and the view of it: `View` is ConstTensorView or TensorView.
 template <class View>
@@ -37,23 +51,29 @@ class Array {
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
-  // Each: false with a Python error set. `accepted` names the data types for the message that
-  // refuses others.
+  // Each: false with a Python error set.
   bool read_input(const char* function, const char* argument, PyObject* value,
-                  const char* accepted = kFloatTypesText);
+                  const AcceptedTypes& accepted = kFloats);
   // `out`, or where it is null or None, a new array in the memory order of `input`.
   bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& input,
-                   const char* accepted = kFloatTypesText);
+                   const AcceptedTypes& accepted = kFloats);
 
   const View& view() const { return view_; }
   PyObject* object() const { return object_; }
   bool is_writable() const;
+  // The value that was read, if it is a NumPy scalar or another library's array; null otherwise.
+  PyObject* foreign() const { return foreign_; }
   PyObject* release() { return std::exchange(object_, nullptr); }  // hands the reference over
+  // Of an output: hands over the reference to `out`, or to a new array of the input's type. Null
+  // with a Python error set.
+  PyObject* take_result();
 
  private:
-  bool set_view(const char* function, const char* argument, const char* accepted);
+  bool set_view(const char* function, const char* argument, PyObject* value,
+                const AcceptedTypes& accepted);
 
   PyObject* object_ = nullptr;
+  PyObject* foreign_ = nullptr;     // borrowed; of a new output, the input's
   PyObject* kept_alive_ = nullptr;  // the array over the memory of an `out` that is none itself
   // Sizes and strides behind the rank are not set: that would take as long as a small operator.
   View view_ = View(nullptr, DataType::unknown, 0);

@@ -43,11 +43,36 @@ assert_type(dmlops.elu(f32, 0.5, out=result), NDArray[np.float32])
 scaled = dmlops.clip(i32, scale_bias=dmlops.ScaleBias(2, 1), out=np.empty_like(i32))
 assert_type(scaled, NDArray[np.int32])
 
-# What is no ndarray, and what has no known dtype.
-assert_type(dmlops.elu(np.float32(1)), NDArray[Any])
+# What is not an ndarray, and what has no known dtype.
+assert_type(dmlops.elu(np.float32(1)), np.float32)
 assert_type(dmlops.softsign(array("f", [1, 2])), NDArray[Any])
 assert_type(dmlops.clip(memoryview(b"ab"), 1, 2), NDArray[Any])
 assert_type(dmlops.tanh(unknown).ndim, int)
+
+
+class Tensor:
+    """The part of PyTorch's tensors that dmlops asks for."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        """Take the array to offer."""
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Offer the memory."""
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, Any]:
+        """Tell that it is on the CPU."""
+        return self.array.__dlpack_device__()
+
+    def detach(self) -> Tensor:
+        """Return itself: there are no gradients."""
+        return self
+
+
+# The array type comes back, and `out` may be of it, or a NumPy array.
+assert_type(dmlops.gelu(Tensor(f32), out=Tensor(result)), Tensor)
+assert_type(dmlops.gelu(Tensor(f32), out=result), NDArray[Any])
 
 
 def standardized(
@@ -60,6 +85,8 @@ def standardized(
 
 
 assert_type(standardized(f16, f16, f16), NDArray[np.float16])
+named = dmlops.batch_normalization(f32, f32, f32, f32, f32, fused_activation="relu")
+assert_type(named, NDArray[np.float32])
 
 # Descriptors.
 x = dmlops.BufferTensorDesc.from_array(f32)

@@ -26,7 +26,7 @@ def float64_in_clip() -> None:
 
 
 def a_float64_alone() -> None:
-    dmlops.elu(np.float64(1))  # type: ignore[arg-type]  # pyright: ignore
+    dmlops.elu(np.float64(1))  # type: ignore[type-var]  # pyright: ignore
 
 
 def integers_in_log_softmax() -> None:
@@ -65,8 +65,8 @@ def a_factor_and_summand_as_a_tuple() -> None:
     dmlops.clip(f32, scale_bias=(2.0, 1.0))  # type: ignore[call-overload]  # pyright: ignore
 
 
-def an_activation_by_name() -> None:
-    dmlops.batch_normalization(f32, f32, f32, f32, f32, fused_activation="relu")  # type: ignore[call-overload]  # pyright: ignore
+def a_function_as_activation() -> None:
+    dmlops.batch_normalization(f32, f32, f32, f32, f32, fused_activation=dmlops.relu)  # type: ignore[call-overload]  # pyright: ignore
 
 
 def fractional_axes() -> None:

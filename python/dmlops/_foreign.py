@@ -1,0 +1,154 @@
+"""Arrays of other libraries: what reads them, what results become, and how others are refused.
+
+The core reads NumPy's arrays itself, and through DLPack and the buffer protocol those of others. It
+comes here for what is left: a result that becomes the caller's array type, arrays that are computed
+later or have labels, and every refusal of a value that is not an array to compute with.
+
+Arrays of a library exist only where its module is imported: no module is imported to look for them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+_NUMBERS = "fiub"  # the kinds of dtype that NumPy converts to float32 without losing a part
+_NARROW = ("bfloat16", "float8", "float4")  # dtypes of other libraries
+
+
+def is_instance(value: object, module: str, name: str) -> bool:
+    """Say whether a value is of a class of a module that need not be imported."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return isinstance(kind, type) and isinstance(value, kind)
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+# Results
+
+
+def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Return a function's result for dask or labelled arrays, or NotImplemented without any."""
+    for value in (*arguments, *keywords.values()):
+        if is_instance(value, "dask.array", "Array"):
+            from dmlops import _dask  # noqa: PLC0415 imports Dask
+
+            return _dask.call(name, arguments, keywords)
+    from dmlops import _labelled  # noqa: PLC0415 which imports this module
+
+    given = arguments[0] if arguments else keywords.get("input")
+    if not _labelled.is_labelled(given):
+        return NotImplemented
+    others = {key: value for key, value in keywords.items() if key != "input"}
+    return _labelled.call(name, given, arguments[1:], others)
+
+
+def wrap_like(result: Array, like: object) -> Any:
+    """Return a new array as one of the library that `like` is of, without a copy."""
+    if hasattr(like, "__array_namespace__"):
+        return like.__array_namespace__().from_dlpack(result)
+    for kind in type(like).__mro__:  # torch.Tensor and what derives from it
+        library: Any = sys.modules.get(kind.__module__.partition(".")[0])
+        if hasattr(library, "from_dlpack"):
+            tensor = library.from_dlpack(result)
+            if isinstance(tensor, kind):
+                return tensor
+    return result
+
+
+def as_array(function: str, argument: str, value: Any) -> Array:
+    """Return an array that shares the memory of what DLPack or the buffer protocol offers."""
+    require_unmasked(function, argument, value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    try:
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(memoryview(value))
+    except Exception as error:
+        cause = error if hasattr(value, "__dlpack__") else None
+        refuse_value(function, argument, value, "the data types of DirectML", cause)
+
+
+# Refusals
+
+
+def require_unmasked(function: str, argument: str, value: object) -> None:
+    """Raise TypeError for a masked array, whose mask would be ignored."""
+    if is_instance(value, "numpy.ma", "MaskedArray"):
+        fix = "out.data" if argument == "out" else f"{argument}.filled(value)"
+        raise TypeError(
+            f"{function}: {argument} is a masked array, whose mask would be ignored; use {fix}"
+        )
+
+
+def refuse_value(
+    function: str, argument: str, value: Any, accepted: str, error: Exception | None
+) -> NoReturn:
+    """Raise the error for a value that is not an array, or whose memory is not shared."""
+    dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if error is None:
+        raise TypeError(_not_an_array(function, argument, value))
+    if is_instance(value, "jax.core", "Tracer"):
+        raise TypeError(
+            f"{function}: {argument} is a {type(value).__name__}, which stands for an array that "
+            "JAX has not computed yet; call it with the computed array through "
+            f"jax.pure_callback(dmlops.{function}, {argument}, {argument})"
+        ) from None
+    if dtype.startswith(_NARROW):
+        refuse_dtype(function, argument, value, dtype, accepted)
+    raise BufferError(
+        f"{function}: {argument} cannot be shared from the CPU's memory through DLPack: {error}"
+    ) from error
+
+
+def _not_an_array(function: str, argument: str, value: Any) -> str:
+    message = f"{function}: {argument} must be a numpy.ndarray, or offer DLPack or the buffer "
+    message += f"protocol, not {_type_name(value)}"
+    if argument == "out":
+        return f"{message}; make one with numpy.empty_like(input)"
+    if isinstance(value, (list, tuple, int, float)):
+        return f"{message}; convert it with numpy.asarray({argument}, numpy.float32)"
+    if is_instance(value, "dask.array", "Array"):
+        return f"{message}; compute it first, with {argument}.compute()"
+    if hasattr(value, "to_numpy"):
+        return f"{message}; convert it with {argument}.to_numpy()"
+    if hasattr(value, "__array__") or hasattr(value, "__array_namespace__"):
+        return f"{message}; convert it with numpy.asarray({argument})"
+    return message
+
+
+def refuse_dtype(
+    function: str, argument: str, value: Any, dtype: np.dtype[Any] | str, accepted: str | None
+) -> NoReturn:
+    """Raise TypeError for a dtype, or where `accepted` is None for a byte order."""
+    name = dtype if isinstance(dtype, str) else dtype.name
+    if accepted is None:
+        problem = f"{name} in a byte order that is not this machine's"
+        target = name
+    else:
+        problem = f"{name}; it takes {accepted}"
+        is_number = isinstance(dtype, str) or dtype.kind in _NUMBERS or name.startswith(_NARROW)
+        target = "float32" if is_number else ""
+    if argument == "out":
+        fix = "; make one with numpy.empty_like(input)"
+    elif target:
+        fix = f"; convert it with {_conversion(argument, value, target)}"
+    else:
+        fix = ""
+    raise TypeError(f"{function}: {argument} has dtype {problem}{fix}")
+
+
+def _conversion(argument: str, value: Any, target: str) -> str:
+    if is_instance(value, "torch", "Tensor"):
+        return f"{argument}.float()"
+    if hasattr(value, "astype"):
+        return f"{argument}.astype(numpy.{target})"
+    return f"numpy.asarray({argument}, numpy.{target})"
