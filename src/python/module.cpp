@@ -47,6 +47,8 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   module.def("set_num_threads", &dmlops::set_num_threads, py::arg("n"));
   module.def("exchange_own_num_threads", &dmlops::exchange_own_num_threads, py::arg("n"));
   module.def("non_temporal_threshold", &dmlops::non_temporal_threshold);
+  module.def("split_threshold", &dmlops::split_threshold);
+  module.def("set_split_threshold", &dmlops::set_split_threshold, py::arg("bytes"));
   module.def("set_non_temporal_threshold", &dmlops::set_non_temporal_threshold, py::arg("bytes"));
   module.def("compiler", &dmlops::compiler);
   module.def("build_flags", &dmlops::build_flags);

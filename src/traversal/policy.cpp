@@ -53,6 +53,8 @@ std::int64_t measured() {
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 std::atomic<std::int64_t> non_temporal_bytes{kUnknown};
 
+std::atomic<std::int64_t> split_bytes{512 * 1024};
+
 }  // namespace
 
 std::int64_t non_temporal_threshold() {
@@ -69,10 +71,17 @@ void set_non_temporal_threshold(std::int64_t bytes) {
   non_temporal_bytes.store(bytes, std::memory_order_relaxed);
 }
 
+std::int64_t split_threshold() { return split_bytes.load(std::memory_order_relaxed); }
+
+void set_split_threshold(std::int64_t bytes) {
+  split_bytes.store(bytes, std::memory_order_relaxed);
+}
+
 std::int64_t shard_count(std::int64_t bytes) {
-  constexpr std::int64_t kShardBytes = 128 * 1024;  // at least
-  if (bytes < kSplitBytes) return 1;
-  return std::min<std::int64_t>(get_num_threads(), bytes / kShardBytes);
+  const std::int64_t threshold = split_threshold();
+  if (bytes < threshold) return 1;
+  const std::int64_t shard = std::max<std::int64_t>(threshold / 4, 1);
+  return std::clamp<std::int64_t>(bytes / shard, 1, get_num_threads());
 }
 
 std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {

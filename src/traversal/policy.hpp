@@ -7,14 +7,16 @@
 
 namespace dmlops {
 
-// From this much memory traffic on, or work that takes as long, waking threads pays.
-constexpr std::int64_t kSplitBytes = 512 * 1024;
+// From this much memory traffic on, or work that takes as long, waking threads pays. Tests set it
+// to reach every path with small arrays.
+std::int64_t split_threshold();
+void set_split_threshold(std::int64_t bytes);
 
 // For tests, which reach every loop with small arrays. The public non_temporal_threshold() reads
 // it.
 void set_non_temporal_threshold(std::int64_t bytes);
 
-// The number of shards for work of so many bytes; 1 below kSplitBytes.
+// The number of shards for work of so many bytes; 1 below split_threshold().
 std::int64_t shard_count(std::int64_t bytes);
 
 // The begin of shard i of `count` shards of [0, size). Where `unit` fits, shards begin at multiples

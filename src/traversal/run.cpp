@@ -44,6 +44,7 @@ bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKer
   if (input.data == nullptr || output.data == nullptr) return false;
   const auto size = static_cast<std::int64_t>(element_size(input.type));
   const std::int64_t bytes_per_element = std::max(2 * size, work);
+  const std::int64_t threshold = split_threshold();
   std::int64_t length = 1;
   for (int d = rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
@@ -51,9 +52,9 @@ bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKer
     if (output.sizes[axis] != count) return false;
     if (count == 1) continue;
     if (input.strides[axis] != length * size || output.strides[axis] != length * size) return false;
-    if (count <= 0 || count >= kSplitBytes) return false;
+    if (count <= 0 || count >= threshold) return false;
     length *= count;
-    if (length * bytes_per_element >= kSplitBytes) return false;
+    if (length * bytes_per_element >= threshold) return false;
   }
   const auto from = reinterpret_cast<std::uintptr_t>(input.data);
   const auto to = reinterpret_cast<std::uintptr_t>(output.data);

@@ -1,0 +1,52 @@
+"""The order of the folders in src: each includes only itself and those before it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+# As src/README.md has them, the lowest first. Files of src itself are the core.
+ORDER = ["simd", "kernels", "", "traversal", "operators", "descriptors", "python"]
+# Files of src itself that stand above the core.
+ABOVE = {"activation.cpp": "operators", "c_interface.cpp": "descriptors"}
+
+
+def folder(path: Path) -> str:
+    """Return the folder that a file belongs to."""
+    parts = path.relative_to(SOURCE).parts
+    return ABOVE.get(parts[0], "") if len(parts) == 1 else parts[0]
+
+
+def includes() -> list[tuple[Path, Path]]:
+    """Return each file of src with each file of src that it includes."""
+    found = []
+    for path in sorted([*SOURCE.rglob("*.hpp"), *SOURCE.rglob("*.cpp")]):
+        for name in re.findall(r'^#include "(.*)"', path.read_text(), re.MULTILINE):
+            beside, from_root = path.parent / name, SOURCE / name
+            if from_root.exists() or beside.exists():
+                found.append((path, from_root if from_root.exists() else beside))
+    return found
+
+
+def test_includes_go_down() -> None:
+    """No file includes one of a later folder."""
+    pairs = includes()
+    assert len(pairs) > 150
+    wrong = [
+        f"{path.relative_to(SOURCE)} includes {target.relative_to(SOURCE)}"
+        for path, target in pairs
+        if ORDER.index(folder(target)) > ORDER.index(folder(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", ["simd", "kernels"])
+def test_kernels_use_no_standard_algorithms(name: str) -> None:
+    """What is compiled per instruction set may leave no symbol of the standard library."""
+    allowed = {"cstddef", "cstdint", "cstring", "limits", "type_traits", "utility"}
+    allowed |= {"immintrin.h", "arm_neon.h"}
+    for path in sorted((SOURCE / name).rglob("*.*pp")):
+        headers = set(re.findall(r"^#include <(.*)>", path.read_text(), re.MULTILINE))
+        assert headers <= allowed, (path, headers - allowed)
