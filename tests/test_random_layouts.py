@@ -76,15 +76,15 @@ class Draw:
         if name == "softmax":
             return dtype, f"log_softmax {axes}", lambda x, **out: dmlops.log_softmax(x, axes, **out)
         shape = [size if d in axes else 1 for d, size in enumerate(sizes)]
-        order = "CF"[self.random.integers(2)]
-        parameters = [
-            np.asarray(self.random.uniform(0.5, 2, shape), dtype, order=order) for _ in range(4)
-        ]
+        column_major = bool(self.random.integers(2))
+        parameters = [self.random.uniform(0.5, 2, shape).astype(dtype) for _ in range(4)]
+        if column_major:
+            parameters = [np.asfortranarray(parameter) for parameter in parameters]
         fused = (None, dmlops.ActivationReluOperatorDesc(), dmlops.ActivationTanhOperatorDesc())
         chosen = fused[self.random.integers(3)]
         return (
             dtype,
-            f"batch_normalization {axes} {order} {chosen}",
+            f"batch_normalization {axes} {column_major} {chosen}",
             lambda x, **out: dmlops.batch_normalization(
                 x, *parameters, fused_activation=chosen, **out
             ),
