@@ -75,16 +75,16 @@ using Tables = std::array<KernelTable, std::size(kCandidates)>;
 // Filled when the library is loaded: were it at the first call, a fork by another thread could
 // leave the child with half of it. tables() fills it only for static constructors that run earlier.
 Tables all_tables = {};
-bool filled = false;
+bool tables_filled = false;
 
 const Tables& tables() {
-  if (filled) return all_tables;
+  if (tables_filled) return all_tables;
   for (std::size_t i = 0; i < all_tables.size(); ++i) {
     if (!kCandidates[i].runs_here()) continue;
     kCandidates[i].set_kernels(all_tables[i]);
     all_tables[i].name = kCandidates[i].name;
   }
-  filled = true;
+  tables_filled = true;
   return all_tables;
 }
 [[maybe_unused]] const Tables& filled_at_load = tables();

@@ -215,7 +215,7 @@ std::mutex pool_in_use;
 Pool* pool = nullptr;
 
 #if !defined(_WIN32)
-[[maybe_unused]] const int fork_handlers =
+[[maybe_unused]] const int kForkHandlers =
     pthread_atfork([] { pool_in_use.lock(); }, [] { pool_in_use.unlock(); },
                    [] {
                      pool = nullptr;

@@ -41,7 +41,7 @@ std::string text_of(const Scalar& value) {
                         why);
 }
 
-double to_double(const Scalar& value) {
+double number_of(const Scalar& value) {
   if (value.type == DataType::int64) return static_cast<double>(value.integer);
   return value.type == DataType::uint64 ? static_cast<double>(value.natural) : value.floating;
 }
@@ -91,15 +91,15 @@ ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value) {
     case DataType::uint64:
       return whole<std::uint64_t>(data_type, value);
     case DataType::float32: {
-      const double number = to_double(value);
+      const double number = number_of(value);
       const auto rounded = static_cast<float>(number);
       if (std::isinf(rounded) && !std::isinf(number)) refuse(data_type, value, "");
       return union_of(rounded);
     }
     case DataType::float16:
-      return union_of(to_float16(to_double(value)));
+      return union_of(to_float16(number_of(value)));
     case DataType::float64:
-      return union_of(to_double(value));
+      return union_of(number_of(value));
     default:
       throw ValidationError("scalar_union: " + upper_name(data_type) +
                             " is not a data type of DML_SCALAR_UNION");

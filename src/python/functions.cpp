@@ -62,7 +62,7 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
 }
 
 template <Activation kType>
-const AcceptedTypes types_of = activation_types(kType);
+const AcceptedTypes kTypesOf = activation_types(kType);
 
 // Each activation: f(input, its parameters, *, out).
 template <Activation kType>
@@ -70,7 +70,7 @@ PyObject* activation(const FloatEnvironment& environment, PyObject* const* argum
                      Py_ssize_t positional, PyObject* keyword_names) {
   const ActivationInfo& about = info(kType);
   const Signature& signature = signature_of<&activation<kType>>;
-  const AcceptedTypes& accepted = types_of<kType>;
+  const AcceptedTypes& accepted = kTypesOf<kType>;
   const char* const function = signature.function;
   PyObject* values[4] = {};
   InputArray input;

@@ -29,7 +29,7 @@ OperatorDesc unary(OperatorType type, const BufferTensorDesc& x) {
   return desc;
 }
 
-OperatorDesc clip(const BufferTensorDesc& x) {
+OperatorDesc clip_desc(const BufferTensorDesc& x) {
   OperatorDesc desc = unary(OperatorType::element_wise_clip, x);
   desc.numbers = {0.0f, 6.0f};
   return desc;
@@ -63,11 +63,11 @@ TEST(Descriptors, DoNotWrap) {
   x = tensor({2, 2, 2, 2, 2, 2, 2, 2});
   x.strides = BufferTensorDesc::Dimensions{max, max, max, max, max, max, max, max};
   EXPECT_THROW(calc_buffer_tensor_size(x), ValidationError);
-  EXPECT_THROW(validate(clip(x), FeatureLevel::level_6_4), ValidationError);
+  EXPECT_THROW(validate(clip_desc(x), FeatureLevel::level_6_4), ValidationError);
   EXPECT_EQ(calc_buffer_tensor_size(tensor({max}, DataType::float64)), 8ull * max);
   x = tensor({1});
   x.dimension_count = max;
-  EXPECT_THROW(validate(clip(x), FeatureLevel::level_6_4), ValidationError);
+  EXPECT_THROW(validate(clip_desc(x), FeatureLevel::level_6_4), ValidationError);
 }
 
 TEST(Descriptors, UnknownValuesAreErrors) {
@@ -75,14 +75,14 @@ TEST(Descriptors, UnknownValuesAreErrors) {
   EXPECT_THROW(validate(unary(static_cast<OperatorType>(53), tensor({1})), FeatureLevel::level_6_4),
                ValidationError);
   EXPECT_THROW(
-      validate(clip(tensor({1}, static_cast<DataType>(0x80000001))), FeatureLevel::level_6_4),
+      validate(clip_desc(tensor({1}, static_cast<DataType>(0x80000001))), FeatureLevel::level_6_4),
       ValidationError);
   EXPECT_THROW(validate(OperatorDesc(), FeatureLevel::level_6_4), ValidationError);
 }
 
 TEST(CompiledOperator, RunsInPlace) {
   std::array<float, 4> x = {-1, 2, 7, NAN};
-  const CompiledOperator compiled = Device().compile(clip(tensor({4})));
+  const CompiledOperator compiled = Device().compile(clip_desc(tensor({4})));
   const Binding output = {x.data(), 0, sizeof x};
   const ConstBinding input = {x.data(), 0, sizeof x};
   compiled.dispatch(&input, 1, &output, 1);
@@ -95,7 +95,7 @@ TEST(CompiledOperator, RunsInPlace) {
 TEST(CompiledOperator, RefusesBeforeItWrites) {
   const std::vector<float> x(16, 1.0f);
   std::vector<float> y(16, -1.0f);
-  const CompiledOperator compiled = Device().compile(clip(tensor({4})));
+  const CompiledOperator compiled = Device().compile(clip_desc(tensor({4})));
   const auto refused = [&](const ConstBinding& input, const Binding& output) {
     const auto call = [&] { compiled.dispatch(&input, 1, &output, 1); };
     return !message<BindingError>(call).empty() && y == std::vector<float>(16, -1.0f);
@@ -116,7 +116,7 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
   const std::string text =
       "ElementWiseClipOperatorDesc: input_tensor is bound to 18446744073709551615 bytes at offset "
       "16, which end past the last address; size_in_bytes counts from the offset";
-  const CompiledOperator compiled = Device().compile(clip(tensor({8})));
+  const CompiledOperator compiled = Device().compile(clip_desc(tensor({8})));
   EXPECT_EQ(message<BindingError>([&] {
               compiled.dispatch({{x.data(), 16, rest}}, {{x.data(), 32, 32}});
             }),
@@ -124,7 +124,7 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
   EXPECT_FALSE(message<BindingError>([&] {
                  compiled.dispatch({{x.data(), 0, 32}}, {{x.data(), 16, rest}});
                }).empty());
-  OperatorDesc owned = clip(tensor({8}));
+  OperatorDesc owned = clip_desc(tensor({8}));
   owned.tensors[0]->flags = TensorFlags::owned_by_dml;
   EXPECT_EQ(message<BindingError>([&] { Device().compile(owned, {{x.data(), 16, rest}}); }), text);
   EXPECT_EQ(x, std::vector<float>(16, 1.0f));
@@ -140,7 +140,7 @@ TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
   const auto dispatched = [&](std::uint64_t in, std::uint64_t out, bool is_array) {
     return message<BindingError>([&] {
       Device()
-          .compile(clip(bytes))
+          .compile(clip_desc(bytes))
           .dispatch({{x.data(), 0, in, is_array}}, {{y.data(), 0, out, is_array}});
     });
   };
@@ -158,7 +158,7 @@ TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
   bytes.total_tensor_size_in_bytes = 9;
   EXPECT_EQ(dispatched(8, 12, false), who + "input_tensor is bound to 8 bytes; it needs 9");
 
-  OperatorDesc desc = clip(bytes);
+  OperatorDesc desc = clip_desc(bytes);
   desc.tensors[0]->flags = TensorFlags::owned_by_dml;
   EXPECT_EQ(
       message<BindingError>([&] {
@@ -169,7 +169,7 @@ TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
 }
 
 TEST(CompiledOperator, RefusesListsThatAreNull) {
-  const CompiledOperator compiled = Device().compile(clip(tensor({4})));
+  const CompiledOperator compiled = Device().compile(clip_desc(tensor({4})));
   std::array<float, 4> x = {};
   const ConstBinding input = {x.data(), 0, 16};
   const Binding output = {x.data(), 0, 16};
@@ -178,7 +178,7 @@ TEST(CompiledOperator, RefusesListsThatAreNull) {
 }
 
 TEST(CompiledOperator, CopiesWhatItOwns) {
-  OperatorDesc desc = clip(tensor({4}));
+  OperatorDesc desc = clip_desc(tensor({4}));
   desc.tensors[0]->flags = TensorFlags::owned_by_dml;
   std::vector<float> x = {-1, 2, 7, 3}, y(4);
   const CompiledOperator compiled = Device().compile(desc, {{x.data(), 0, 16}});

@@ -7,6 +7,7 @@
 #include "dmlops/directml.h"
 
 // The program's own copy of DirectML's helper, as its documentation offers it.
+// NOLINTNEXTLINE(readability-identifier-naming): DirectML's name
 static UINT64 DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE, UINT, const UINT*, const UINT*) {
   return 16;
 }
