@@ -43,10 +43,11 @@ def say(text: str) -> None:
 
 def values(first: int, shape: tuple[int, ...], columns: int) -> Array:
     """Return a part of a table of `columns` columns, from its element `first` on: -8 to 8."""
-    rows = first + np.arange(shape[0], dtype=np.uint64)[:, None] * np.uint64(columns)
+    rows = np.uint64(first) + np.arange(shape[0], dtype=np.uint64)[:, None] * np.uint64(columns)
     index = rows + np.arange(shape[1], dtype=np.uint64)
-    mixed = (index * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
-    return (mixed.astype(np.float32) * np.float32(2**-20)) - np.float32(8)
+    mixed = np.right_shift(index * np.uint64(0x9E3779B97F4A7C15), np.uint64(40))
+    scaled: Array = mixed.astype(np.float32) * np.float32(2**-20) - np.float32(8)
+    return scaled
 
 
 def block_of_values(columns: int, block_info: Any = None) -> Array:
@@ -55,7 +56,7 @@ def block_of_values(columns: int, block_info: Any = None) -> Array:
     return values(top * columns + left, (bottom - top, right - left), columns)
 
 
-def compute(x: Any, channels: tuple[Array, Array, Array, Array]) -> Any:
+def compute(x: Any, channels: tuple[Array, ...]) -> Any:
     """Return the result: the same line for a dask array and for a NumPy array."""
     leaky_relu = dmlops.ActivationLeakyReluOperatorDesc(alpha=0.1)
     normal = dmlops.batch_normalization(x, *channels, fused_activation=leaky_relu)
@@ -64,7 +65,7 @@ def compute(x: Any, channels: tuple[Array, Array, Array, Array]) -> Any:
 
 def digest(block: Array) -> Array:
     """Return the first 8 bytes of the block's SHA-256, as one number."""
-    found = hashlib.sha256(np.ascontiguousarray(block)).digest()[:8]
+    found = hashlib.sha256(np.ascontiguousarray(block).tobytes()).digest()[:8]
     return np.frombuffer(found, np.uint64).reshape(1, 1)
 
 
@@ -196,7 +197,8 @@ def main() -> int:
     if found is None:
         return 1
     if options.output is not None:
-        draw(*found, options.output)
+        tasks, begin, killed = found
+        draw(tasks, begin, killed, options.output)
         say(f"picture: {options.output}")
     return 0
 
