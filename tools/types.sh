@@ -18,4 +18,6 @@ grep 'Type completeness score' "$BUILD/verifytypes.txt"
 # stubtest keeps its cache in the current folder, whatever it is told.
 config=$PWD/pyproject.toml
 cd "$BUILD"
-"$PYTHON" -m mypy.stubtest dmlops --mypy-config-file "$config"
+# The examples are programs: their imports and what they define are not the package's.
+echo 'dmlops\.examples.*' >allowed.txt
+"$PYTHON" -m mypy.stubtest dmlops --mypy-config-file "$config" --allowlist allowed.txt
