@@ -123,3 +123,17 @@ def test_bits_and_canaries(isa: str, policy: str, threads: int) -> None:
         )
         target.assert_canaries(context)
         source.assert_canaries(context)
+
+
+@pytest.mark.parametrize("isa", ISAS, indirect=True)
+@pytest.mark.parametrize("policy", POLICIES, indirect=True)
+@pytest.mark.parametrize("misalignment", [0, 4, 12])
+def test_windows_that_overlap(isa: str, policy: str, misalignment: int) -> None:
+    """Several axes of the input may have a stride of one element."""
+    values = np.arange(2048, dtype=np.float32)
+    shape = (100, 512, 2)
+    x = np.lib.stride_tricks.as_strided(values, shape, (4, 4, 4), writeable=False)
+    target = Placed(shape, np.float32, (4096, 8, 4), misalignment)
+    dmlops.clip(x, 3, 400, out=target.view)
+    np.testing.assert_array_equal(target.view, np.clip(x, 3, 400))
+    target.assert_canaries()

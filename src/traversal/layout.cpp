@@ -311,6 +311,11 @@ void LoopLayout::run_shard(const Part& part, std::int64_t shards, std::int64_t i
     rows.outer_rank = part.rank - 1;
     rows.outer = loops + 1;
   }
+  // Units of several elements are not transposed.
+  const bool packed = rows.layout[1] == Layout::strided || rows.layout[1] == Layout::gathered;
+  if (packed && rows.count > 1 && rows.pitch[1] == nest_.element_size &&
+      rows.unit[1] == nest_.element_size)
+    rows.layout[1] = Layout::transposed;
   kernel(rows, parameters);
 }
 

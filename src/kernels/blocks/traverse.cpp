@@ -150,7 +150,7 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   if (rows.layout[1] == Layout::in_place)
     return rows.streaming ? t.transforms.streaming : t.transforms.dense;
   const bool every_second = rows.layout[1] == Layout::strided && rows.step[1] == 2 * t.size &&
-                            rows.pitch[1] != t.size && rows.length * t.size >= 2 * kVectorBytes;
+                            rows.length * t.size >= 2 * kVectorBytes;
   return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
 }
 
@@ -161,10 +161,10 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const bool packed = transform == nullptr && rows.layout[1] != Layout::in_place;
   const bool buffered =
       transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
-  const bool across = rows.count > 1 && rows.pitch[1] == size && packed;
+  const bool across = rows.layout[1] == Layout::transposed;
   std::int64_t block_length = rows.length, block_count = rows.count;
   if (packed || buffered) {
-    // Where the input is dense across the rows, a block has rows enough for whole cache lines.
+    // A block of an input that is dense across the rows has rows enough for whole cache lines.
     block_length = least(rows.length, across ? capacity / least(rows.count, 64) : capacity);
     if (across && block_length > line) block_length -= block_length % line;
     block_count = least(rows.count, capacity / block_length);
@@ -273,8 +273,8 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
     block.input_pitch = pitch;
     block.output = buffer;
     block.output_pitch = pitch;
-    if (!rows.streaming) place_output(block, rows, size);
     if (!rows.streaming) {
+      place_output(block, rows, size);
       t.transforms.dense(block, t.context);
       continue;
     }
@@ -300,10 +300,8 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
 // True if both rows and columns fill a square. Vectors of 16 bytes gain nothing from squares.
 bool has_squares(const Rows& rows, std::int64_t size) {
   const std::int64_t side = kLineBytes / size;
-  return kVectorBytes > 16 && rows.layout[0] == Layout::in_place && rows.pitch[1] == size &&
-         rows.layout[1] != Layout::in_place && rows.layout[1] != Layout::broadcast &&
-         rows.count >= side && rows.length >= side &&
-         (rows.offsets[1] == nullptr || rows.unit[1] == size);
+  return kVectorBytes > 16 && rows.layout[0] == Layout::in_place &&
+         rows.layout[1] == Layout::transposed && rows.count >= side && rows.length >= side;
 }
 
 template <class U>
