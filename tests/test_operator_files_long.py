@@ -1,4 +1,4 @@
-"""Operator files with much data: mapped results, dispatches in pieces, progress, interrupts."""
+"""Operator files with much data: mapped results, dispatches in chunks, progress, interrupts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from samples import uniform
 
 from dmlops import BufferTensorDesc, Device
 from dmlops._cli import main
-from dmlops._operator_file import execute, pieces, progress, resources
+from dmlops._operator_file import chunks, execute, progress, resources
 
 Array = npt.NDArray[Any]
 
@@ -134,8 +134,8 @@ def test_pieces_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.Mon
     Device().compile(desc).dispatch(inputs, [arrays["output_tensor"]])
     expected = arrays["output_tensor"].tobytes()
     again = {**inputs, "output_tensor": _dense(desc, seed)["output_tensor"]}
-    monkeypatch.setattr(pieces, "PIECE", 48)
-    parts = pieces.pieces(desc, again)
+    monkeypatch.setattr(chunks, "CHUNK", 48)
+    parts = chunks.chunks(desc, again)
     sizes = desc.output_tensor.sizes
     reduced = getattr(desc, "axes", ())
     longest = max(range(3), key=lambda axis: sizes[axis])
@@ -151,38 +151,38 @@ def test_pieces_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.Mon
 
 
 def test_pieces_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE", 48)
+    monkeypatch.setattr(chunks, "CHUNK", 48)
     for sizes, cut in [((1, 1, 90, 4), True), ((1, 4, 90), False)]:
         desc = TABLE["log_softmax"][0](tensor(sizes))
-        assert bool(pieces.pieces(desc, _dense(desc, 1))) == cut
+        assert bool(chunks.chunks(desc, _dense(desc, 1))) == cut
 
 
 def test_what_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a rule about the whole binding would refuse."""
-    monkeypatch.setattr(pieces, "PIECE", 48)
+    monkeypatch.setattr(chunks, "CHUNK", 48)
     desc = TABLE["relu"][0](tensor((200,)))
     array, other = np.zeros(200, np.float32), np.ones(200, np.float32)
-    assert pieces.pieces(desc, {"input_tensor": array, "output_tensor": other})
-    assert pieces.pieces(desc, {"input_tensor": array, "output_tensor": array})
+    assert chunks.chunks(desc, {"input_tensor": array, "output_tensor": other})
+    assert chunks.chunks(desc, {"input_tensor": array, "output_tensor": array})
     small = {"input_tensor": array[:199], "output_tensor": other}
-    assert not pieces.pieces(desc, small)
-    assert not pieces.pieces(desc, {"input_tensor": array.view(np.int32), "output_tensor": other})
+    assert not chunks.chunks(desc, small)
+    assert not chunks.chunks(desc, {"input_tensor": array.view(np.int32), "output_tensor": other})
     turned = TABLE["relu"][0](tensor((50, 4)), output_tensor=tensor((50, 4), strides=(1, 50)))
-    assert not pieces.pieces(turned, {"input_tensor": array, "output_tensor": array})
-    assert not pieces.pieces(TABLE["relu"][0](tensor((90,))), dict.fromkeys(small, array))
+    assert not chunks.chunks(turned, {"input_tensor": array, "output_tensor": array})
+    assert not chunks.chunks(TABLE["relu"][0](tensor((90,))), dict.fromkeys(small, array))
 
 
 def test_a_file_runs_in_pieces(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE", 48)
+    monkeypatch.setattr(chunks, "CHUNK", 48)
     counted: list[int] = []
-    cut = pieces.pieces
+    cut = chunks.chunks
 
     def count(*arguments: Any) -> Any:
         parts = cut(*arguments)
         counted.append(len(parts))
         return parts
 
-    monkeypatch.setattr(execute, "pieces", count)
+    monkeypatch.setattr(execute, "chunks", count)
     values = {"valueCount": 500, "valueStart": 0, "valueDelta": 1}
     file = followed(
         copy_file("FLOAT32", [500], values), {"type": "print", "resource": "y", "verbose": True}
@@ -226,7 +226,7 @@ def test_an_interrupt_ends_a_long_run(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(resources, "HUGE", 1)
-    monkeypatch.setattr(execute, "pieces", interrupt)
+    monkeypatch.setattr(execute, "chunks", interrupt)
     write = {"type": "writeFile", "resource": "y", "targetPath": "y.npy"}
     path = runner.folder / "operator.json"
     path.write_text(json.dumps(followed(copy_file("FLOAT32", [3], [1, 2, 3]), write)))

@@ -133,12 +133,12 @@ __all__ = [
     "thresholded_relu",
 ]
 
-# The errors are found where they are exported.
+# Tracebacks and pickles name the public module.
 for _error in (BindingError, ValidationError):
     _error.__module__ = __name__
 
-# A wrong variable in the environment is better said at once than in the middle of the work.
-# The command says it itself, without a traceback.
+# Reports an invalid environment variable at import instead of at the first large call.
+# The command line checks the environment itself, to print the error without a traceback.
 if not _runs_as_command():
     isa()
     get_num_threads()

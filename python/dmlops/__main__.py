@@ -1,6 +1,6 @@
 """Entry point of ``python -m dmlops`` and of the installed command ``dmlops``."""
 
-# PYTHON_ARGCOMPLETE_OK: by this, shells see that the program completes.
+# PYTHON_ARGCOMPLETE_OK is the marker that argcomplete's global completion searches for.
 import sys
 
 from dmlops._cli import main

@@ -1,4 +1,4 @@
-"""DirectML's descriptors of the activations: on their own, or fused into batch normalization."""
+"""DirectML's descriptors of the activations, standalone or fused into batch normalization."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dmlops._tensor_desc import BufferTensorDesc, Descriptor
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationDesc(Descriptor):
-    """What the activations have in common: one input, one output, and they work in place.
+    """Base class of the activations: one input and one output, which may be the same memory.
 
     Parameters
     ----------
@@ -363,9 +363,9 @@ class ActivationShrinkOperatorDesc(ActivationDesc):
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where it is fused.
     bias : float, default 0.0
-        What large values are moved toward 0 by.
+        The amount by which values beyond the threshold are moved toward 0.
     threshold : float, default 0.5
-        Up to where values become 0.
+        Values from ``-threshold`` to ``threshold`` become 0.
 
     Examples
     --------

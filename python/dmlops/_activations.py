@@ -89,7 +89,7 @@ def _document(
     if parameters:
         notes += (
             "\n\nA parameter may be zero, infinite or NaN: the result is the formula's in IEEE"
-            "\narithmetic; where an infinite one meets exp or tanh, it may be NaN."
+            "\narithmetic; with an infinite parameter inside of exp or tanh it may be NaN."
         )
     if singular:
         notes += f"\n{singular}"

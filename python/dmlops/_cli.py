@@ -1,4 +1,4 @@
-"""The command line: finds the sub-command, runs it, turns what the user did wrong into a message.
+"""The command line: dispatches to the sub-commands, and turns errors into messages.
 
 A sub-command ``name`` is one line in ``COMMANDS`` and a module ``dmlops._name``, imported only when
 it is named, with ``add_arguments(parser)`` and ``run(arguments)``, which returns the exit status.
@@ -36,7 +36,7 @@ MESSAGE_LENGTH = 1000  # characters: names in a message can be as long as a file
 
 
 def one_line(text: object) -> str:
-    """Return a message without control characters, which names in a file can have, shortened."""
+    """Return a message shortened and without control characters, which names in files may have."""
     message = str(text)
     if len(message) > MESSAGE_LENGTH:
         half = MESSAGE_LENGTH // 2
@@ -45,13 +45,13 @@ def one_line(text: object) -> str:
 
 
 class CommandError(Exception):
-    """What was asked could not be done. The message says why; no traceback is shown."""
+    """A failure that is shown without a traceback: the message gives the reason."""
 
     status = FAILED
 
 
 class RefusedError(CommandError):
-    """The answer is no: a rule refused what was asked, or a promise was not kept."""
+    """A negative result: an operator is refused, or a result is less accurate than promised."""
 
     status = REFUSED
 
@@ -66,7 +66,7 @@ FOLDERS: dict[str, tuple[Callable[[], str], str]] = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help, unlike argparse's own, is not lost in silence on a full disk."""
+    """A parser that, unlike argparse's own, reports an error when its help cannot be written."""
 
     def print_help(self, file: Any = None) -> None:
         """Print the help."""
@@ -77,13 +77,13 @@ class PrintVersion(argparse.Action):
     """Print the version and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print it."""
+        """Print the version."""
         print(f"dmlops {dmlops.__version__}")
         parser.exit()
 
 
 class PrintFolder(argparse.Action):
-    """Print a folder and exit; asked for only if the option is given."""
+    """Print a folder and exit; the folder is looked up only if the option is given."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print what the function in ``const`` returns."""
@@ -116,14 +116,14 @@ def build_parser(words: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentPar
 
 
 def complete() -> None:
-    """Answer, and exit, if it is a shell that asks how its line goes on; argcomplete knows how."""
+    """Complete a shell's command line and exit, if a shell asks for completions."""
     if "_ARGCOMPLETE" in os.environ:
         words = os.environ["COMP_LINE"].split()
         import_module("argcomplete").autocomplete(build_parser(words))
 
 
 def check_environment() -> None:
-    """Refuse a wrong variable in the environment."""
+    """Raise CommandError for an invalid environment variable."""
     try:
         dmlops.isa()
         dmlops.get_num_threads()
@@ -144,9 +144,9 @@ def main(words: Sequence[str] | None = None) -> int:
         try:
             status = run(words)
         finally:  # argparse exits after --help and --version
-            sys.stdout.flush()  # here, where the error can still be handled
+            sys.stdout.flush()  # an error of the flush can still be handled here
         return status
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         discard_output()
         return CLOSED_PIPE
     except OSError as error:  # commands handle those of their files; printing remains
@@ -177,13 +177,13 @@ def run(words: Sequence[str] | None) -> int:
 
 
 def fail(message: object, status: int = FAILED) -> int:
-    """Print one line of error; return the exit status."""
+    """Print an error on one line; return the exit status."""
     with suppress(OSError):
         print(f"dmlops: error: {one_line(message)}", file=sys.stderr, flush=True)
     return status
 
 
 def discard_output() -> None:
-    """Drop what standard output has not written, or the interpreter reports it when it ends."""
-    with suppress(OSError):  # of an output without a file descriptor
+    """Drop unwritten output, for which the interpreter would report an error at exit."""
+    with suppress(OSError):  # standard output has no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

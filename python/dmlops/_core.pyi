@@ -15,7 +15,8 @@ from dmlops._tensor_desc import BufferTensorDesc
 # mypy: disable-error-code="overload-overlap"
 # pyright: reportOverlappingOverload=false
 
-# What is not an ndarray. An ndarray has no hash and is no peer: a wrong dtype must not pass.
+# Arrays other than numpy.ndarray. An ndarray has no __hash__, which excludes ndarrays of an
+# unsupported dtype.
 class _SupportsDLPack(Protocol):
     def __dlpack__(self) -> object: ...
     def __hash__(self) -> int: ...
@@ -24,7 +25,7 @@ class _SupportsBuffer(Protocol):
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __hash__(self) -> int: ...
 
-# Arrays by the Array API standard; those of PyTorch; those of JAX, which have no hash.
+# Arrays of the Array API standard, of PyTorch, and of JAX, which have no hash.
 class _Standard(_SupportsDLPack, Protocol):
     def __array_namespace__(self) -> Any: ...
 
@@ -35,7 +36,7 @@ class _Jax(Protocol):
     def __dlpack__(self) -> object: ...
     def block_until_ready(self) -> Any: ...
 
-# pandas.Series and xarray.DataArray; dask.array.Array.
+# pandas.Series and xarray.DataArray, dask.array.Array.
 class _Labelled(Protocol):
     @property
     def name(self) -> Any: ...

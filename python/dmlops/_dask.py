@@ -1,6 +1,6 @@
-"""The functions on dask arrays: checked at once, computed block by block when dask says so.
+"""The functions on dask arrays: arguments are checked at once, blocks are computed lazily.
 
-The core comes here when it has refused the type of an argument and dask.array is in use.
+The core calls this module when it has refused the type of an argument and dask.array is imported.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _PARAMETERS = ("mean", "variance", "scale", "bias")
 
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the lazy result of the function, or NotImplemented if the core's error says more."""
+    """Return the lazy result of the function, or NotImplemented to keep the core's own error."""
     function = getattr(_core, name)
     try:
         bound = inspect.signature(function).bind(*arguments, **keywords)
     except TypeError:
-        return NotImplemented  # the core has said it better
+        return NotImplemented  # the core's error is more precise
     bound.apply_defaults()
     values = bound.arguments
     if values.pop("out") is not None:
@@ -78,7 +78,7 @@ def _refuse_arrays(name: str, values: dict[str, Any]) -> None:
 
 def _check_shapes(arrays: list[Any]) -> None:
     if any(np.isnan(size) for array in arrays for size in array.shape):
-        return  # not known yet: a block that does not fit its parameters will say so
+        return  # sizes not known yet are checked when the block is computed
     _core.check_batch_normalization(
         *(np.broadcast_to(np.empty((), array.dtype), array.shape) for array in arrays)
     )
@@ -87,7 +87,7 @@ def _check_shapes(arrays: list[Any]) -> None:
 def _check_values(
     function: Callable[..., object], arrays: list[Any], values: dict[str, Any]
 ) -> None:
-    """Let the function itself check data types, ranks and values, on arrays without elements."""
+    """Call the function on empty arrays, which checks data types, ranks and values."""
     empty = [np.empty((0,) * array.ndim, array.dtype) for array in arrays]
     try:
         function(*empty, **values)
@@ -108,7 +108,7 @@ def _by_blocks(
 def _batch_normalization(
     function: Callable[..., npt.NDArray[Any]], given: dict[str, Any], values: dict[str, Any]
 ) -> Any:
-    """Give each block of the input its part of the parameters."""
+    """Compute batch normalization with the parameters chunked as the input."""
     x = da.asarray(given["input"])
     parameters = [da.asarray(given[key]) for key in _PARAMETERS]
     matched = [

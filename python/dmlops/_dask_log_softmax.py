@@ -1,4 +1,4 @@
-"""log_softmax over chunked axes of a dask array, with the bits of the computation in one piece.
+"""log_softmax over chunked axes of a dask array, bit-identical to the unchunked computation.
 
 The maximum is a tree reduction. The sum has one fixed shape, that of `log_softmax_group.hpp`:
 16 lanes take up a group's elements in turn and add them for a block of 1024 elements; the blocks
@@ -29,7 +29,7 @@ from dmlops._foreign import require_unmasked
 
 Array = npt.NDArray[Any]
 _BLOCK: int = _core.LOG_SOFTMAX_BLOCK
-_Lanes = tuple[Array, Array]  # of some groups, and how many elements equal the maximum
+_Lanes = tuple[Array, Array]  # of some groups, and their numbers of maxima
 
 
 def log_softmax(x: Any, axes: Any) -> Any:
@@ -81,7 +81,7 @@ def _by_blocks(x: Any, reduced: tuple[int, ...]) -> Any:
 
 
 def _whole_blocks(chunks: tuple[int, ...]) -> tuple[int, ...]:
-    """Move the ends of chunks to the nearest multiples of a block."""
+    """Round the ends of chunks to multiples of a block."""
     *ends, elements = (int(end) for end in np.cumsum(chunks))
     nearest = {(end + _BLOCK // 2) // _BLOCK * _BLOCK for end in ends}
     bounds = sorted({0, *(end for end in nearest if end < elements), elements})
@@ -89,7 +89,7 @@ def _whole_blocks(chunks: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _rechunk(x: Any, chunks: dict[int, tuple[int, ...]]) -> Any:
-    """Rechunk these axes; where chunks would become too large, the others make up for it."""
+    """Rechunk these axes; split the others if the chunks would become too large."""
     limit = max(_bytes(x, x.chunks), parse_bytes(dask.config.get("array.chunk-size")))
     new: list[Any] = [chunks.get(axis, before) for axis, before in enumerate(x.chunks)]
     if _bytes(x, new) > limit:
@@ -104,7 +104,10 @@ def _bytes(x: Any, chunks: Sequence[tuple[int, ...]]) -> int:
 
 
 def _sums(groups: Any, top: Any) -> Any:
-    """Return the sums without the maxima and with them, and their number, along a new last axis."""
+    """Return the sums excluding and including the maximum, and the number of maxima.
+
+    The three are entries of a new last axis.
+    """
     token = tokenize(groups, top)
     part, lanes, sums = (f"log_softmax-{name}-{token}" for name in ("part", "lanes", "sum"))
     graph: dict[Any, Any] = {}
@@ -123,11 +126,11 @@ def _sums(groups: Any, top: Any) -> Any:
     return da.Array(layers, sums, (*groups.chunks[:-1], (3,)), meta=meta)
 
 
-# What runs in the workers
+# Functions that run in the workers
 
 
 def _max(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    """Return the maximum without the NaN, which come back through x - max."""
+    """Return the maximum, ignoring NaN, which x - max brings back later."""
     require_unmasked("log_softmax", "input", x)
     with np.errstate(invalid="ignore"):
         maximum: Any = np.fmax
@@ -163,7 +166,7 @@ def _sum(lanes: _Lanes, top: Array) -> Array:
 
 
 def _finish(x: Array, top: Array, sums: Array, *, reduced: tuple[int, ...]) -> Array:
-    """Return x - max - ln(1 + sum) for a chunk of any form."""
+    """Return x - max - ln(1 + sum) for a chunk of any shape."""
     order = [axis for axis in range(x.ndim) if axis not in reduced] + list(reduced)
     moved = x.transpose(order)
     table = sums.reshape(-1, 3)

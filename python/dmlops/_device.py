@@ -1,4 +1,4 @@
-"""Compiles DirectML's descriptors, and binds memory to what came of them."""
+"""Compiles DirectML's descriptors, and binds memory to compiled operators."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class BufferBinding:
     buffer : numpy.ndarray or buffer
         Contiguous memory, of any type.
     offset : int, default 0
-        In bytes: a multiple of 16, and of what the tensor guarantees.
+        In bytes: a multiple of 16, and of the tensor's `guaranteed_base_offset_alignment`.
     size_in_bytes : int, optional
-        A multiple of 4 that the buffer has. None is the tensor's total size, or
+        A multiple of 4, at most the rest of the buffer. None is the tensor's total size, or
         `calc_buffer_tensor_size`.
 
     Notes
     -----
-    DirectML's DML_BUFFER_BINDING. An array that is bound without it is no resource of DirectML's:
-    it may end with the tensor's last element, and have any size.
+    DirectML's DML_BUFFER_BINDING. An array bound without a BufferBinding need not follow DirectML's
+    rules for buffers: it may end with the tensor's last element, and have any size.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class BufferBinding:
     size_in_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Take any integers that DirectML's fields can hold."""
+        """Convert the offset and the size to plain integers of the range of DirectML's fields."""
         for name in ("offset", "size_in_bytes"):
             if name == "size_in_bytes" and self.size_in_bytes is None:
                 continue
@@ -73,12 +73,12 @@ class BufferBinding:
 
 @dataclass(frozen=True)
 class Device:
-    """What accepts descriptors as a DirectML device of a feature level does.
+    """Validates and compiles descriptors as a DirectML device of a feature level would.
 
     Parameters
     ----------
     feature_level : FeatureLevel or str, default FeatureLevel.LEVEL_6_4
-        Decides on operators, data types and dimension counts. A name does too: ``"5_0"``.
+        Limits operators, data types and dimension counts. A name such as ``"5_0"`` works, too.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Device:
         def __init__(self, feature_level: FeatureLevel | str = FeatureLevel.LEVEL_6_4) -> None: ...
 
     def __post_init__(self) -> None:
-        """Take names and numbers too."""
+        """Convert names and numbers of feature levels."""
         level = member("Device: feature_level", FeatureLevel, self.feature_level)
         object.__setattr__(self, "feature_level", level)
 
@@ -103,12 +103,12 @@ class Device:
         desc: OperatorDesc,
         initial: dict[str, Any] | list[Any] | tuple[Any, ...] | None = None,
     ) -> _core.CompiledOperator:
-        """Check a descriptor, and do all work that needs no data.
+        """Validate and compile a descriptor, with all work that needs no data.
 
         Parameters
         ----------
         desc : descriptor
-            Of an operator.
+            The descriptor of an operator.
         initial : dict, list or tuple, optional
             Bindings for the inputs that are OWNED_BY_DML, by name or in the order of the fields,
             with None for the others. Their bytes are copied.
@@ -147,12 +147,12 @@ def required_feature_level(desc: OperatorDesc) -> FeatureLevel:
     Parameters
     ----------
     desc : descriptor
-        Of an operator.
+        The descriptor of an operator.
 
     Returns
     -------
     FeatureLevel
-        Every higher one accepts it too.
+        Every higher level accepts the descriptor, too.
 
     Raises
     ------
@@ -174,5 +174,5 @@ def required_feature_level(desc: OperatorDesc) -> FeatureLevel:
 def recompile(
     desc: OperatorDesc, feature_level: FeatureLevel, initial: list[bytes | None] | None
 ) -> _core.CompiledOperator:
-    """Return what a pickled CompiledOperator was."""
+    """Recreate a pickled CompiledOperator."""
     return _core.compile(desc, feature_level, initial)

@@ -36,7 +36,7 @@ def member(where: str, kind: type[_Enum], value: Any) -> _Enum:
 
 
 class _PlainRepr:
-    """A repr that can be pasted back."""
+    """A repr that evaluates to the member."""
 
     def __repr__(self) -> str:
         name, value = self.name, self.value  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ class _PlainRepr:
 
 
 class TensorDataType(_PlainRepr, IntEnum):
-    """DML_TENSOR_DATA_TYPE: what a tensor's elements are.
+    """DML_TENSOR_DATA_TYPE: the data type of a tensor's elements.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class TensorDataType(_PlainRepr, IntEnum):
 
 
 class TensorFlags(_PlainRepr, IntFlag):
-    """DML_TENSOR_FLAGS: who owns a tensor's memory.
+    """DML_TENSOR_FLAGS: the ownership of a tensor's memory.
 
-    An input that is ``OWNED_BY_DML`` is bound once, when the operator is compiled, and copied.
+    An ``OWNED_BY_DML`` input is bound and copied once, when the operator is compiled.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class TensorFlags(_PlainRepr, IntFlag):
 
 
 class FeatureLevel(_PlainRepr, IntEnum):
-    """DML_FEATURE_LEVEL: what a device accepts.
+    """DML_FEATURE_LEVEL: the operators, data types and ranks that a device accepts.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class FeatureLevel(_PlainRepr, IntEnum):
 
 
 class OperatorType(_PlainRepr, IntEnum):
-    """DML_OPERATOR_TYPE: the operators that dmlops has.
+    """DML_OPERATOR_TYPE: the operators of dmlops.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Arrays of other libraries: what reads them, what results become, and how others are refused.
+"""Arrays of other libraries: conversion of results, lazy and labelled arrays, and refusals.
 
-The core reads NumPy's arrays itself, and through DLPack and the buffer protocol those of others. It
-comes here for what is left: a result that becomes the caller's array type, arrays that are computed
-later or have labels, and every refusal of a value that is not an array to compute with.
+The core itself reads NumPy's arrays, and others through DLPack and the buffer protocol. It calls
+this module to convert a result to the caller's array type, for dask, pandas and xarray objects, and
+to raise the error for a value that is not a supported array.
 
-Arrays of a library exist only where its module is imported: no module is imported to look for them.
+An array of a library implies that its module is imported, so no lookup imports a module.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-_NUMBERS = "fiub"  # the kinds of dtype that NumPy converts to float32 without losing a part
+_NUMBERS = "fiub"  # kinds of dtype that NumPy converts to float32 (not complex)
 _NARROW = ("bfloat16", "float8", "float4")  # dtypes of other libraries
 
 
 def is_instance(value: object, module: str, name: str) -> bool:
-    """Say whether a value is of a class of a module that need not be imported."""
+    """Return True if a value is an instance of a class of a module that may not be imported."""
     kind = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and isinstance(value, kind)
 
@@ -35,7 +35,7 @@ def _type_name(value: object) -> str:
 
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return a function's result for dask or labelled arrays, or NotImplemented without any."""
+    """Return a function's result for dask or labelled arrays, or NotImplemented for others."""
     for value in (*arguments, *keywords.values()):
         if is_instance(value, "dask.array", "Array"):
             from dmlops import _dask  # noqa: PLC0415 imports Dask
@@ -51,10 +51,10 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
 
 
 def wrap_like(result: Array, like: object) -> Any:
-    """Return a new array as one of the library that `like` is of, without a copy."""
+    """Convert a new array to the array type of `like`, without a copy."""
     if hasattr(like, "__array_namespace__"):
         return like.__array_namespace__().from_dlpack(result)
-    for kind in type(like).__mro__:  # torch.Tensor and what derives from it
+    for kind in type(like).__mro__:  # torch.Tensor and its subclasses
         library: Any = sys.modules.get(kind.__module__.partition(".")[0])
         if hasattr(library, "from_dlpack"):
             tensor = library.from_dlpack(result)
@@ -64,7 +64,7 @@ def wrap_like(result: Array, like: object) -> Any:
 
 
 def as_array(function: str, argument: str, value: Any) -> Array:
-    """Return an array that shares the memory of what DLPack or the buffer protocol offers."""
+    """Return an array that shares memory through DLPack or the buffer protocol."""
     require_unmasked(function, argument, value)
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
@@ -128,7 +128,7 @@ def _not_an_array(function: str, argument: str, value: Any) -> str:
 def refuse_dtype(
     function: str, argument: str, value: Any, dtype: np.dtype[Any] | str, accepted: str | None
 ) -> NoReturn:
-    """Raise TypeError for a dtype, or where `accepted` is None for a byte order."""
+    """Raise TypeError for a dtype; for a byte order if `accepted` is None."""
     name = dtype if isinstance(dtype, str) else dtype.name
     if accepted is None:
         problem = f"{name} in a byte order that is not this machine's"

@@ -12,7 +12,7 @@ _BY_NAME = {
 
 
 def fused_activation(where: str, value: object) -> ActivationDesc:
-    """Return the descriptor that a name or a class stands for, with its default parameters."""
+    """Return the descriptor of a name or a class, with default parameters."""
     if isinstance(value, str):
         if value not in _BY_NAME:
             raise ValueError(f"{where} is {value!r}; it must be one of {', '.join(_BY_NAME)}")

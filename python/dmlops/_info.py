@@ -1,4 +1,4 @@
-"""The sub-command ``info``: what a bug report needs to say about this installation."""
+"""The sub-command ``info``: facts about this installation for bug reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def collect() -> dict[str, Any]:
-    """Return all facts, ready for JSON."""
+    """Return all facts as a dict that JSON can hold."""
     return {
         **dmlops.build_info(),
         "non_temporal_threshold": non_temporal_threshold(),
@@ -41,13 +41,13 @@ def collect() -> dict[str, Any]:
 
 
 def non_temporal_threshold() -> int | None:
-    """Return the bytes of memory traffic from which outputs bypass the caches; None is never."""
+    """Return the bytes of memory traffic from which stores are non-temporal; None is never."""
     threshold = _core.non_temporal_threshold()
     return None if threshold == 2**63 - 1 else threshold
 
 
 def as_text(facts: dict[str, Any]) -> str:
-    """Return the facts as lines of ``label: value``, with the values in one column."""
+    """Return the facts as lines of ``label: value``, the values aligned."""
     threshold = facts["non_temporal_threshold"]
     facts = facts | {
         "non_temporal_threshold": "never" if threshold is None else f"{threshold} bytes"
@@ -61,7 +61,7 @@ def as_text(facts: dict[str, Any]) -> str:
 
 
 def cpu_model() -> str:
-    """Return the processor's name as the operating system knows it, or its architecture."""
+    """Return the processor's name as the operating system reports it, or its architecture."""
     if sys.platform == "linux":
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             label, _, value = line.partition(":")

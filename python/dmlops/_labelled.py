@@ -1,4 +1,4 @@
-"""The functions on pandas.Series and on xarray's objects: labels in, the same labels out."""
+"""The functions on pandas.Series and on xarray's objects, whose labels the result keeps."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dmlops._foreign import is_instance
 
 
 def is_labelled(value: object) -> bool:
-    """Say whether a value has labels that the result keeps."""
+    """Return True if a value is an object of pandas or xarray."""
     return is_instance(value, "pandas", "Series") or any(
         is_instance(value, "xarray", name) for name in ("DataArray", "Dataset", "Variable")
     )
 
 
 def call(name: str, given: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the function's result for a labelled input; the other arguments come after it."""
+    """Return the function's result for a labelled input, with the input's labels."""
     function = getattr(_core, name)
     if keywords.get("out") is not None:
         raise TypeError(

@@ -8,7 +8,7 @@ from dmlops import _core
 
 
 def get_include() -> str:
-    """Return the folder to give to a C++ compiler as include path.
+    """Return the include path for a C++ compiler.
 
     Returns
     -------
@@ -36,8 +36,8 @@ def get_cmake_dir() -> str:
     Returns
     -------
     str
-        With it ``find_package(dmlops)`` gives the target ``dmlops::dmlops``, built from the source
-        that the package carries.
+        The folder with which ``find_package(dmlops)`` defines the target ``dmlops::dmlops``, built
+        from the source in the package.
 
     Raises
     ------
@@ -60,8 +60,8 @@ def get_source_dir() -> str:
     Returns
     -------
     str
-        What ``cmake -S`` takes, to build the library and install it where pkg-config and other
-        programs find it.
+        The argument of ``cmake -S``, to build and install the library for pkg-config and other
+        programs.
 
     Raises
     ------
@@ -79,12 +79,12 @@ def get_source_dir() -> str:
 
 
 def get_examples_dir() -> str:
-    """Return the folder of the examples that the documentation names.
+    """Return the folder of the documentation's examples.
 
     Returns
     -------
     str
-        Operators in JSON, programs in C, C++ and Python.
+        A folder with operators in JSON, and programs in C, C++ and Python.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def get_examples_dir() -> str:
 
 
 def _folder(folder: str, *parts: str, what: str = "the C++ library is") -> str:
-    """Return a folder beside the extension module, also where the package is editable."""
+    """Return a folder beside the extension module, also in an editable installation."""
     path = Path(_core.__file__).parent.joinpath(folder, *parts)
     if not path.is_dir():
         message = f"{what} not installed with this package: {path} does not exist"

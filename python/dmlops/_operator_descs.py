@@ -24,8 +24,7 @@ class ElementWiseClipOperatorDesc(Descriptor):
     scale_bias : ScaleBias, optional
         Applied first. None is no change.
     min, max : float
-        For integer tensors truncated toward zero and limited to the data type's range. NaN is no
-        bound.
+        Truncated toward zero and saturated for integer tensors. NaN is no bound.
 
     Notes
     -----
@@ -62,7 +61,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     scale_bias : ScaleBias, optional
         Applied first. None is no change.
     min_max_data_type : TensorDataType
-        Of the bounds; that of the tensors.
+        Data type of the bounds; must be that of the tensors.
     min, max : float or int
         Values of that data type. NaN is no bound.
 
@@ -97,7 +96,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     max: float
 
     def __post_init__(self) -> None:
-        """Take numbers for the data type too."""
+        """Convert the name or number of the data type."""
         where = f"{type(self).__name__}: min_max_data_type"
         self._set("min_max_data_type", member(where, TensorDataType, self.min_max_data_type))
 
@@ -109,19 +108,19 @@ class BatchNormalizationOperatorDesc(Descriptor):
     Parameters
     ----------
     input_tensor : BufferTensorDesc
-        What is normalized.
+        The tensor to normalize.
     mean_tensor, variance_tensor, scale_tensor, bias_tensor : BufferTensorDesc
-        The parameters: data type and dimension count of the input, each size 1 or the input's.
+        The parameters, of the input's data type and dimension count; each size is 1 or the input's.
     output_tensor : BufferTensorDesc
-        As the input.
+        Of the input's data type and sizes.
     spatial : bool, default True
         Below feature level 4.0, False forbids mean and variance to be broadcast in height or width;
-        without effect from there on.
+        ignored from 4.0 on.
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
-        Without tensors, as ``ActivationReluOperatorDesc()``. A name, as ``"relu"``, stands for the
-        default parameters.
+        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
+        ``"relu"``, for the default parameters.
 
     Notes
     -----
@@ -186,7 +185,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Take the name or the class of an activation too."""
+        """Convert the name or the class of an activation."""
         if isinstance(self.fused_activation, (str, type)):
             where = f"{type(self).__name__}: fused_activation"
             self._set("fused_activation", fused_activation(where, self.fused_activation))
@@ -268,5 +267,5 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Take any sequence."""
+        """Convert the axes to a tuple of integers."""
         self._set("axes", integers(f"{type(self).__name__}: axes", self.axes))

@@ -1,37 +1,37 @@
-"""The operators, with their documentation: the functions are C++, and nothing stands between."""
+"""The operators, which are functions of the extension module, and their docstrings."""
 
 from dmlops._core import add_docstring, batch_normalization, clip, log_softmax
 
 __all__ = ["batch_normalization", "clip", "log_softmax"]
 
-# What all operators say of their input, their output and their errors.
+# Sections that the docstrings of all operators share.
 _INPUT = """\
 input : numpy.ndarray
-    Any strides, 0 to 8 dimensions, {dtypes}. Also anything that offers DLPack
-    on the CPU, as PyTorch's tensors do, or the buffer protocol. Nothing is copied
+    Any strides, 0 to 8 dimensions, {dtypes}. Objects that offer DLPack on the CPU,
+    such as PyTorch's tensors, or the buffer protocol work, too. Nothing is copied
     or cast."""
 _OUT = """\
 out : numpy.ndarray, optional
-    Where the result goes: same dtype and shape as `input`, any strides that do
-    not make elements overlap. It may be `input` itself, and may overlap it."""
+    Array for the result: dtype and shape of `input`, any strides without
+    overlapping elements. `out` may be `input` itself, and may overlap it."""
 _RETURNS = """\
 Returns
 -------
 numpy.ndarray
-    `out`, or a new array in the memory order of `input`. Of a NumPy scalar, a
-    NumPy scalar; of another library's array, an array of that library."""
+    `out`, or a new array in the memory order of `input`: a NumPy scalar for a
+    NumPy scalar, and an array of the same library for another library's array."""
 _RAISES = """\
 Raises
 ------
 TypeError
-    If an argument has a type or dtype that the operator does not take.
+    If an argument has a type or dtype that the operator does not support.
 ValueError
-    If a shape, a value or `out` does not fit."""
+    If a shape, a value or `out` is invalid."""
 FLOATS = "float32 or float16"
 
 
 def document(function: object, signature: str, text: str, *, dtypes: str = FLOATS) -> None:
-    """Attach a docstring to a built-in function; `text` has places for the shared parts."""
+    """Attach a docstring to a built-in function; `text` has fields for the shared sections."""
     shared = {
         "input": _INPUT.format(dtypes=dtypes),
         "out": _OUT,
@@ -47,19 +47,18 @@ document(
     """\
 Limit each element to the range from `min` to `max`.
 
-Computes ``max(min, minimum(g(x), max))`` with ``g(x) = x * scale + bias`` where
-`scale_bias` is given, and ``g(x) = x`` otherwise. Where `min` is greater than
-`max`, the result is `min` everywhere.
+Computes ``max(min, minimum(g(x), max))`` with ``g(x) = x * scale + bias`` if
+`scale_bias` is given, and ``g(x) = x`` otherwise. If `min` is greater than `max`,
+every result is `min`.
 
 Parameters
 ----------
 {input}
 min, max : float or int, optional
-    The bounds, rounded to the dtype; None or NaN is no bound. For integers they
-    are exact: they must be whole, and those beyond the dtype's range become its
-    limits.
+    The bounds, rounded to the dtype; None or NaN is no bound. Bounds for integers
+    must be whole numbers; those beyond the dtype's range are saturated.
 scale_bias : ScaleBias, optional
-    Applied first, with one rounding; integers are computed in float64,
+    Applied first, with a single rounding. Integers are computed in float64,
     truncated toward zero and saturated.
 {out}
 
@@ -97,8 +96,8 @@ Parameters
 ----------
 {input}
 mean, variance, scale, bias : numpy.ndarray
-    The parameters: the dtype of `input`, as many dimensions, each of size 1 or
-    that of `input`.
+    The parameters, of the dtype and the number of dimensions of `input`; each size
+    is 1 or that of `input`.
 epsilon : float, default 1e-5
     Added to the variance, as float32.
 fused_activation : descriptor or name of an activation, optional
@@ -154,7 +153,7 @@ axes : int or sequence of int, default -1
 Notes
 -----
 DirectML's DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC. A group with a NaN or a
-positive infinity, or with nothing but negative infinities, is NaN throughout.
+positive infinity, or of negative infinities only, is NaN throughout.
 
 Examples
 --------

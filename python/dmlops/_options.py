@@ -1,4 +1,4 @@
-"""Types and checks of options that sub-commands share: mistakes are found before any work."""
+"""Types and checks of options that sub-commands share, applied before any work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PICTURES = (".png", ".jpg", ".pdf", ".svg")
 
 
 def output_file(*suffixes: str) -> Callable[[str], Path]:
-    """Return an argparse type: a file that can be written, which is checked before any work."""
+    """Return an argparse type for output files, which are checked to be writable."""
 
     def check(text: str) -> Path:
         path = Path(text)
@@ -34,7 +34,7 @@ def output_file(*suffixes: str) -> Callable[[str], Path]:
 
 
 def choice_of(known: Collection[str], what: str) -> Callable[[str], list[str]]:
-    """Return an argparse type: known names, separated by commas."""
+    """Return an argparse type for known names, separated by commas."""
 
     def check(text: str) -> list[str]:
         names = [name for name in text.split(",") if name]
@@ -48,7 +48,7 @@ def choice_of(known: Collection[str], what: str) -> Callable[[str], list[str]]:
 
 
 def check_only(only: Iterable[str], names: Sequence[str], what: str) -> None:
-    """Refuse a text of ``--only`` that no name contains."""
+    """Refuse a text of ``--only`` without a match."""
     unmatched = [text for text in only if not any(text in name for name in names)]
     if unmatched:
         texts = " or ".join(map(repr, unmatched))
@@ -56,7 +56,7 @@ def check_only(only: Iterable[str], names: Sequence[str], what: str) -> None:
 
 
 def check_peers(named: Collection[str] | None, missing: Mapping[str, str]) -> None:
-    """Refuse peers that ``--peers`` names and that are missing; others are left out."""
+    """Refuse missing peers that ``--peers`` names."""
     absent = [f"{name} ({missing[name]})" for name in named or () if name in missing]
     if absent:
         raise CommandError(

@@ -1,4 +1,4 @@
-"""The sub-command ``run``: one operator, or several, out of a JSON file."""
+"""The sub-command ``run``: runs the operators of a JSON file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def feature_level(text: str) -> FeatureLevel:
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what all commands on operator files take."""
+    """Declare the arguments that all commands on operator files share."""
     parser.add_argument("file", metavar="FILE.json", help="the operator file; - is standard input")
     parser.add_argument(
         "--feature-level",

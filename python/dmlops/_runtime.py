@@ -1,4 +1,4 @@
-"""What dmlops runs on: instruction set, threads, build."""
+"""Run-time settings and facts: instruction set, threads, build."""
 
 import operator
 import platform
@@ -16,8 +16,8 @@ _MAX_THREADS = 1024
 def isa() -> str:
     """Return the name of the instruction set whose kernels run.
 
-    The fastest that the processor has, unless the environment variable ``DMLOPS_ISA``
-    names another one before the import. Results are the same bits on each.
+    The default is the fastest of the processor; the environment variable ``DMLOPS_ISA``
+    selects another one before the import. Results are bit-identical on all of them.
 
     Returns
     -------
@@ -34,13 +34,13 @@ def isa() -> str:
 
 
 def available_isas() -> tuple[str, ...]:
-    """Return the names of the instruction sets that run on this processor, the fastest first.
+    """Return the names of the instruction sets that this processor supports, fastest first.
 
     Returns
     -------
     tuple of str
-        A part of ``("avx512", "avx2", "baseline")``; the last is always there (SSE2 on
-        x86-64, NEON on aarch64).
+        A subset of ``("avx512", "avx2", "baseline")``. The baseline is always included: SSE2 on
+        x86-64, NEON on aarch64.
 
     Examples
     --------
@@ -54,8 +54,8 @@ def available_isas() -> tuple[str, ...]:
 def get_num_threads() -> int:
     """Return the number of threads that a large call is split over, the caller's included.
 
-    At the start: the environment variable ``DMLOPS_NUM_THREADS``, or else the number of
-    processors that the process may use. Results do not depend on it.
+    The default is the environment variable ``DMLOPS_NUM_THREADS``, or else the number of
+    processors that the process may use. Results do not depend on the number of threads.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def set_num_threads(n: int) -> None:
 
 
 def _thread_count(function: str, n: int) -> int:
-    """Return a count as an integer that the core can check."""
+    """Return a count as an integer within the range of the core's type."""
     try:
         n = operator.index(n)
     except TypeError:
@@ -146,11 +146,11 @@ class num_threads:  # noqa: N801 a function to its users
         self._before: list[int] = []
 
     def __enter__(self) -> None:
-        """Set the number of this thread."""
+        """Set the number of threads for the calls of this thread."""
         self._before.append(_core.exchange_own_num_threads(self._n))
 
     def __exit__(self, *error: object) -> None:
-        """Set the number that there was."""
+        """Restore the previous number."""
         _core.exchange_own_num_threads(self._before.pop())
 
 
@@ -169,7 +169,7 @@ class BuildInfo(TypedDict):
 
 
 def build_info() -> BuildInfo:
-    """Return what this build is and what it runs on, as a bug report needs it.
+    """Return facts about this build and its environment, for bug reports.
 
     Returns
     -------
@@ -198,8 +198,8 @@ def build_info() -> BuildInfo:
 
 
 def runs_as_command() -> bool:
-    """Say whether the program is the command ``dmlops``, or ``python -m dmlops``."""
+    """Return True if the program is the command ``dmlops``, or ``python -m dmlops``."""
     program = next(iter(getattr(sys, "argv", [])), "")
-    if program == "-m":  # a package is imported before the arguments are put in order
+    if program == "-m":  # sys.argv[0] is still "-m" while the package is imported
         return any(word in ("dmlops", "-mdmlops") for word in sys.orig_argv)
     return Path(program).stem == "dmlops"

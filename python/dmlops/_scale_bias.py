@@ -1,11 +1,11 @@
-"""DML_SCALE_BIAS: what clip does to its input first."""
+"""DML_SCALE_BIAS: the scale and bias that clip applies to its input."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ScaleBias:
-    """A factor and a summand: ``x * scale + bias``, rounded once.
+    """A scale and a bias: ``x * scale + bias``, rounded once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""DML_BUFFER_TENSOR_DESC, and what all descriptors have in common."""
+"""DML_BUFFER_TENSOR_DESC, and the base class of all descriptors."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from dmlops._foreign import as_array
 
 
 def _text(value: object) -> str:
-    """Return a repr that can be pasted back: infinities and NaN have none of their own."""
+    """Return a repr that evaluates to the value, also for infinities and NaN."""
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
     return repr(value)
 
 
 class Descriptor:
-    """A frozen dataclass whose repr can be pasted back."""
+    """A frozen dataclass whose repr evaluates to an equal object."""
 
     def __repr__(self) -> str:
         named = (f"{f.name}={_text(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(named)})"
 
     def _set(self, name: str, value: Any) -> None:
-        """Replace a field by its normal form; only while the object is made."""
+        """Replace a field by its normal form; for use in ``__post_init__`` only."""
         object.__setattr__(self, name, value)
 
 
@@ -56,23 +56,22 @@ def integers(where: str, values: Sequence[SupportsIndex]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, repr=False)
 class BufferTensorDesc(Descriptor):
-    """What a tensor is: data type, sizes, and how they lie in memory.
+    """The description of a tensor: data type, sizes, and layout in memory.
 
     Parameters
     ----------
     data_type : TensorDataType or str
-        Of the elements. A name does too: ``"FLOAT32"``.
+        The data type of the elements. A name such as ``"FLOAT32"`` works, too.
     sizes : sequence of int
-        One for each of 1 to 8 dimensions, each at least 1.
+        The size of each of 1 to 8 dimensions, at least 1.
     strides : sequence of int, optional
-        The steps along the dimensions, in elements. 0 broadcasts. None is packed, the last
-        dimension fastest.
+        The stride of each dimension in elements; 0 broadcasts. None is packed, in row-major order.
     flags : TensorFlags, default TensorFlags.NONE
         OWNED_BY_DML for an input that is bound when the operator is compiled.
     total_tensor_size_in_bytes : int, optional
-        What a binding must hold, at least `calc_buffer_tensor_size`. None is that.
+        The bytes that a binding must hold, at least the default, `calc_buffer_tensor_size`.
     guaranteed_base_offset_alignment : int, default 0
-        What the offset of a binding is a multiple of: 0, or a power of two and at least the
+        Offsets of bindings are multiples of this number: 0, or a power of two of at least the
         element's size.
 
     Notes
@@ -95,7 +94,7 @@ class BufferTensorDesc(Descriptor):
     total_tensor_size_in_bytes: int | None = None
     guaranteed_base_offset_alignment: int = 0
 
-    if TYPE_CHECKING:  # the dataclass's own takes what the fields are, not all that becomes one
+    if TYPE_CHECKING:  # type checkers: the constructor accepts more types than the fields have
 
         def __init__(
             self,
@@ -109,7 +108,7 @@ class BufferTensorDesc(Descriptor):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Bring lists and integers into their normal form."""
+        """Convert names, sequences and integers to the fields' types."""
         where = "BufferTensorDesc:"
         self._set("data_type", member(f"{where} data_type", TensorDataType, self.data_type))
         self._set("sizes", integers(f"{where} sizes", self.sizes))
@@ -124,15 +123,15 @@ class BufferTensorDesc(Descriptor):
         Parameters
         ----------
         array : numpy.ndarray
-            Or what offers DLPack on the CPU or the buffer protocol; of 0 to 8 dimensions and a data
-            type that DirectML has. Without dimensions it becomes one of size 1.
+            An array, or an object that offers DLPack on the CPU or the buffer protocol, of 0 to 8
+            dimensions and a data type of DirectML. A scalar gets 1 dimension of size 1.
         flags : TensorFlags, default TensorFlags.NONE
-            As of the descriptor.
+            The flags of the descriptor.
 
         Returns
         -------
         BufferTensorDesc
-            The same elements in the same places, from the array's first element on.
+            The array's layout, relative to its first element.
 
         Raises
         ------
@@ -180,11 +179,11 @@ def calc_buffer_tensor_size(
     Parameters
     ----------
     data_type : TensorDataType
-        Of the elements.
+        The data type of the elements.
     sizes : sequence of int
-        One for each of 1 to 8 dimensions.
+        The size of each of 1 to 8 dimensions.
     strides : sequence of int, optional
-        In elements; None is packed.
+        The stride of each dimension in elements; None is packed.
 
     Returns
     -------
@@ -194,11 +193,11 @@ def calc_buffer_tensor_size(
     Raises
     ------
     ValidationError
-        If no tensor can have such sizes or strides.
+        If a tensor cannot have the sizes or strides.
 
     Notes
     -----
-    DirectML's DMLCalcBufferTensorSize, which adds strides in 32 bits and may wrap; this does not.
+    DirectML's DMLCalcBufferTensorSize adds strides in 32 bits and may wrap; this function does not.
 
     Examples
     --------

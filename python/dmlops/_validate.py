@@ -1,4 +1,4 @@
-"""The sub-command ``validate``: whether a device would take the operators of a JSON file."""
+"""The sub-command ``validate``: validates the operators of a JSON file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Say of each operator whether it is accepted, and by which level."""
+    """Print for each operator if it is accepted, and the lowest level that accepts it."""
     model = read_model(arguments.file)
     level: FeatureLevel = arguments.feature_level
     refused = [operator for operator in model.operators.values() if not _validate(operator, level)]

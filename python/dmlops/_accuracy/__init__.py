@@ -1,4 +1,4 @@
-"""The sub-command ``accuracy``: its options, and the run from the rows to the table."""
+"""The sub-command ``accuracy``: options and control flow."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def progress(line: str) -> None:
-    """Tell the user what is going on."""
+    """Print a line of progress to standard error."""
     print(line, file=sys.stderr, flush=True)

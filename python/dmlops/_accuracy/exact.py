@@ -1,8 +1,8 @@
 """The operators' formulas, as DirectML's documents write them, and the unit of their errors.
 
-The formulas compute in the type of their input. In NumPy's widest type, 64 bits of precision on x86
-and at least 53 elsewhere, against the 24 of float32, what is measured is off by 1e-8 ulp at most.
-The tests use the formulas in float64, and compare them with 50 decimal digits.
+The formulas compute in the type of their input. NumPy's widest type has 64 bits of precision on x86
+and at least 53 elsewhere, against the 24 of float32: measured errors are off by at most 1e-8 ulp.
+The tests use the formulas in float64, and compare them with results of 50 decimal digits.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ def wide(x: Any) -> Array:
 
 
 def _log_of_one_plus_exp(z: Array) -> Array:
-    """Return ln(1 + e^z) without e^z where that may overflow."""
+    """Return ln(1 + e^z) without overflow of e^z."""
     return np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))
 
 
 def _gelu(x: Array) -> Array:
-    """Return x / 2 erfc(-x / sqrt(2)): 1 + erf cancels for negative x; at -infinity the limit."""
+    """Return x / 2 erfc(-x / sqrt(2)), since 1 + erf cancels for negative x."""
     ends = (x.ravel().astype(np.float64) * -math.sqrt(0.5)).tolist()
     tails = np.array([math.erfc(end) for end in ends]).reshape(x.shape)
     return np.where(np.isneginf(x), -0.0, x * tails / 2)
@@ -63,7 +63,7 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
 
 
 def exact(operator: str, inputs: Sequence[Array], parameters: Mapping[str, float]) -> Exact:
-    """Return an operator's exact results, and the magnitudes that its bound is a multiple of."""
+    """Return an operator's exact results, and the magnitudes whose ulp is the unit of its bound."""
     numbers = {name: np.longdouble(np.float32(value)) for name, value in parameters.items()}
     x, *_ = tensors = [wide(tensor) for tensor in inputs]
     with np.errstate(all="ignore"):
@@ -76,7 +76,7 @@ def exact(operator: str, inputs: Sequence[Array], parameters: Mapping[str, float
 
 
 def _batch_normalization(tensors: Sequence[Array], epsilon: np.longdouble) -> Exact:
-    """Return the results, and the largest intermediates: where two cancel, their error remains."""
+    """Return the results, and the largest intermediates: cancellation leaves the error of these."""
     x, mean, variance, scale, bias = tensors
     product = scale * ((x - mean) / np.sqrt(variance + epsilon))
     result = product + bias

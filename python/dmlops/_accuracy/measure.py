@@ -18,7 +18,7 @@ MEASURED = 1e-6  # ulp by which the exact results themselves may be off
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest error, infinite for NaN instead of a number; and where it is."""
+    """The largest error and its element; infinite if a number was expected and NaN computed."""
 
     ulp: float
     where: str
@@ -28,7 +28,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class Line:
-    """A row with everybody's worst results, or the reason why there is none."""
+    """A row with each contestant's worst result, or the reason for its absence."""
 
     row: Row
     count: int
@@ -37,14 +37,14 @@ class Line:
 
     @property
     def allowed(self) -> float:
-        """The promise, in the row's data type: float16 results are those of float32, rounded."""
+        """The promised bound in the row's data type; float16 results are rounded from float32."""
         if self.row.dtype == "float32":
             return self.row.bound
         return EXACT + self.row.bound * 2.0**-13
 
     @property
     def kept(self) -> bool:
-        """Whether dmlops is as good as promised."""
+        """True if dmlops keeps its promised bound."""
         return self.worst[OURS].ulp <= self.allowed + MEASURED
 
     @property
@@ -54,12 +54,12 @@ class Line:
 
     @property
     def ahead(self) -> bool:
-        """Whether no peer is better, in the two decimals that are shown."""
+        """True if no peer is more accurate, in the two decimals that are shown."""
         return round(self.worst[OURS].ulp, 2) <= round(self.best_peer, 2)
 
 
 def measure(row: Row, contestants: Mapping[str, Any], count: int) -> Line:
-    """Return everybody's largest error on about `count` elements."""
+    """Return each contestant's largest error on about `count` elements."""
     inputs = row.inputs_of(count)
     exact, magnitude = row.exact(inputs)
     worst: dict[str, Worst] = {}
@@ -72,14 +72,15 @@ def measure(row: Row, contestants: Mapping[str, Any], count: int) -> Line:
         except Exception as error:
             if name == OURS:
                 raise
-            missing[name] = str(error).strip().splitlines()[0]  # what it raises is its answer
+            # any exception of a peer is its reason
+            missing[name] = str(error).strip().splitlines()[0]
         else:
             worst[name] = largest(result, exact, magnitude, inputs[0])
     return Line(row, exact.size, worst, missing)
 
 
 def largest(result: Array, exact: Array, magnitude: Array, x: Array) -> Worst:
-    """Return the largest error of a result; where the exact one is NaN, nothing counts."""
+    """Return the largest error of a result; elements whose exact result is NaN are left out."""
     error = np.where(np.isnan(exact), 0, errors(result, exact, magnitude))
     place = int(error.argmax())
     index = np.unravel_index(place, error.shape)
@@ -104,7 +105,7 @@ def errors(result: Array, exact: Array, magnitude: Array) -> Array:
 
 
 def ulp(magnitude: Array, dtype: npt.DTypeLike) -> Array:
-    """Return the distance between neighbours of the type at a magnitude."""
+    """Return the distance between adjacent numbers of the type at a magnitude."""
     info = np.finfo(dtype)
     positive = np.where(
         magnitude > 0, np.minimum(magnitude, np.longdouble(info.max)), np.longdouble(info.tiny)

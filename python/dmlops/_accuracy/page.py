@@ -58,7 +58,7 @@ def markdown(lines: Sequence[Line], versions: Mapping[str, str]) -> str:
 
 
 def table(lines: Iterable[Line]) -> str:
-    """Return a Markdown table; an operator's name stands only once."""
+    """Return a Markdown table; an operator's name stands in its first row only."""
     rows = [["operator", "inputs", "promised", *(TITLES[name] for name in NAMES)]]
     rows.append(["---", "---", *["---:"] * (len(NAMES) + 1)])
     for title, group in groupby(lines, lambda line: line.row.operator + line.row.arguments):
@@ -72,7 +72,7 @@ def table(lines: Iterable[Line]) -> str:
 
 
 def parts(path: Path) -> tuple[str, str]:
-    """Return the page before and after the two marks."""
+    """Split a page at the two marks; return the text before and after them."""
     try:
         page = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -98,7 +98,7 @@ def summary(lines: Sequence[Line]) -> str:
 
 
 def reasons(lines: Sequence[Line]) -> str:
-    """Return why peers have no figure, each reason once."""
+    """Return the distinct reasons for which peers have no figure."""
     found: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         for name, reason in line.missing.items():

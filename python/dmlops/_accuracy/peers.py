@@ -18,7 +18,7 @@ Numbers = Mapping[str, float]
 
 
 class Dmlops:
-    """The functions."""
+    """The functions of dmlops."""
 
     def __init__(self) -> None:
         self.version = dmlops.__version__
@@ -49,7 +49,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
 
 
 class NumPy:
-    """The formulas, as a user would write them in float32; float16 is converted there and back."""
+    """The formulas as users write them in float32; float16 is converted to float32 and back."""
 
     def __init__(self) -> None:
         self.version = np.__version__
@@ -202,7 +202,7 @@ PEERS: Mapping[str, Callable[[], Any]] = {
 
 
 def load(names: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return dmlops and the peers that are installed, and why the others cannot take part."""
+    """Return dmlops and the installed peers, and for each missing one the reason."""
     loaded: dict[str, Any] = {OURS: Dmlops()}
     missing: dict[str, str] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""The picture: everybody's largest float32 errors, a line for each operator and kind of input."""
+"""The picture: largest float32 errors, a line for each operator and kind of input."""
 
 from __future__ import annotations
 

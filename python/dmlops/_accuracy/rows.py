@@ -17,7 +17,7 @@ Make = Callable[[int, np.random.Generator], list[Array]]
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table. `make` returns about as many elements as it is told."""
+    """A line of the table. `make(count)` returns about `count` elements."""
 
     operator: str
     dtype: str
@@ -29,7 +29,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What ``--only`` searches."""
+        """The text that ``--only`` searches."""
         return f"{self.operator}{self.arguments}/{self.dtype}/{self.inputs}"
 
     @property
@@ -71,7 +71,7 @@ def all_magnitudes(count: int, random: np.random.Generator) -> list[Array]:
 
 
 def usual(count: int, random: np.random.Generator) -> list[Array]:
-    """Return numbers of which activations make something else than a constant."""
+    """Return numbers from the range in which activations are not constant."""
     return [random.uniform(-20, 20, count)]
 
 
@@ -133,7 +133,7 @@ CHANNELS = 64
 def normalized(
     mean: float, deviation: float, scale: float = 1, bias: float = 1, spread: float = 3
 ) -> Make:
-    """Return what makes inputs around a mean, in deviations from it, with fitting tensors."""
+    """Return a generator of inputs at multiples of a deviation from a mean, with parameters."""
 
     def make(count: int, random: np.random.Generator) -> list[Array]:
         shape = (1, CHANNELS)
@@ -147,7 +147,7 @@ def normalized(
 
 
 def normalizations() -> Iterator[Row]:
-    """Yield batch normalization on kind inputs and on those that lose digits."""
+    """Yield batch normalization on well-conditioned inputs, and on inputs that cancel."""
     kinds = (
         ("float32", "usual", normalized(0.5, 1)),
         ("float32", "mean of 10,000 deviations", normalized(1e4, 1)),
@@ -165,12 +165,12 @@ def normalizations() -> Iterator[Row]:
 
 
 def logits(group: int, low: float, high: float) -> Make:
-    """Return what makes groups of logits that spread evenly."""
+    """Return a generator of groups of uniformly distributed logits."""
     return lambda count, random: [random.uniform(low, high, (max(1, count // group), group))]
 
 
 def dominated(group: int) -> Make:
-    """Return what makes groups in which one logit leads by 2 to 100."""
+    """Return a generator of groups in which one logit exceeds the others by 2 to 100."""
 
     def make(count: int, random: np.random.Generator) -> list[Array]:
         x = random.uniform(-1, 0, (max(10, count // group), group))

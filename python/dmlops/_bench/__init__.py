@@ -1,4 +1,4 @@
-"""The sub-command ``bench``: its options, and which cells they choose."""
+"""The sub-command ``bench``: its options, and the choice of cells."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def count(text: str) -> int:
 
 
 def thread_count(text: str) -> int:
-    """Return a number of threads that this machine can run at once."""
+    """Return a number of threads, at most the number of processors."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     if not text.isdecimal() or not 1 <= int(text) <= (available or 1):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {available}")
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def choose(*, quick: bool, only: list[str]) -> list[Cell]:
-    """Return the cells that the options choose."""
+    """Return the cells that the options select."""
     cells = [cell for cell in all_cells() if cell.quick or not quick]
     check_only(only, [cell.name for cell in cells], "cell")
     return [cell for cell in cells if not only or any(text in cell.name for text in only)]

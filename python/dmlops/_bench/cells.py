@@ -78,7 +78,7 @@ QUICK = ("c1", "c64k", "c1m", "every2nd", "transpose", "strided_8d", "small_relu
 
 @dataclass(frozen=True)
 class Cell:
-    """One line of the table. The problem is made when its turn comes: some are large."""
+    """One line of the table. The problem is created on first use, as some are large."""
 
     operator: str
     dtype: str
@@ -93,7 +93,7 @@ class Cell:
 
     @property
     def quick(self) -> bool:
-        """Whether the short comparison has it."""
+        """True if the short comparison includes the cell."""
         common = self.dtype in ("f32", "f16") or (self.dtype, self.layout) == ("u8", "c1m")
         return common and self.layout in QUICK
 
@@ -104,7 +104,7 @@ def all_cells() -> list[Cell]:
 
 
 def clips() -> Iterator[Cell]:
-    """Yield the cells of clip: six data types everywhere, the others where they lie dense."""
+    """Yield the cells of clip: six data types on all layouts, the others on dense tensors."""
     for name, layout in LAYOUTS.items():
         for dtype in ("f32", "f16", "u8", "i8", "i32", "i64"):
             yield clip(dtype, name, layout)
@@ -116,7 +116,7 @@ def clips() -> Iterator[Cell]:
 
 
 def clip(dtype: str, name: str, layout: Layout, **scale_bias: float) -> Cell:
-    """Return a cell of clip. The bounds limit many values, but not most."""
+    """Return a cell of clip, whose bounds limit a large minority of the values."""
     low, high = {"f32": (-1.0, 1.0), "f16": (-1.0, 1.0), "u8": (50, 200), "i8": (-50, 50)}.get(
         dtype, (500, 1500) if dtype[0] == "u" else (-500, 500)
     )
@@ -140,7 +140,7 @@ def hard_sigmoids() -> Iterator[Cell]:
 def elementwise(
     operator: str, dtype: str, name: str, layout: Layout, arguments: dict[str, Any]
 ) -> Cell:
-    """Return a cell whose arguments are numbers."""
+    """Return a cell of an operator whose arguments are numbers."""
     return Cell(operator, dtype, name, lambda: problem(operator, dtype, layout, arguments))
 
 

@@ -1,4 +1,4 @@
-"""Random cells: layouts that nobody chose, each drawn by a seed and its own number."""
+"""Random cells: each layout is drawn from a seed and the number of its cell."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LARGEST_BASE = 1 << 23  # elements, padding and skipped ones included: 64 MiB of
 
 
 def cells(number: int, seed: int, only: list[str]) -> list[Cell]:
-    """Return the cells 0 to `number` - 1 of a seed, or those of them that a text of `only` names.
+    """Return the cells 0 to `number` - 1 of a seed, filtered by the texts in `only`.
 
-    A text is a cell's number or name, or part of "operator/dtype" or of a kind of layout. Cells do
-    not depend on `number`, so that a text may be a larger number.
+    A text is a cell's number or name, or part of "operator/dtype" or of a kind of layout. A number
+    may be `number` or more, since cells do not depend on how many there are.
     """
     if not only:
         return list(drawn(range(number), seed))
@@ -37,7 +37,7 @@ def cells(number: int, seed: int, only: list[str]) -> list[Cell]:
 
 
 def named(cell: Cell, text: str) -> bool:
-    """Return whether a text names a cell."""
+    """Return True if a text names a cell."""
     _, _, number = cell.layout.partition(":")
     parts = (f"{cell.operator}/{cell.dtype}", *cell.kinds)
     return text in (number, cell.layout, cell.name) or any(text in part for part in parts)
@@ -123,7 +123,7 @@ def shape(random: Random) -> tuple[int, ...]:
         round(2 ** (after - before))
         for before, after in zip([0.0, *cuts], [*cuts, bits], strict=True)
     ]
-    largest = sizes.index(max(sizes))  # makes up for what the others were rounded by
+    largest = sizes.index(max(sizes))  # compensates for the rounding of the other sizes
     sizes[largest] = max(1, int(2**bits * sizes[largest] / math.prod(sizes)))
     return tuple(sizes)
 

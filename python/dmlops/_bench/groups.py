@@ -108,7 +108,7 @@ def average(title: str, records: list[Record]) -> Iterator[dict[str, Any]]:
 
 
 def share_below(limit: float, records: list[Record]) -> float:
-    """Return the share of the records whose ratio is below a limit."""
+    """Return the fraction of the records whose ratio is below a limit."""
     return sum(float(record["ratio"]) < limit for record in records) / len(records)
 
 

@@ -1,4 +1,4 @@
-"""The machine: its name, its caches, and which of its processors the comparison may use."""
+"""The machine: its name, its caches, and the processors that the comparison uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def describe(processors: list[int]) -> dict[str, Any]:
-    """Return what a reader of the figures must know of the machine."""
+    """Return the facts about the machine that published figures need."""
     return {
         "cpu": cpu_model(),
         "logical_cpus": os.cpu_count(),
@@ -24,7 +24,7 @@ def describe(processors: list[int]) -> dict[str, Any]:
 
 
 def caches() -> dict[str, int]:
-    """Return the sizes of a processor's data caches in bytes, where the system tells them."""
+    """Return the sizes of a processor's data caches in bytes, if the system reports them."""
     found = {}
     for folder in sorted(SYSTEM.glob("cpu0/cache/index*")):
         level, kind, size = (
@@ -39,8 +39,9 @@ def caches() -> dict[str, int]:
 def pin(threads: int) -> list[int]:
     """Restrict the process to as many processors as it has threads, and return them.
 
-    Libraries ask for the processors when they start: all then have the same, whatever their own
-    switches are. Where the system has no such restriction, the list is empty.
+    Libraries size their thread pools by the process's affinity when they are loaded, so all peers
+    get the same processors whatever options they have. The list is empty on systems without
+    affinity.
     """
     if sys.platform != "linux":
         return []
@@ -50,9 +51,9 @@ def pin(threads: int) -> list[int]:
 
 
 def one_per_core(processors: list[int]) -> list[int]:
-    """Return the processors with the first of each core ahead of the second ones.
+    """Return the processors, one of each core before the sibling hyperthreads.
 
-    The last come first: interrupts tend to go to the first.
+    The order is descending, since the lowest processors tend to serve the interrupts.
     """
     seen: set[str] = set()
     first: list[int] = []
@@ -66,7 +67,10 @@ def one_per_core(processors: list[int]) -> list[int]:
 
 
 def limit_spinning(threads: int) -> None:
-    """Set what OpenMP reads when it is loaded: its threads must not spin into another's turn."""
+    """Set OpenMP's variables, which it reads when loaded, so that idle threads stop spinning.
+
+    Spinning threads would take processor time from the next competitor's turn.
+    """
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ.setdefault("GOMP_SPINCOUNT", "100000")  # about a millisecond; the default is 15
     os.environ.setdefault("KMP_BLOCKTIME", "1")

@@ -66,7 +66,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def title(result: dict[str, Any]) -> str:
-    """Return what was measured, where."""
+    """Return a title with the version, the machine and the threads."""
     threads = result["settings"]["threads"]
     versions = ", ".join(f"{name} {text.split('-')[0]}" for name, text in result["peers"].items())
     return (

@@ -75,12 +75,12 @@ class Problem:
 
     @property
     def input(self) -> Array:
-        """The array that the operator is given."""
+        """The operator's input."""
         return self.view.of(self.base)
 
     @property
     def output(self) -> Array:
-        """The array that the result goes to."""
+        """The array for the result."""
         return View(axes=self.output_axes).of(self.output_base)
 
     @property
@@ -90,7 +90,7 @@ class Problem:
 
     @property
     def traffic(self) -> int:
-        """How many bytes must be read and written; what is broadcast comes from a cache."""
+        """The bytes read from and written to memory; broadcast operands count as cached."""
         arrays = [value for value in self.arguments.values() if isinstance(value, np.ndarray)]
         source = self.base[self.view.slices] if self.view.slices else self.base
         skipped = abs(source.strides[-1]) // source.itemsize  # memory comes in whole cache lines
@@ -100,8 +100,8 @@ class Problem:
     def in_memory_order(self) -> Problem:
         """Return the same work with its axes permuted so that the output is dense.
 
-        Where the input has the output's order in memory, peers that know only dense arrays then
-        need no transposition, and without other steps of the view no copy.
+        If input and output share one memory order, peers for dense arrays then need no
+        transposition, and no copy if the view is no more than a permutation.
         """
         if not self.output_axes:
             return self
@@ -165,7 +165,7 @@ class Problem:
         return x
 
     def error(self, result: Array, expected: Array) -> str:
-        """Return what is wrong with a result, or nothing."""
+        """Return the reason why a result is wrong, or an empty string."""
         dtype = self.base.dtype
         if result.dtype != dtype or result.shape != expected.shape:
             return f"gives {result.dtype} of shape {result.shape}"
@@ -173,7 +173,7 @@ class Problem:
         if dtype.kind == "f":
             epsilons = TOLERANCE[dtype.name] + (self.group // NAIVE_SUM) * (dtype == np.float32)
             tolerance = epsilons * float(np.finfo(dtype).eps)
-        # Each as int64 is exact for every integer here, and their difference is small.
+        # The integers of the cells and their differences fit int64.
         wide = np.float64 if dtype.kind == "f" else np.int64
         distance = np.abs(result.astype(wide) - expected.astype(wide))
         wrong = ~(distance <= tolerance * (1 + np.abs(expected)))
@@ -185,7 +185,7 @@ class Problem:
 
 
 def permutation(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
-    """Return two permutations of axes as one; none stands for the axes as they are."""
+    """Return the composition of two permutations of axes; none is the identity."""
     as_they_are = tuple(range(len(second)))
     both = tuple((first or as_they_are)[d] for d in second)
     return () if both == as_they_are else both

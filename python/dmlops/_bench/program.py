@@ -92,7 +92,7 @@ def record(
     competitors: list[timing.Competitor],
     unavailable: dict[str, str],
 ) -> dict[str, Any]:
-    """Return a cell's figures as they stand in the JSON file."""
+    """Return a cell's figures in the form of the JSON file."""
     by_name = {each.name: each for each in competitors}
     ours = by_name.get(peers.OURS)
     others = [each for each in competitors if each.name not in (peers.OURS, peers.ROOFLINE)]
@@ -116,7 +116,7 @@ def record(
 
 
 def report(result: dict[str, Any]) -> str:
-    """Return what is printed at the end."""
+    """Return the text that is printed at the end."""
     host, info = result["machine"], result["dmlops"]
     threads = result["settings"]["threads"]
     used = ", ".join(f"{name} {version}" for name, version in result["peers"].items())
@@ -138,7 +138,7 @@ def report(result: dict[str, Any]) -> str:
 
 
 def write(path: Any, text: str) -> None:
-    """Write a file, or say why not."""
+    """Write a file; raise CommandError with the reason if it cannot be written."""
     try:
         path.write_text(text + "\n")
     except OSError as error:
@@ -146,5 +146,5 @@ def write(path: Any, text: str) -> None:
 
 
 def progress(line: str) -> None:
-    """Tell the user what is going on."""
+    """Print a line of progress to standard error."""
     print(line, file=sys.stderr, flush=True)

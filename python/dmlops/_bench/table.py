@@ -20,7 +20,7 @@ again: dmlops bench --random N --seed S --only K"""
 
 
 def cells(records: Sequence[Record], peers: Iterable[str]) -> str:
-    """Return the table with a line for each cell, and at its end the layout if that is drawn."""
+    """Return the table with a line for each cell, which ends with the layout if it was drawn."""
     names = [name for name in peers if name not in (OURS, ROOFLINE)]
     lines = [["cell", *names, OURS, ROOFLINE, "best/dmlops", "memcpy/dmlops", ""]]
     for record in records:
@@ -63,7 +63,7 @@ def groups(averages: Iterable[dict[str, Any]]) -> str:
 
 
 def reasons(records: Iterable[Record]) -> str:
-    """Return what a peer cannot do, with the cells that this is true of."""
+    """Return the reasons for which peers have no figure, with the cells concerned."""
     found: dict[tuple[str, str], list[str]] = {}
     for record in records:
         for name, reason in record["unavailable"].items():

@@ -1,4 +1,4 @@
-"""Timing: each competitor's best way, then all in random order, round by round."""
+"""Timing: each competitor's fastest statement, then rounds in random order."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dmlops._bench.peers import PEERS
 from dmlops._bench.peers.base import CannotDo, Peer, Way
 from dmlops._bench.problem import Array, Problem
 
-HOPELESS = 6  # a peer so many times slower than the fastest peer has fewer turns
+HOPELESS = 6  # a peer slower than the fastest one by this factor has fewer rounds
 LONGEST_REASON = 100
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: rounds, seconds of a turn, seconds of a cell."""
+    """The duration of a measurement: rounds, seconds of a turn, seconds of a cell."""
 
     rounds: int
     turn: float
     cell: float
-    few: int = 3  # the rounds of those without hope
+    few: int = 3  # rounds of a peer slower by HOPELESS
 
 
 FULL = Effort(rounds=25, turn=1e-3, cell=4.0)
@@ -37,7 +37,7 @@ MANY = Effort(rounds=30, turn=0.5e-3, cell=0.4, few=2)  # for hundreds of cells
 
 @dataclass
 class Competitor:
-    """A checked way, its estimated seconds for one time, and what it took in each round."""
+    """A verified statement, its estimated seconds per run, and the seconds of each round."""
 
     name: str
     way: Way
@@ -58,7 +58,7 @@ class Competitor:
 def entrants(
     problem: Problem, peers: dict[str, Peer], effort: Effort
 ) -> tuple[list[Competitor], dict[str, str]]:
-    """Return each peer's fastest correct way, and for the others the reason why there is none."""
+    """Return each peer's fastest correct statement, or the reason for which it has none."""
     expected = problem.expected()
     competitors: list[Competitor] = []
     reasons: dict[str, str] = {}
@@ -74,7 +74,7 @@ def entrants(
 def best_way(
     peer: Peer, problem: Problem, expected: Array, effort: Effort
 ) -> tuple[tuple[Way, float] | None, str]:
-    """Return a peer's fastest correct way with its seconds, or why there is none."""
+    """Return a peer's fastest correct statement with its seconds, or the reason for none."""
     found: list[tuple[Way, float]] = []
     reason = "has no way to do it"
     ways = guarded(peer.ways(problem))
@@ -94,12 +94,12 @@ def best_way(
 
 
 def guarded(ways: Iterator[Way]) -> Iterator[Way | str]:
-    """Yield the ways, and at their end the reason if they end with an error."""
+    """Yield the statements, and finally the reason if the peer raised an error."""
     try:
         yield from ways
     except CannotDo as reason:
         yield str(reason)
-    except Exception as error:  # whatever another package raises, it is an answer
+    except Exception as error:  # any exception of a peer is reported as its reason
         yield first_line(error)
 
 
@@ -110,7 +110,7 @@ def first_line(error: Exception) -> str:
 
 
 def check(way: Way, problem: Problem, expected: Array | None) -> str:
-    """Run a way once on an output full of other values; return what is wrong, or nothing."""
+    """Run a statement once on an output of other values; return the error, or nothing."""
     problem.output_base.fill(77)
     run = timer(way).timeit
     run(1)
@@ -125,7 +125,7 @@ def timer(way: Way) -> Timer:
 
 
 def quick_time(way: Way, effort: Effort) -> float:
-    """Return about how many seconds one time takes."""
+    """Return an estimate of the seconds of one run."""
     run = timer(way).timeit
     once = run(1)
     number = turns(once, effort.turn / 4)
@@ -133,14 +133,14 @@ def quick_time(way: Way, effort: Effort) -> float:
 
 
 def turns(estimate: float, seconds: float) -> int:
-    """Return how often to repeat what takes `estimate`, to fill `seconds`."""
+    """Return the number of runs of `estimate` seconds each that fill `seconds`."""
     return max(1, min(100_000, int(seconds / max(estimate, 1e-8))))
 
 
 def measure(competitors: list[Competitor], effort: Effort, *, pause: float = 0.0) -> None:
-    """Fill in the seconds. The order is random in each round: a fixed one favours some caches.
+    """Measure all rounds. Each has a random order, as a fixed one leaves warm caches to some.
 
-    `pause`: seconds between turns, in which the threads of the last one can go to sleep.
+    `pause` is the number of seconds between turns in which the last turn's threads go to sleep.
     """
     others = [each.estimate for each in competitors if each.name in PEERS]
     limit = HOPELESS * min(others, default=0)
@@ -160,18 +160,18 @@ def measure(competitors: list[Competitor], effort: Effort, *, pause: float = 0.0
 
 
 def warm_up(run: Callable[[int], float], estimate: float, seconds: float) -> None:
-    """Run long enough for caches, pages and threads to be as in a loop of calls."""
+    """Run until caches, page tables and threads are in a steady state."""
     run(turns(estimate, seconds))
 
 
 def paired_ratio(ours: Competitor, peer: Competitor) -> float:
-    """Return the median over the rounds of the peer's seconds, as a multiple of ours."""
+    """Return the median over the rounds of the peer's seconds divided by ours."""
     common = ours.seconds.keys() & peer.seconds.keys()
     return float(np.median([peer.seconds[turn] / ours.seconds[turn] for turn in common]))
 
 
 def as_json(competitor: Competitor) -> dict[str, Any]:
-    """Return a competitor's figures, in seconds, and the statement that they are of."""
+    """Return a competitor's figures in seconds, and its statement."""
     return {
         "min": competitor.min,
         "median": competitor.median,

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo, if its packages are there."""
     require_extra()
-    import_module("dmlops._demo.program").run(arguments.output)  # what it imports is checked now
+    import_module("dmlops._demo.program").run(arguments.output)  # imports the extra
     return 0
 
 

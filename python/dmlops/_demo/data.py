@@ -24,15 +24,15 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True)
 class Digits:
-    """The digits that the classifier was not fitted to, and what it says about them."""
+    """The digits that the classifier was not fitted to, and its results for them."""
 
     images: Array  # count x 8 x 8
-    labels: Array  # what each digit is
+    labels: Array  # true class of each digit
     logits: Array  # count x 10, float32: the input of log_softmax
     log_probabilities: Array  # count x 10, float64: the classifier's own answer
 
     def difference(self, log_probabilities: Array) -> float:
-        """Return how far log-probabilities are from the classifier's own."""
+        """Return the largest difference from the classifier's own log-probabilities."""
         return float(np.abs(log_probabilities - self.log_probabilities).max())
 
 
@@ -46,7 +46,7 @@ def digits() -> Digits:
     bunch = load_digits()
     pixels = bunch.data / 16  # 0 to 1
     fitted = LogisticRegression(max_iter=1000)
-    with threadpool_limits(1):  # small products: threads that wait for each other take far longer
+    with threadpool_limits(1):  # synchronizing threads costs more than these small products
         fitted.fit(pixels[:TRAINING_DIGITS], bunch.target[:TRAINING_DIGITS])
     unseen = pixels[TRAINING_DIGITS:]
     return Digits(

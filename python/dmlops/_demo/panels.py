@@ -1,6 +1,6 @@
-"""The parts that the demo's picture is made of: text, photographs, histograms, curves, digits.
+"""Panels of the demo's picture: text, photographs, histograms, curves, digits.
 
-Positions are in inches from the figure's upper left corner, so that every part keeps its place.
+Positions are in inches from the figure's upper left corner.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def histogram(panel: Axes, pixels: Array, low: float, high: float, words: str) -
     for count, color in zip(counts, (RED, GREEN, BLUE), strict=True):
         panel.stairs(count, edges, fill=True, color=color, alpha=0.18)
         panel.stairs(count, edges, color=color, linewidth=1.2)
-    # A peak, such as all of the black, may leave the panel: the rest would be too flat to see.
+    # Clips peaks, such as saturated black, which would flatten the other bars.
     panel.set(xlim=(low, high), ylim=(0, 1.6 * np.percentile(counts, 90)), yticks=[])
     panel.spines["left"].set_visible(False)
     panel.set_title(words)
@@ -82,7 +82,7 @@ def value_range(*images: Array) -> tuple[float, float]:
 
 
 def curve(panel: Axes, before: Array, after: Array, words: str) -> None:
-    """Show the value that each value became, as found in the data."""
+    """Show the mapping from input to output values, sampled from the data."""
     values, first = np.unique(before, return_index=True)
     white = full_scale(before)
     panel.plot((0, white), (0, white), color=FRAME, linestyle="--", linewidth=1.2)

@@ -1,4 +1,4 @@
-"""The demo's picture: photographs before and after, and what the classifier thinks of some digits.
+"""The demo's picture: photographs before and after, and the classification of some digits.
 
 It is drawn into memory by Matplotlib's own renderers: no display, window or global figure.
 """
@@ -17,7 +17,7 @@ from dmlops._demo import panels
 from dmlops._demo.data import Array, Digits
 from dmlops._demo.steps import Result
 
-# In inches; at 100 dots per inch the picture is 1600 dots wide.
+# All lengths are in inches; at 100 dots per inch the picture is 1600 dots wide.
 WIDTH, HEIGHT = 16.0, 16.45
 MARGIN, GAP = 0.45, 0.35
 COLUMN = (WIDTH - 2 * MARGIN - 3 * GAP) / 4
@@ -62,7 +62,7 @@ def draw(results: Sequence[Result], digits: Digits) -> Figure:
 
 
 def title(figure: Figure) -> None:
-    """Write what the picture is."""
+    """Write the picture's title."""
     panels.text(
         figure, MARGIN, 0.6, "Four DirectML operators on the CPU", fontsize=22, weight="bold"
     )
@@ -75,7 +75,7 @@ def title(figure: Figure) -> None:
 
 
 def heading(figure: Figure, row: int, words: str, explanation: str, call: str) -> float:
-    """Write what a row shows and the call that made it; return the top of its panels."""
+    """Write a row's caption and the call that it shows; return the top of its panels."""
     top = TOP + row * ROW
     panels.text(figure, MARGIN, top + 0.3, words, fontsize=14, weight="bold")
     panels.text(figure, MARGIN, top + 0.56, explanation, fontsize=11.5, color=panels.QUIET)
@@ -103,7 +103,7 @@ def normalization_row(figure: Figure, row: int, float32: Result, float16: Result
 
 
 def mapping_row(figure: Figure, row: int, result: Result, words: str, explanation: str) -> None:
-    """Draw an operator that maps each value by itself, with the curve that it follows."""
+    """Draw an elementwise operator, with the curve of its function."""
     step = result.step
     top = heading(figure, row, words, f"{explanation} {error(result)}", step.call)
     photograph(figure, 0, top, step.input, "before")
@@ -136,7 +136,7 @@ def digits_row(figure: Figure, row: int, result: Result, digits: Digits) -> None
 
 
 def error(*results: Result) -> str:
-    """Return the sentence that gives the largest error of each result."""
+    """Return a sentence with the largest error of each result."""
     if not any(result.max_ulp for result in results):
         return "No error."
     errors = (f"{result.max_ulp:.2g} ulp ({result.step.dtype})" for result in results)

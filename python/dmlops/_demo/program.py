@@ -48,5 +48,5 @@ def prepared(digits: data.Digits) -> list[steps.Step]:
 
 
 def progress(line: str) -> None:
-    """Tell the user what is going on."""
+    """Print a line of progress to standard error."""
     print(line, file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
 """The demo's computation: each operator beside NumPy, with the error against float64 and the time.
 
-Every step has four forms: dmlops; the fastest NumPy that we know, which writes into memory made
-beforehand; the operator's formula in float64; and the largest term of that formula, whose unit in
-the last place (ulp) is what the error is counted in, since that is what dmlops promises.
+Every step has four forms: dmlops; the fastest NumPy that we know, which writes into preallocated
+arrays; the operator's formula in float64; and the largest term of that formula, whose unit in the
+last place (ulp) is the unit of the promised errors.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Result:
-    """What a step gave: errors, and the shortest time of each competitor in seconds."""
+    """The result of a step: errors, and the shortest time of each competitor in seconds."""
 
     step: Step
     max_error: float
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def accurate(self) -> bool:
-        """Whether the error is within what dmlops promises."""
+        """True if the error is within the promised bound."""
         return self.max_ulp <= self.step.promised_ulp
 
 
@@ -64,7 +64,7 @@ def channels_first(photograph: Array) -> Array:
 
 
 def normalization(photograph: Array, dtype: str) -> Step:
-    """Give every colour channel the same mean and spread: batch_normalization, channels-last."""
+    """Normalize every color channel to the same mean and spread: batch_normalization."""
     pixels = (photograph / 255).astype(dtype)
     output = np.empty_like(pixels)
     x, y = channels_first(pixels), channels_first(output)
@@ -110,7 +110,7 @@ def normalization(photograph: Array, dtype: str) -> Step:
 
 
 def tone_curve(photograph: Array, alpha: float = 1.25, beta: float = -0.2) -> Step:
-    """Steepen the middle tones, cut off the darkest and the brightest: hard_sigmoid."""
+    """Increase the contrast of the middle tones, and saturate the others: hard_sigmoid."""
     x = (photograph / 255).astype(np.float32)
     y, numpy_output = np.empty_like(x), np.empty_like(x)
     slope, offset = np.float32(alpha), np.float32(beta)
@@ -138,7 +138,7 @@ def tone_curve(photograph: Array, alpha: float = 1.25, beta: float = -0.2) -> St
 
 
 def contrast_stretch(photograph: Array) -> Step:
-    """Stretch the values in use to all of 0 to 255: clip with scale and bias, on bytes."""
+    """Stretch the range of values to 0 to 255: clip with scale and bias, on bytes."""
     darkest, brightest = np.percentile(photograph, (0.5, 99.5))
     scale = round(255 / (brightest - darkest), 3)
     bias = round(-darkest * scale, 1)
@@ -199,7 +199,7 @@ def log_probabilities(logits: Array) -> Step:
 
 
 def measure(step: Step) -> Result:
-    """Run a step both ways for ``SECONDS_PER_STEP`` and compare the results with float64."""
+    """Time a step in dmlops and in NumPy, and compare the results with float64."""
     step.dmlops()
     step.numpy()
     dmlops_seconds, numpy_seconds = shortest_times(step.dmlops, step.numpy, SECONDS_PER_STEP)

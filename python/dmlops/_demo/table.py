@@ -1,4 +1,4 @@
-"""The demo's table: what was computed, how far it is from float64, how long it took."""
+"""The demo's table: the steps, their errors against float64, and their times."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def notes(classification: Result, digits: Digits) -> list[str]:
-    """Return what the columns mean, and how the digits compare with the classifier's own answer."""
+    """Return the legend of the columns, and the accuracy of the digits' probabilities."""
     output = classification.step.output
     right = np.mean(output.argmax(-1) == digits.labels)
     return [

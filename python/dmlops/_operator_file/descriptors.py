@@ -20,7 +20,7 @@ from dmlops._tensor_desc import BufferTensorDesc
 DESCS: dict[OperatorType, type[Any]] = {
     desc.operator_type: desc
     for desc in (*get_args(OperatorDesc), *ActivationDesc.__subclasses__())
-    if hasattr(desc, "operator_type")  # not the base class, nor somebody's own
+    if hasattr(desc, "operator_type")  # neither the base class nor a subclass of the user
 }
 
 _TENSOR = ("DataType", "Sizes")
@@ -53,7 +53,7 @@ def read_data_type(node: Node) -> TensorDataType:
 
 
 def _check_count(members: dict[str, Node], name: str, counted: str, length: int) -> None:
-    """DirectML counts its arrays in a field of their own; JSON need not."""
+    """Compare DirectML's field for the length of an array, optional in JSON, with the array."""
     if name in members and members[name].integer() != length:
         members[name].refuse(f"is {members[name].value}, but {counted} has {length} entries")
 
@@ -89,7 +89,7 @@ def read_tensor(node: Node) -> BufferTensorDesc:
     if "GuaranteedBaseOffsetAlignment" in members:
         alignment = members["GuaranteedBaseOffsetAlignment"].integer()
         more["guaranteed_base_offset_alignment"] = alignment
-    if "TotalTensorSizeInBytes" in members:  # 0 is to be worked out
+    if "TotalTensorSizeInBytes" in members:  # 0 means the computed size
         more["total_tensor_size_in_bytes"] = members["TotalTensorSizeInBytes"].integer() or None
     return BufferTensorDesc(read_data_type(members["DataType"]), sizes, **more)
 
@@ -114,7 +114,7 @@ def _read_scalar(node: Node, data_type: TensorDataType) -> float:
 
 
 def _read_activation(node: Node) -> Any:
-    """Read a DML_OPERATOR_DESC that is fused. Whether it may be is for the validation to say."""
+    """Read a fused DML_OPERATOR_DESC; validation checks later if the operator can be fused."""
     kind, node = _inner(node)
     if kind is None:
         node.refuse("the field 'Type' is missing")
@@ -139,7 +139,7 @@ def _read_field(name: str, node: Node) -> Any:
 def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any:
     """Read the descriptor of an operator.
 
-    What is a pointer in the struct that may be NULL is optional; all else must be there, as in C.
+    Pointers that may be NULL are optional fields; all other fields are required, as in C.
     """
     desc = DESCS[operator]
     names = {field_name(field.name): field.name for field in dataclasses.fields(desc)}

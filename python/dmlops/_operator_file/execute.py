@@ -14,21 +14,21 @@ from dmlops import _core
 from dmlops._cli import RefusedError, one_line
 from dmlops._device import Device
 from dmlops._enums import FeatureLevel, TensorFlags
+from dmlops._operator_file.chunks import chunks
 from dmlops._operator_file.files import check_target
 from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
 from dmlops._operator_file.names import directml_names
-from dmlops._operator_file.pieces import pieces
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._operator_file.resources import Memory, create, discard, load, write
 from dmlops._operator_file.timing import Repetition, repeat
 
-# Refusals by DirectML's rules. A field of a type or range that its struct lacks is one, too.
+# Refusals by DirectML's rules, and fields of a type or range that their struct cannot hold.
 REFUSALS = (_core.ValidationError, _core.BindingError, TypeError, OverflowError)
 
 
 def run(model: Model, level: FeatureLevel, repetition: Repetition | None = None) -> None:
-    """Check everything, then run the commands in their order; results go to standard output.
+    """Check the whole file, then run the commands in their order; print results.
 
     With a repetition, each dispatch is repeated, and its times are printed.
     """
@@ -64,7 +64,7 @@ def run(model: Model, level: FeatureLevel, repetition: Repetition | None = None)
 
 
 def _check_dimensions(model: Model, memories: dict[str, Memory]) -> None:
-    """Refuse a file's dimensions that its resource will not have by then."""
+    """Refuse dimensions for a file that its resource will not match when it is written."""
     elements = {name: memory.values.size for name, memory in memories.items()}
     for command in model.commands:
         if isinstance(command, Dispatch):
@@ -91,9 +91,9 @@ def _named(operator: Operator) -> Iterator[None]:
 
 
 def _targets(model: Model) -> dict[str, Path]:
-    """Return the .npy files that resources are written to in their last state.
+    """Return the .npy files of resources that no operator writes after the file is written.
 
-    A resource may be mapped to its file from the start, since no operator changes it afterwards.
+    Such a resource may be mapped to its file from the start.
     """
     result: dict[str, Path] = {}
     for command in model.commands:
@@ -129,7 +129,7 @@ def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
 
 
 def _compile(command: Dispatch, memories: dict[str, Memory], device: Device) -> Any:
-    """Compile; inputs that are OWNED_BY_DML are copied as they are before the first command."""
+    """Compile an operator; its OWNED_BY_DML inputs are copied before the first command."""
     desc = command.operator.desc
     with _named(command.operator):
         initial = {
@@ -152,13 +152,13 @@ def _dispatch(
             for name, binding in command.bindings.items()
         }
         whole = all(isinstance(array, np.ndarray) for array in bound.values())
-        parts = pieces(desc, bound) if whole and repetition is None else []
-        for piece in parts:
-            output = piece.bindings.pop("output_tensor")
-            operator = Device(compiled.feature_level).compile(piece.desc)
-            operator.dispatch(piece.bindings, [output])
-            progress.reach(piece.done)
-        if not parts:
+        cut = chunks(desc, bound) if whole and repetition is None else []
+        for chunk in cut:
+            output = chunk.bindings.pop("output_tensor")
+            operator = Device(compiled.feature_level).compile(chunk.desc)
+            operator.dispatch(chunk.bindings, [output])
+            progress.reach(chunk.done)
+        if not cut:
             output = bound.pop("output_tensor")
             if repetition is None:
                 compiled.dispatch(bound, [output])

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 RAW = (".bin", ".dat")  # files without a header
 MAX_DIMENSIONS = 8  # of DirectML's tensors
 
-_NPY_HEADER = 2**16  # bytes: more than NumPy accepts, and less than a header can claim to have
+_NPY_HEADER = 2**16  # bytes; NumPy accepts shorter headers only, and a file may claim a longer one
 
 
 def is_npy(path: Path) -> bool:
@@ -75,7 +75,7 @@ def _read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[An
             (2, 0): np.lib.format.read_array_header_2_0,
         }[np.lib.format.read_magic(header)]
         shape, fortran_order, dtype = read(header)
-    except Exception as error:  # NumPy evaluates the header's text, which raises anything
+    except Exception as error:  # NumPy evaluates the header's text, which may raise any exception
         raise ValueError(f"it is not a valid .npy file: {error!r}") from error
     return shape, fortran_order, dtype, header.tell()
 
@@ -99,20 +99,20 @@ class NewFile:
                 raise
 
     def commit(self) -> None:
-        """Give the file its name. No view of the array may be left: Windows keeps mapped files."""
+        """Rename the file. No view of the array may exist: Windows cannot rename mapped files."""
         with reading(str(self._path)):
             self.array.flush()
             self.array = np.empty(0)
             os.replace(self._part, self._path)
 
     def discard(self) -> None:
-        """Remove the file, unless it has its name."""
+        """Remove the file unless it has been committed."""
         self.array = np.empty(0)
         self._part.unlink(missing_ok=True)
 
 
 def check_target(path: Path) -> None:
-    """Refuse a name under which no file can be written."""
+    """Refuse a path that cannot be written."""
     if not is_npy(path) and not is_raw(path):
         raise FileError(f"{path}: the name must end in one of .npy {' '.join(RAW)}")
     with reading(str(path)):
@@ -130,6 +130,7 @@ def _map_new(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...], *, np
         np.lib.format.write_array_header_1_0(file, header)
         file.flush()
     offset = file.tell()
-    if hasattr(os, "posix_fallocate"):  # a full disk is an error here; later it would be fatal
+    # On a full disk, writing to an unallocated block of a mapping would be a fatal signal.
+    if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, offset + math.prod(shape) * dtype.itemsize)
     return np.memmap(file, dtype, "r+", offset, shape)

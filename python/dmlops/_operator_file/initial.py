@@ -34,7 +34,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], node: Node) -> Array:
 
 
 def initial_values(resource: Resource, *, written: bool) -> Array:
-    """Return the values, which an operator will write to or not."""
+    """Return the initial values; `written` tells if an operator writes to them."""
     if isinstance(resource.initial, File):
         return _load_file(resource, resource.initial.path, written=written)
     return _fill(resource)
@@ -67,7 +67,7 @@ def _dtype(data_type: TensorDataType, node: Node) -> np.dtype[Any]:
 
 
 def _check_integers(values: list[float], dtype: np.dtype[Any], node: Node) -> None:
-    """Refuse what is not an integer of a type."""
+    """Refuse values that are not integers in the range of a type."""
     for value in values if any(type(value) is not int for value in values) else ():
         if not isinstance(value, int):
             node.refuse(f"{shown(value)} is not an integer, which {dtype.name.upper()} needs")
@@ -79,7 +79,7 @@ def _check_integers(values: list[float], dtype: np.dtype[Any], node: Node) -> No
 
 
 def _convert(values: Array, dtype: np.dtype[Any], node: Node) -> Array:
-    """Round float64 to a type; infinities must have been asked for."""
+    """Round float64 to a type; refuse finite values that become infinite."""
     with np.errstate(over="ignore", under="ignore"):
         result = values.astype(dtype)
     wrong = np.isinf(result) & np.isfinite(values)
@@ -89,7 +89,7 @@ def _convert(values: Array, dtype: np.dtype[Any], node: Node) -> Array:
 
 
 def _fill(resource: Resource) -> Array:
-    """Return the values that the operator file itself gives."""
+    """Return values that the operator file lists."""
     node, initial = resource.node, resource.initial
     if isinstance(initial, Mixed):
         return _fill_mixed(resource, initial)
@@ -132,7 +132,7 @@ def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Arra
     with Progress(node.place) as progress:
         for first in range(0, count, _BLOCK):
             block = array[first : first + _BLOCK]
-            if integers:  # modulo 2**64, which the checks have made exact
+            if integers:  # arithmetic modulo 2**64 is exact here, as the range has been checked
                 begin, step = (int(v) % 2**64 for v in (start + delta * first, delta))
                 indices = np.arange(len(block), dtype=np.uint64)
                 block[...] = (indices * np.uint64(step) + np.uint64(begin)).astype(dtype)

@@ -1,4 +1,4 @@
-"""What an operator file says: resources, operators, and commands that refer to them."""
+"""The model of an operator file: resources, operators, and commands that refer to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Values:
-    """Initial values one by one, in an array of that shape."""
+    """Initial values listed one by one, in an array of the given shape."""
 
     shape: tuple[int, ...]
     values: list[float]
@@ -36,14 +36,14 @@ class Values:
 
 @dataclass(frozen=True)
 class Mixed:
-    """Initial values one after another, each of a data type of its own."""
+    """Initial values in sequence, each with its own data type."""
 
     items: list[tuple[TensorDataType, float]]
 
 
 @dataclass(frozen=True)
 class Resource:
-    """Memory, and what is in it at the start. Without initial values it is an output's."""
+    """Memory and its initial values; an output needs none."""
 
     node: Node
     data_type: TensorDataType
@@ -54,7 +54,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class Operator:
-    """A dispatchable, perhaps with bindings of its own for inputs that are OWNED_BY_DML."""
+    """A dispatchable, with the bindings of its OWNED_BY_DML inputs if it has any."""
 
     name: str
     type: OperatorType
@@ -64,7 +64,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Binding:
-    """A part of a resource; ``size`` None is what the tensor needs, ``whole`` is all of it."""
+    """A range of a resource; `size` None is the size that the tensor needs."""
 
     resource: str
     offset: int = 0  # in elements
@@ -73,7 +73,7 @@ class Binding:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is said but the name."""
+        """True if the binding is a name without an offset, a size or a type."""
         return self == Binding(self.resource)
 
 
@@ -86,7 +86,7 @@ class Dispatch:
 
     @property
     def output(self) -> Binding:
-        """Where the result goes."""
+        """The binding of the output."""
         return self.bindings["output_tensor"]
 
 
@@ -112,7 +112,7 @@ Command = Dispatch | Print | WriteFile
 
 @dataclass(frozen=True)
 class Model:
-    """All that a file says."""
+    """The contents of a file."""
 
     resources: dict[str, Resource]
     operators: dict[str, Operator]

@@ -1,4 +1,4 @@
-"""DirectML's names in messages that name Python's classes and fields."""
+"""Translates the names of Python's classes and fields in messages to DirectML's."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FIELDS = {
     for field in dataclasses.fields(struct)
 }
 _ALTERNATIVES = "|".join(sorted((*_STRUCTS, *_FIELDS), key=len, reverse=True))
-# A field of one word is a name only as a subject: "min must be an integer", "axes has 5". Elsewhere
-# it is a word of English: "without leading sizes of 1".
+# A field of one word is a name only as a subject, as in "min must be an integer" and "axes has 5".
+# Elsewhere the word is English, as in "without leading sizes of 1".
 _NAMES = re.compile(
     rf"\b(?:spatial=False|(?P<any>{_ALTERNATIVES})\b)(?P<verb> (?:is|has|must|needs|are)\b)?"
 )

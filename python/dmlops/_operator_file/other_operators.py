@@ -1,4 +1,4 @@
-"""The operators of DirectML that dmlops does not have, for messages."""
+"""DirectML's operators that dmlops lacks, for messages."""
 
 from __future__ import annotations
 

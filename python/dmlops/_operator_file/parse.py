@@ -33,7 +33,7 @@ class _ResourceType(Enum):
 
 
 class _ExecutionFlag(Enum):
-    """DML_EXECUTION_FLAGS. All mean the same on a CPU: float16 is computed in float32 anyway."""
+    """DML_EXECUTION_FLAGS, which have no effect: float16 is always computed in float32."""
 
     NONE = 0
     ALLOW_HALF_PRECISION_COMPUTATION = 1
@@ -42,7 +42,7 @@ class _ExecutionFlag(Enum):
 
 
 class _CompileType(Enum):
-    """How DxDispatch compiles; the result is the same."""
+    """DxDispatch's choice of a compilation method, which has no effect on results."""
 
     DmlCompileOp = "as an operator"
     DmlCompileGraph = "as a graph of one operator"
@@ -116,7 +116,7 @@ def _read_path(node: Node, folder: Path) -> Path:
 
 
 def _read_source(node: Node, folder: Path) -> Path:
-    """Return a path in the folder, or else, if it is there, in the current one."""
+    """Return a path relative to the folder, or, if only that exists, to the current folder."""
     path, other = _read_path(node, folder), Path(node.text())
     with reading(f"{node.place}: {path}"):
         return other if other.exists() and not path.exists() else path
@@ -203,7 +203,7 @@ _IGNORED = ("format", "shape", "counter")  # of bindings for shaders and ONNX mo
 
 
 def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
-    """Read what a tensor is bound to: a name, or a part, or an array of one of them."""
+    """Read a binding: a name, a range of a resource, or an array with one of these."""
     if isinstance(node.value, list):
         items = node.items()
         if len(items) != 1:
@@ -220,7 +220,7 @@ def _read_binding(node: Node, resources: dict[str, Resource]) -> Binding:
     return Binding(
         name.text(),
         more.get("elementOffset", 0),
-        more.get("elementCount") or None,  # 0 says nothing
+        more.get("elementCount") or None,  # 0 means the resource's own
         more.get("elementSizeInBytes") or more.get("elementStride") or None,
     )
 
@@ -231,7 +231,7 @@ def _read_bindings(
     required: Iterable[str],
     optional: Iterable[str] = (),
 ) -> dict[str, Binding]:
-    """Read what tensors are bound to, by their names."""
+    """Read the bindings of tensors by name."""
     names = {field_name(name): name for name in (*required, *optional)}
     members = node.members(map(field_name, required), map(field_name, optional))
     return {names[key]: _read_binding(value, resources) for key, value in members.items()}

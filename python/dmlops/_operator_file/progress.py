@@ -1,4 +1,4 @@
-"""Says how far work has come, once it has taken a second."""
+"""Reports the progress of work that takes more than a second."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECONDS_BETWEEN_LINES = 10.0  # where the output is no terminal, and lines stay
 
 
 class Progress:
-    """A line on standard error while work goes on: a share and the time left where it is known.
+    """A line on standard error with the fraction done and, if known, the remaining time.
 
     ``with Progress("clip") as progress: ... progress.reach(0.5) ...``
     """
@@ -26,7 +26,7 @@ class Progress:
         self._thread = threading.Thread(target=self._tell, daemon=True)
 
     def reach(self, share: float) -> None:
-        """Note that this share of the work, from 0 to 1, is done."""
+        """Record the fraction of the work that is done, from 0 to 1."""
         self._done = share
 
     def __enter__(self) -> Progress:
@@ -44,7 +44,7 @@ class Progress:
         self._thread.join()
 
     def line(self) -> str:
-        """Return what there is to say now."""
+        """Return the current line."""
         seconds = monotonic() - self._start
         if not self._done:
             return f"{self._title}: {seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""JSON values that know their place in the file, so that every error names it."""
+"""JSON values with their paths in the file, which every error names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Member = TypeVar("_Member", bound=Enum)
 STANDARD_INPUT = "-"
 LIMIT = 2**27  # bytes of an operator file: parsed JSON takes up to about 30 times as many
 
-# How DirectML's JSON writes floating-point values that JSON has no numbers for.
+# The spelling in DirectML's JSON of floating-point values that JSON's numbers lack.
 _NOT_FINITE = ("nan", "inf", "-inf", "infinity", "-infinity")
 
 _LISTED = 12  # known names in a message
@@ -28,7 +28,7 @@ _COMPARED = 64  # characters of a name, and known names, for which the nearest n
 
 
 class FileError(CommandError):
-    """The file is not what an operator file must be."""
+    """An operator file with an error."""
 
 
 @contextmanager
@@ -88,13 +88,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Node:
-    """A JSON value with its place, as ``dispatchables.clip.desc.Min``."""
+    """A JSON value with its path, such as ``dispatchables.clip.desc.Min``."""
 
     value: Any
     place: str = ""
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise an error that begins with the place."""
+        """Raise an error that begins with the path."""
         raise FileError(f"{self.place}: {what}" if self.place else what)
 
     def _expect(self, kinds: type | tuple[type, ...], expected: str) -> Any:
@@ -108,12 +108,12 @@ class Node:
         return Node(value, f"{self.place}.{name}" if self.place else name)
 
     def entries(self) -> dict[str, Node]:
-        """Return the members of an object whose names are the user's own."""
+        """Return the members of an object with arbitrary names."""
         members = self._expect(dict, "an object")
         return {name: self._at(name, value) for name, value in members.items()}
 
     def members(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Node]:
-        """Return the members of an object that has these, and no others; null is absence."""
+        """Return the members of an object with known names; null counts as absent."""
         required = tuple(required)
         known = (*required, *optional)
         entries = self.entries()
@@ -148,7 +148,7 @@ class Node:
     def integers(self) -> tuple[int, ...]:
         """Return an array of whole numbers."""
         values = self._expect(list, "an array")
-        if all(type(value) is int for value in values):  # without a node for each
+        if all(type(value) is int for value in values):  # avoids a node per element
             return tuple(values)
         return tuple(item.integer() for item in self.items())
 

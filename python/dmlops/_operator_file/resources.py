@@ -1,4 +1,4 @@
-"""The memory of resources: made for them or mapped from a file, bound, shown and written."""
+"""The memory of resources: allocated or mapped from a file, bound, printed and written."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
-HUGE = 2**28  # bytes: results from here on are written where they stay, in a mapped file
+HUGE = 2**28  # bytes; larger results are computed in the mapped output file
 _BLOCK = 2**22  # elements that are filled or copied at once
-_GRANULARITY = 4  # bytes: the size of every buffer in DirectML is a multiple of it
+_GRANULARITY = 4  # bytes; DirectML's buffer sizes are multiples
 
 
 @dataclass
 class Memory:
-    """What a resource holds: contiguous memory, and how it is shown."""
+    """The contiguous memory of a resource, and the view of it that is printed."""
 
     array: Array  # of one dimension
     values: Array  # of `array`: what a user sees
@@ -32,7 +32,7 @@ class Memory:
     source: Path | None = None  # a .npy file, which knows its own data type
 
     def binding(self, part: Binding, tensor: BufferTensorDesc) -> Any:
-        """Return what `CompiledOperator.dispatch` takes.
+        """Return the binding for `CompiledOperator.dispatch`.
 
         Memory may be bound as any data type. An exception is a whole .npy file: since nobody wrote
         its data type into the operator file, another one is taken for a mistake.
@@ -52,7 +52,7 @@ class Memory:
         return BufferBinding(self.array.view(np.uint8), part.offset * size, length)
 
     def show_as(self, tensor: BufferTensorDesc, part: Binding) -> None:
-        """Show the memory from now on as a tensor that was written to it."""
+        """View the memory as a tensor that was written to it."""
         dtype = dtype_of(tensor.data_type)
         assert dtype is not None  # an operator wrote it
         strides = None
@@ -107,9 +107,9 @@ def create(
 
 
 def write(memory: Memory, path: Path, dimensions: tuple[int, ...] | None = None) -> None:
-    """Write what a resource shows, at once or not at all."""
+    """Write a resource to a file atomically."""
     with Progress(f"writing {path.name}") as progress:
-        if memory.file is not None:  # the elements are there already
+        if memory.file is not None:  # the mapped file already holds the elements
             file, memory.file = memory.file, None
             memory.array = memory.values = np.empty(0)
             try:

@@ -14,13 +14,13 @@ MAX_ITERATIONS = 10**6  # of a dispatch: every time is kept, for the median
 
 @dataclass(frozen=True)
 class Repetition:
-    """How often a dispatch is repeated: so many times, or until so many seconds have passed."""
+    """The number of repetitions of a dispatch, or their duration in seconds."""
 
     iterations: int | None = None
     seconds: float | None = None
 
     def done(self, count: int, seconds: float) -> float:
-        """Return the share that is done, from 0 to 1, after so many iterations and seconds."""
+        """Return the fraction that is done, from 0 to 1, after these iterations and seconds."""
         if self.seconds is not None:
             return max(seconds / self.seconds if self.seconds else 1, count / MAX_ITERATIONS)
         return count / (self.iterations or 1)
@@ -29,7 +29,7 @@ class Repetition:
 def repeat(dispatch: Callable[[], None], repetition: Repetition, progress: Progress) -> str:
     """Repeat a dispatch; return the number of iterations and their minimum and median time.
 
-    The first iteration warms caches and threads up. It counts only if it is the only one.
+    The first iteration warms up caches and threads, and counts only if it is the only one.
     """
     times: list[float] = []
     share, start = 0.0, perf_counter()

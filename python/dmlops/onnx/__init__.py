@@ -1,7 +1,7 @@
 """ONNX models on dmlops: a backend as `onnx.backend` defines it. An extra: ``dmlops[onnx]``.
 
-``prepare`` takes a model once and refuses, by name, what dmlops does not have, or leaves it to ONNX
-Runtime (``fallback="onnxruntime"``). ``run_model`` and ``run_node`` prepare and run at once.
+``prepare`` takes a model, and refuses operators that dmlops lacks or leaves them to ONNX Runtime
+(``fallback="onnxruntime"``). ``run_model`` and ``run_node`` prepare and run in one call.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ __all__ = [
     "supports_device",
 ]
 
-# What `onnx.backend` looks for in a module.
+# The functions that `onnx.backend` expects of a backend's module.
 is_compatible: Callable[..., bool] = DmlopsBackend.is_compatible
 prepare: Callable[..., PreparedModel] = DmlopsBackend.prepare
 run_model: Callable[..., tuple[Any, ...]] = DmlopsBackend.run_model

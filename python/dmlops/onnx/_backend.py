@@ -1,4 +1,4 @@
-"""The backend: a model becomes a plan, once; a run goes through its steps."""
+"""The backend: `prepare` compiles a model to a plan, whose steps each run executes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dmlops.onnx._values import ModelError, Value, of_array, of_type
 
 
 class PreparedModel(BackendRep):  # type: ignore[misc]
-    """A model that is ready to run, as often as wanted, from several threads at once.
+    """A model that is ready to run any number of times, from several threads at once.
 
     `prepare` makes it.
     """
@@ -63,7 +63,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         return list(self._placements)
 
     def __repr__(self) -> str:
-        """Return the inputs, the outputs and how many nodes run where."""
+        """Return the inputs, the outputs and the number of nodes per place."""
         inputs, outputs = (
             ", ".join(f"{value.name}: {value.dtype} {value.written_shape()}" for value in values)
             for values in (self.inputs, self.outputs)
@@ -82,7 +82,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         inputs : sequence of numpy.ndarray, or mapping of str to numpy.ndarray
             In the order of the graph's inputs without initializers, or by name.
         **kwargs
-            None are known.
+            Refused: no options are defined.
 
         Returns
         -------
@@ -92,9 +92,9 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         Raises
         ------
         TypeError
-            If an input has another data type than the model declares.
+            If an input differs in data type from the model's declaration.
         ValueError
-            If the number of inputs, or the shape of one, is another than the model declares.
+            If the number of inputs or a shape differs from the model's declaration.
         """
         if kwargs:
             raise TypeError(f"run: unknown options {', '.join(kwargs)}")
@@ -186,7 +186,7 @@ def _require_known(opset: int) -> int:
 
 
 def _load(model: Any) -> onnx.ModelProto:
-    """Return the model that a path or bytes hold."""
+    """Return the model in a file or in bytes."""
     if isinstance(model, onnx.ModelProto):
         return model
     if not isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
@@ -208,7 +208,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Say whether `prepare` would take the model."""
+        """Return True if `prepare` accepts the model."""
         try:
             cls.prepare(model, device, **kwargs)
         except UnsupportedError:
@@ -226,13 +226,13 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         model : onnx.ModelProto, path of a file, or bytes of a file
             Any opset.
         device : str, default "CPU"
-            There is no other.
+            The only device.
         fallback : {None, "onnxruntime"}, default None
-            What runs the nodes that dmlops does not have, in as few subgraphs as possible.
-            `PreparedModel.placement` says which. With None, all operators must be among
+            Runs the nodes that dmlops lacks, in as few subgraphs as possible.
+            `PreparedModel.placement` lists them. With None, all operators must be among
             `OPERATORS`.
         **kwargs
-            Ignored, as other backends know more.
+            Ignored, for compatibility with other backends.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         ------
         UnsupportedError
             If dmlops lacks an operator, or a data type or mode of it, and there is no fallback. The
-            message names all nodes of which this is true.
+            message names all of these nodes.
         onnx.checker.ValidationError
             If the model is not valid. `ModelError` is one, and a ValueError.
         ImportError
@@ -294,7 +294,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Say whether the device is the CPU."""
+        """Return True if the device is the CPU."""
         try:
             return bool(Device(device).type == DeviceType.CPU)
         except (AttributeError, ValueError):

@@ -1,4 +1,4 @@
-"""The nodes that dmlops does not have, as models for ONNX Runtime."""
+"""Runs the nodes that dmlops lacks as models of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require() -> Any:
 
 
 def reads(node: onnx.NodeProto) -> list[str]:
-    """Return the values that a node reads, also those that its inner graphs take from outside."""
+    """Return the values that a node reads, captures of its inner graphs included."""
     found = [name for name in node.input if name]
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
@@ -50,7 +50,7 @@ def session(
     types: Mapping[str, onnx.TypeProto],
     constants: Mapping[str, onnx.TensorProto],
 ) -> tuple[Callable[..., list[Any]], list[str]]:
-    """Return what runs some nodes of a model, and the names of the values that it takes."""
+    """Return a function that runs some nodes of a model, and the names of its inputs."""
     runtime = require()
     made = {name for node in nodes for name in node.output}
     taken = list(dict.fromkeys(name for node in nodes for name in reads(node) if name not in made))
@@ -77,7 +77,7 @@ def session(
     )
     options = runtime.SessionOptions()
     options.intra_op_num_threads = dmlops.get_num_threads()
-    options.log_severity_level = 4  # its errors are raised, too
+    options.log_severity_level = 4  # logged errors are also raised
     try:
         made_session = runtime.InferenceSession(
             part.SerializeToString(), options, providers=["CPUExecutionProvider"]

@@ -20,7 +20,7 @@ ONNX_DOMAINS = ("", "ai.onnx")
 
 
 class UnsupportedError(NotImplementedError):
-    """The model needs what dmlops does not have; the message names the operator, and what of it."""
+    """The model needs an operator, data type or mode that dmlops lacks; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Node:
     label: str
 
     def input(self, index: int) -> Value:
-        """Return an input; nothing is known of one that is left out."""
+        """Return an input; an omitted one has an unknown type and shape."""
         value = self.inputs[index] if index < len(self.inputs) else None
         return value or Value("")
 
     def refuse(self, what: str) -> UnsupportedError:
-        """Return the error that says what of this node dmlops does not have."""
+        """Return the error for a feature of this node that dmlops lacks."""
         return UnsupportedError(f"{self.label}: {what}")
 
     def invalid(self, what: str) -> ModelError:
-        """Return the error that says what of this node is not valid."""
+        """Return the error for an invalid node."""
         return ModelError(f"{self.label}: {what}")
 
 
@@ -55,7 +55,7 @@ def label_of(node: onnx.NodeProto) -> str:
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
-    """Return what runs a node.
+    """Return a function that runs a node.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -
     opset : int
         The opset of the model.
     known : mapping of str to Value
-        What is known of the node's inputs. A model that is not valid is refused as far as known.
+        The known types and shapes of the node's inputs, against which the node is checked.
 
     Raises
     ------
@@ -116,11 +116,11 @@ def _require_one_type(node: Node, opset: int) -> None:
             )
 
 
-# From a node to what runs it
+# Functions that turn a node into a function to run
 
 
 def _elementwise(function: Callable[..., Array], names: Mapping[str, str], node: Node) -> Step:
-    """`names`: the function's parameters by the names of ONNX's attributes."""
+    """Return an elementwise function; `names` maps ONNX's attributes to its parameters."""
     values = {ours: node.attributes[theirs] for theirs, ours in names.items()}
     return partial(function, **values)
 
@@ -170,7 +170,7 @@ def _log_softmax(node: Node) -> Step:
         )
     if node.version >= 13:
         return partial(dmlops.log_softmax, axes=axis)
-    # Before, the input counted as a matrix: all axes from this one on are its columns.
+    # Before opset 13, the input is flattened to a matrix: the axes from this one on are columns.
     return lambda x: dmlops.log_softmax(x, range(axis % x.ndim if axis < x.ndim else axis, x.ndim))
 
 
@@ -189,7 +189,7 @@ def _batch_normalization(node: Node) -> Step:
 
 
 def _require_parameters_of_channels(node: Node) -> None:
-    """Refuse parameters of another size than the channels (spatial=0: channels and places)."""
+    """Refuse parameters whose size is not that of the channels (spatial=0: and positions)."""
     x = node.input(0)
     if x.known_shape is None:
         return
@@ -206,7 +206,7 @@ def _require_parameters_of_channels(node: Node) -> None:
 
 
 def fits(shape: Sequence[int | None], declared: Sequence[int | None]) -> bool:
-    """Return whether two shapes agree as far as they are known."""
+    """Return True if two shapes agree in their known sizes."""
     return len(shape) == len(declared) and all(
         None in pair or pair[0] == pair[1] for pair in zip(shape, declared, strict=True)
     )
@@ -215,9 +215,9 @@ def fits(shape: Sequence[int | None], declared: Sequence[int | None]) -> bool:
 def _normalize(
     x: Array, scale: Array, bias: Array, mean: Array, variance: Array, *, epsilon: float
 ) -> Array:
-    """Normalize, with parameters per channel, or per channel and place (spatial=0, to opset 8)."""
+    """Normalize, with parameters per channel or per element of a sample (spatial=0, to opset 8)."""
     given = (x, *(_along_channels(array, x.ndim) for array in (mean, variance, scale, bias)))
-    # From opset 14 on the types may differ: float32 holds float16, and is what dmlops computes in.
+    # From opset 14 on the types may differ; float32, in which dmlops computes, holds float16.
     mixed = any(array.dtype != x.dtype for array in given)
     arrays: list[Any] = [array.astype(np.float32) if mixed else array for array in given]
     result: Array = dmlops.batch_normalization(*arrays, epsilon=epsilon)  # type: ignore[call-overload]
@@ -261,7 +261,7 @@ _ELEMENTWISE: dict[str, tuple[Callable[..., Array], dict[str, str]]] = {
     "ThresholdedRelu": (dmlops.thresholded_relu, {"alpha": "alpha"}),
 }
 
-# What makes the step of a node, by the operator's name.
+# By the operator's name: the function that turns a node into a function to run.
 OPERATORS: dict[str, Callable[[Node], Step]] = {
     "BatchNormalization": _batch_normalization,
     "Clip": _clip,
@@ -279,7 +279,7 @@ _FLOATS = frozenset(map(np.dtype, (np.float32, np.float16)))
 _INTEGERS = frozenset(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))
 _NARROW = frozenset(dtype for dtype in _INTEGERS if dtype.itemsize < 8)
 
-# The data types of the first input, where they are not _FLOATS; None: any.
+# Data types of the first input, unless they are _FLOATS; None is any.
 _DATA_TYPES: dict[str, frozenset[np.dtype[Any]] | None] = {
     "Clip": _FLOATS | _INTEGERS,
     "Constant": None,
@@ -290,7 +290,7 @@ _DATA_TYPES: dict[str, frozenset[np.dtype[Any]] | None] = {
 
 
 def _require_data_type(node: Node) -> None:
-    """UnsupportedError if dmlops does not have the operator for the first input's data type."""
+    """Raise UnsupportedError if dmlops lacks the operator for the first input's data type."""
     accepted, dtype = _DATA_TYPES.get(node.operator, _FLOATS), node.input(0).dtype
     if accepted is None or dtype is None or dtype in accepted:
         return

@@ -1,4 +1,4 @@
-"""A plan: for each node what runs it, and in which order."""
+"""A plan: the order of a model's nodes, and the library that runs each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURS, FALLBACK = "dmlops", "onnxruntime"
 
 
 class Placement(NamedTuple):
-    """Where a node of a model runs."""
+    """The place in which a node of a model runs."""
 
     node: str  # its name, which may be empty
     operator: str
@@ -49,14 +49,14 @@ class _Node:
         self.reads = _onnxruntime.reads(self.proto)
 
     def may_run_on(self, place: str) -> bool:
-        """Return whether the node may run there: Identity runs where its neighbours do."""
+        """Return True if the node may run in a place; Identity may run in any."""
         if self.step is None:
             return place == FALLBACK
         return place == OURS or self.proto.op_type == "Identity"
 
 
 class Plan:
-    """The steps of a model, its constants, and where its nodes run."""
+    """The steps of a model, its constants, and the placement of its nodes."""
 
     def __init__(self, model: onnx.ModelProto, opset: int, fallback: str | None) -> None:
         graph = model.graph
@@ -67,7 +67,7 @@ class Plan:
         self.constants = {
             name: onnx.numpy_helper.to_array(tensor) for name, tensor in self._tensors.items()
         }
-        for value in graph.input:  # a run may give another value
+        for value in graph.input:  # a run may override the value
             self._tensors.pop(value.name, None)
         nodes = self._read(opset, fallback)
         if fallback is None:
@@ -104,9 +104,9 @@ class Plan:
         return nodes
 
     def _fold(self, nodes: list[_Node]) -> list[_Node]:
-        """Compute what needs no input: Constant, and Identity of a constant. Return the others.
+        """Fold Constant, and Identity of a constant, into the constants; return the other nodes.
 
-        ONNX Runtime then has weights as initializers, which it packs ahead.
+        ONNX Runtime then gets weights as initializers, which it packs in advance.
         """
         rest = []
         for node in nodes:
@@ -124,7 +124,7 @@ class Plan:
         return rest
 
     def _subgraph(self, members: list[_Node], nodes: list[_Node]) -> list[PlannedStep]:
-        """Return the step of some nodes in ONNX Runtime; none if nothing reads their results."""
+        """Return the step of some nodes in ONNX Runtime; none if their results are unused."""
         inside = {id(node) for node in members}
         needed = self._outputs | {
             name for node in nodes if id(node) not in inside for name in node.reads
@@ -159,15 +159,15 @@ def _step(node: _Node) -> PlannedStep:
 
 
 def _groups(nodes: Iterable[_Node], available: set[str]) -> Iterable[tuple[str, list[_Node]]]:
-    """Yield the nodes in an order in which they can run, with as few changes of place as possible.
+    """Yield groups of nodes in topological order, with as few changes of place as possible.
 
-    Each group takes every node that can run there by then, so that a value passes from one place to
-    another only as often as on the longest path.
+    Each group takes every node of its place whose inputs are available, so that a value changes
+    place only as often as on the longest path.
     """
     rest, place = list(nodes), OURS
     while rest:
         group: list[_Node] = []
-        for node in rest:  # in topological order, as the checker has seen
+        for node in rest:  # in topological order, as the checker ensures
             if node.may_run_on(place) and available.issuperset(node.reads):
                 group.append(node)
                 available.update(node.proto.output)
@@ -179,7 +179,7 @@ def _groups(nodes: Iterable[_Node], available: set[str]) -> Iterable[tuple[str, 
 
 
 def _require_all(nodes: list[_Node]) -> None:
-    """Refuse a model with nodes that dmlops does not have, and list all of these."""
+    """Refuse a model with nodes that dmlops lacks, and list all of them."""
     refused = [node for node in nodes if node.step is None]
     if refused:
         lines = [f"  {label_of(node.proto)}: {node.reason}" for node in refused]

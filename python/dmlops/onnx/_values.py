@@ -1,4 +1,4 @@
-"""Values of a graph: the data type and the shape that are known before the model runs."""
+"""Values of a graph: their data types and shapes, as far as known before the model runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Value(NamedTuple):
 
     name: str
     dtype: np.dtype[Any] | None = None  # None: no tensor, or not known
-    # A size is None, or a name that several shapes share, where the model fixes none. None: no
-    # tensor, or not even the number of dimensions is known.
+    # A size that the model does not fix is None, or a name that several shapes share. None: not a
+    # tensor, or a tensor of unknown rank.
     shape: tuple[int | str | None, ...] | None = None
 
     @property
@@ -52,7 +52,7 @@ def of_type(name: str, declared: onnx.TypeProto) -> Value:
 
 
 def of_array(name: str, array: Any) -> Value:
-    """Return the value that an array is; a list stands for a sequence."""
+    """Return the value of an array; a list stands for a sequence."""
     return Value(name, array.dtype, array.shape) if isinstance(array, np.ndarray) else Value(name)
 
 

@@ -19,7 +19,7 @@ PEERS = {
 
 
 def load(names: list[str], threads: int) -> tuple[dict[str, Peer], dict[str, str]]:
-    """Return the peers that are installed, and why the others cannot take part."""
+    """Return the installed peers, and for each missing one the reason."""
     loaded: dict[str, Peer] = {}
     missing: dict[str, str] = {}
     classes = {OURS: "Dmlops", ROOFLINE: "Memcpy", **{name: PEERS[name] for name in names}}

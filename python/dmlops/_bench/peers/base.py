@@ -1,4 +1,4 @@
-"""What a peer is: it turns a problem into statements that can be timed, or says why it cannot."""
+"""The interface of a peer, which turns a problem into statements to time or gives a reason."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ PARAMETERS = ("mean", "variance", "scale", "bias")
 
 
 class CannotDo(Exception):  # noqa: N818 - an answer, not an error
-    """The peer has no way to do this; the message says why."""
+    """Raised by a peer that cannot solve a problem; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to do the work: a statement, as a user would write it, and the names that it uses.
+    """A statement that solves the problem, as a user would write it, and the names that it uses.
 
-    The statement is compiled into the loop that is timed: no call of ours is in the figures.
-    `result` gives the result where it is not in the problem's output, after the statement ran.
+    The statement is compiled into the timed loop, so the figures contain no call of the benchmark.
+    `result` returns the result after a run, for statements that do not write the problem's output.
     """
 
     statement: str
@@ -35,7 +35,7 @@ class Way:
 
 
 class Peer:
-    """A package to compare with. A method for each operator yields the ways worth trying."""
+    """A package to compare with. A method for each operator yields the candidate statements."""
 
     module: str  # what is imported
     checked = True  # its results are compared with float64
@@ -59,7 +59,7 @@ class Peer:
 
 
 def channel_axis(arguments: dict[str, Any]) -> int | None:
-    """Return the one axis along which batch normalization's parameters change, if there is one."""
+    """Return the axis along which batch normalization's parameters vary, if it is a single one."""
     changing = [axis for axis, size in enumerate(arguments["scale"].shape) if size > 1]
     return changing[0] if len(changing) == 1 else None
 
@@ -71,5 +71,5 @@ def axis_second(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def float32_like(array: Array) -> Array:
-    """Return room for intermediate results in float32, in the array's order in memory."""
+    """Return a buffer for intermediate results in float32, with the array's memory order."""
     return np.empty_like(array, np.float32)

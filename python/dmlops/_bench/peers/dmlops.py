@@ -1,4 +1,4 @@
-"""dmlops itself, called as its documentation says."""
+"""dmlops itself, called as documented."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Dmlops(Peer):
         dmlops.set_num_threads(self.threads)
 
     def clip(self, problem: Problem) -> Iterator[Way]:
-        """Yield clip, with the scale and bias where there are any."""
+        """Yield clip, with scale and bias if the problem has them."""
         p = problem.arguments
         names = {"clip": dmlops.clip, "x": problem.input, "y": problem.output}
         names |= {"lo": p["min"], "hi": p["max"]}

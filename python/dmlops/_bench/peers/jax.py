@@ -16,19 +16,19 @@ Formula = Callable[..., Any]
 
 
 class Jax(Peer):
-    """Just-in-time compiled for the CPU. Strides are steps of the function."""
+    """Functions compiled just in time for the CPU; a strided view is part of the function."""
 
     module = "jax"
 
     def __init__(self, threads: int) -> None:
-        # Read when it starts. Its pool has as many threads as the process has processors.
+        # XLA reads the flags when it starts, and sizes its pool by the process's affinity.
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
         if threads == 1:
             os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
         super().__init__(threads)
 
     def set_up(self) -> None:
-        """Ask for 64-bit integers."""
+        """Enable 64-bit integers."""
         self.numpy = import_module("jax.numpy")
         self.library.config.update("jax_enable_x64", True)
 
@@ -65,7 +65,7 @@ class Jax(Peer):
         yield from self.run(problem, lambda x: nn.log_softmax(x, axes))
 
     def run(self, problem: Problem, formula: Formula, *parameters: Array) -> Iterator[Way]:
-        """Yield the compiled function with a new output, and with the last one's memory."""
+        """Yield the compiled function, with a new output and with a donated buffer."""
         dense, jnp = problem.in_memory_order(), self.numpy
         view = dense.view
 

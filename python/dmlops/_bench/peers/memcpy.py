@@ -1,4 +1,4 @@
-"""The roofline: a copy of as many bytes as the problem must read and write, or of its output."""
+"""The roofline: a copy with the problem's memory traffic, or a copy of its output's size."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from dmlops._bench.peers.base import Array, Peer, Way
 from dmlops._bench.problem import Problem
 
-OFFSETS = (0, 2048)  # some memcpys are slow where the addresses agree in their last 12 bits
+OFFSETS = (0, 2048)  # avoids store-to-load aliasing (4 KiB)
 
 
 class Memcpy(Peer):
-    """NumPy's copy of dense bytes, which is the C library's memcpy; or of a part in each thread."""
+    """NumPy's copy of dense bytes, the C library's memcpy, whole or one shard per thread."""
 
     module = "numpy"
     checked = False
 
     def ways(self, problem: Problem) -> Iterator[Way]:
-        """Yield the copy on one thread, and on all."""
+        """Yield the copy on one thread and on all threads."""
         size = max(1, problem.traffic // 2) if problem.copied is None else problem.copied
         source = np.ones(size, np.uint8)
         room = np.zeros(size + max(OFFSETS), np.uint8)
@@ -31,7 +31,7 @@ class Memcpy(Peer):
                 yield self.parallel(target, source)
 
     def parallel(self, target: Array, source: Array) -> Way:
-        """Return the copy of a part in each thread."""
+        """Return the copy of one shard per thread."""
         pool = ThreadPoolExecutor(self.threads - 1)
         targets, sources = (np.array_split(array, self.threads) for array in (target, source))
 

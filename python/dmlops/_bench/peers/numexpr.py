@@ -1,4 +1,4 @@
-"""numexpr: expressions, compiled ahead, on a few data types."""
+"""numexpr: expressions compiled in advance, on a few data types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = {"float32": float, "int32": np.int32, "int64": np.int64}
 
 
 class NumExpr(Peer):
-    """Its virtual machine, called without the search for names in the caller's frame."""
+    """numexpr's virtual machine, called without the lookup of names in the caller's frame."""
 
     module = "numexpr"
 
@@ -52,7 +52,7 @@ class NumExpr(Peer):
         yield self.way(problem, y, e=p["epsilon"], **zero, **{name: p[name] for name in PARAMETERS})
 
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
-        """Refuse."""
+        """Refuse: numexpr has no maximum over an axis."""
         raise CannotDo("reduces only as the last step of an expression")
 
     def way(self, problem: Problem, expression: str, **arguments: Any) -> Way:

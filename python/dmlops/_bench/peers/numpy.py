@@ -14,7 +14,7 @@ LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
 
 
 class NumPy(Peer):
-    """Ufuncs into the output, or into a float32 array that is then converted."""
+    """Ufuncs that write the output, or a float32 array that is then converted."""
 
     module = "numpy"
 
@@ -36,7 +36,7 @@ class NumPy(Peer):
             yield way(f"{widen}np.minimum({source}, hi, out=w); np.maximum(w, lo, out=w)", names)
 
     def scaled_clip(self, problem: Problem) -> Iterator[Way]:
-        """Yield multiply, add and clip, for integers in float32 (enough for the cells' numbers)."""
+        """Yield multiply, add and clip; integers in float32, exact for the cells' values."""
         p, y = problem.arguments, problem.output
         for room in rooms(y) if y.dtype.kind == "f" else [float32_like(y)]:
             number = room.dtype.type
@@ -90,14 +90,14 @@ class NumPy(Peer):
 
 
 def rooms(output: Array) -> Iterator[Array]:
-    """Yield the arrays to compute in: the output, and for float16 also float32."""
+    """Yield the arrays for intermediate results: the output, and for float16 also float32."""
     yield output
     if output.dtype == np.float16:
         yield float32_like(output)
 
 
 def way(statement: str, names: dict[str, Any]) -> Way:
-    """Return the way, with a conversion at its end if the result is not yet in the output."""
+    """Return the statement, with a final conversion unless it computes in the output."""
     if names["w"] is not names["y"]:
         statement += "; np.copyto(y, w, casting='unsafe')"
     return Way(statement, names)

@@ -21,7 +21,7 @@ from dmlops._bench.problem import Problem, View
 
 
 class OnnxRuntime(Peer):
-    """The CPU execution provider. Strides are steps of the model, or a copy ahead of it."""
+    """The CPU execution provider. A strided view is part of the model, or a copy before it."""
 
     module = "onnxruntime"
 
@@ -34,11 +34,11 @@ class OnnxRuntime(Peer):
         self.options = self.library.SessionOptions()
         self.options.intra_op_num_threads = self.threads
         self.options.log_severity_level = 4
-        # Its threads spin between calls, but not into the next competitor's turn.
+        # Threads may spin between calls, but not during the next competitor's turn.
         self.options.add_session_config_entry("session.force_spinning_stop", "1")
 
     def clip(self, problem: Problem) -> Iterator[Way]:
-        """Yield Clip, after Mul and Add if there is a scale; they know no small integers."""
+        """Yield Clip, after Mul and Add if there is a scale; these do not take small integers."""
         p, dtype = problem.arguments, problem.base.dtype
 
         def formula(graph: Graph, x: str) -> str:
@@ -106,9 +106,9 @@ class OnnxRuntime(Peer):
         parameters: Mapping[str, Array] | None = None,
         shape: tuple[int, ...] | None = None,
     ) -> Iterator[Way]:
-        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it.
+        """Yield the model with the view inside, and with a copy of the view by NumPy before it.
 
-        `shape`: of the formula's result.
+        `shape` is the shape of the formula's result.
         """
         dense, parameters = problem.in_memory_order(), parameters or {}
         y = dense.output_base.reshape(shape or dense.output_base.shape)
@@ -136,7 +136,7 @@ class OnnxRuntime(Peer):
         for name, array in inputs.items():
             binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         binding.bind_output("y", "cpu", 0, y.dtype, y.shape, y.ctypes.data)
-        binding.kept = (inputs, y)  # it has only their addresses
+        binding.kept = (inputs, y)  # the binding holds addresses, not references
         return session.run_with_iobinding, binding
 
 
@@ -169,7 +169,7 @@ class Graph:
         return self.constant(np.array(value, dtype))
 
     def view(self, view: View, x: str, shape: tuple[int, ...]) -> str:
-        """Add the steps of a view."""
+        """Add the nodes of a view."""
         if view.slices:
             starts, ends, steps = view.ranges(shape)
             parts = (starts, ends, np.arange(len(shape)), steps)
@@ -191,7 +191,7 @@ class Graph:
         outputs = [self.described("y", output)]
         graph = helper.make_graph(self.nodes, "cell", described, outputs, self.constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
-        model.ir_version = 9  # older than the newest, which not every version of the runtime reads
+        model.ir_version = 9  # one that older versions of the runtime read, too
         serialized: bytes = model.SerializeToString()
         return serialized
 

@@ -15,7 +15,7 @@ Formula = Callable[[Any, Mapping[str, Any]], Any]  # from the graph's input node
 
 
 class OpenVino(Peer):
-    """The CPU plugin. Strides are steps of the model, or a copy ahead of it."""
+    """The CPU plugin. A strided view is part of the model, or a copy before it."""
 
     module = "openvino"
 
@@ -91,9 +91,9 @@ class OpenVino(Peer):
         parameters: Mapping[str, Array] | None = None,
         shape: tuple[int, ...] | None = None,
     ) -> Iterator[Way]:
-        """Yield the model with the view as steps inside, and with a copy by NumPy ahead of it.
+        """Yield the model with the view inside, and with a copy of the view by NumPy before it.
 
-        `shape`: of the formula's result.
+        `shape` is the shape of the formula's result.
         """
         dense, parameters = problem.in_memory_order(), parameters or {}
         y = dense.output_base.reshape(shape or dense.output_base.shape)
@@ -113,11 +113,11 @@ class OpenVino(Peer):
         }
         result = formula(self.view(view, nodes["x"], inputs["x"].shape), nodes)
         model = self.library.Model([result], list(nodes.values()), "cell")
-        # It may compute in another float type than the model's: ask for the problem's.
+        # By default the plugin may compute in a lower precision than the model's.
         precision = {"INFERENCE_PRECISION_HINT": "f16" if y.dtype == np.float16 else "f32"}
         try:
             compiled = self.core.compile_model(model, "CPU", self.options | precision)
-        except RuntimeError:  # no float16 on this processor: it computes in float32
+        except RuntimeError:  # no float16 arithmetic on this processor
             precision = {"INFERENCE_PRECISION_HINT": "f32"}
             compiled = self.core.compile_model(model, "CPU", self.options | precision)
         request = compiled.create_infer_request()
@@ -127,7 +127,7 @@ class OpenVino(Peer):
         return request
 
     def view(self, view: View, x: Any, shape: tuple[int, ...]) -> Any:
-        """Add the steps of a view."""
+        """Add the nodes of a view."""
         if view.slices:
             starts, ends, steps = view.ranges(shape)
             x = self.ops.slice(x, starts, ends, steps, np.arange(len(shape)))

@@ -26,7 +26,7 @@ class Torch(Peer):
         return self.library.from_numpy(array)
 
     def ways(self, problem: Problem) -> Iterator[Way]:
-        """Yield the ways. Tensors have no negative strides: a flip, which copies, comes first."""
+        """Yield the statements; tensors lack negative strides, so a reversed input is flipped."""
         for way in super().ways(problem):
             if "flipped" in way.names:
                 yield replace(way, statement=f"x = forward.flip(flipped); {way.statement}")
@@ -34,7 +34,7 @@ class Torch(Peer):
                 yield way
 
     def names(self, problem: Problem) -> dict[str, Any]:
-        """Return the input and the output, and of a reversed input what it is flipped from."""
+        """Return the input and the output, and for a reversed input the view before the flip."""
         view, flipped = problem.view.forward(problem.base.shape)
         x = self.tensor(problem.base)
         x = x[view.slices] if view.slices else x
@@ -69,7 +69,7 @@ class Torch(Peer):
         yield Way("y.copy_(x); hardsigmoid_(y)", names)
 
     def batch_normalization(self, problem: Problem) -> Iterator[Way]:
-        """Yield the operator where there is a parameter for each channel, and the formula."""
+        """Yield the operator if the parameters vary along one axis, and the formula."""
         p, names, torch = problem.arguments, self.names(problem), self.library
         m, v, s, b = (self.tensor(array) for array in parameters(p))
         relu = "; torch.relu_(y)" if p["relu"] else ""
@@ -105,7 +105,7 @@ class Torch(Peer):
         """Yield the operator for one axis; else logsumexp, and the operator on one merged axis."""
         axes, names = problem.arguments["axes"], self.names(problem)
         if len(axes) == 1:
-            # With the axes in the order of memory, the operator makes no copy of a dense tensor.
+            # The operator copies a dense tensor unless its axes are in memory order.
             orders = [problem, problem.in_memory_order()] if problem.output_axes else [problem]
             for posed in orders:
                 names = self.names(posed) | {"axis": posed.arguments["axes"][0]}

@@ -1,7 +1,7 @@
-"""Dispatches in pieces along one dimension, so that long ones can say how far they are, and stop.
+"""Splits long dispatches into chunks along one dimension, for progress reports and interrupts.
 
-The pieces are operators of their own on parts of the same memory. Results do not depend on it: no
-operator's formula looks beyond an element, or beyond a group of log softmax, which stays whole.
+Each chunk is an operator on a range of the same memory. Results do not depend on the chunks: no
+formula depends on more than an element, or a group of log softmax, which is never split.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dmlops._enums import OperatorType, TensorFlags
 from dmlops._operator_file.initial import dtype_of
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
-PIECE = 2**23  # elements of the output: a few hundredths of a second
-_ALIGNMENT = 16  # of bindings, in bytes; a multiple of so many elements always has it
+CHUNK = 2**23  # elements of the output: a few hundredths of a second
+_ALIGNMENT = 16  # bytes of a binding's offset; also ensured by multiples of 16 elements
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A part of an operator, with what its tensors are bound to."""
+class Chunk:
+    """A chunk of an operator, and the bindings of its tensors."""
 
     desc: Any
     bindings: dict[str, Any]
-    done: float  # the share of the work after it
+    done: float  # fraction of the work done after this chunk
 
 
 def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
@@ -35,21 +35,21 @@ def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
 
 
 def _dimension(desc: Any) -> int | None:
-    """Return the first dimension that is long enough to cut, and that no group reaches over."""
+    """Return the first dimension that is long enough to split and not reduced."""
     sizes = desc.output_tensor.sizes
     reduced: tuple[int, ...] = ()
     if desc.operator_type is OperatorType.ACTIVATION_LOG_SOFTMAX:
         reduced = (len(sizes) - 1,)
     elif desc.operator_type is OperatorType.ACTIVATION_LOG_SOFTMAX1:
         reduced = desc.axes
-    if math.prod(sizes) <= 2 * PIECE:
+    if math.prod(sizes) <= 2 * CHUNK:
         return None
     long = (axis for axis, size in enumerate(sizes) if size >= 2 * _ALIGNMENT)
     return next((axis for axis in long if axis not in reduced), None)
 
 
 def _cut(tensor: BufferTensorDesc, axis: int, count: int) -> BufferTensorDesc:
-    """Return a part of a tensor, which broadcasts where the tensor does."""
+    """Return a chunk of a tensor; broadcast dimensions stay broadcast."""
     sizes = list(tensor.sizes)
     sizes[axis] = min(sizes[axis], count)
     return BufferTensorDesc(tensor.data_type, tuple(sizes), strides=_strides(tensor))
@@ -61,17 +61,17 @@ def _bind(array: Any, tensor: BufferTensorDesc, axis: int, start: int) -> Buffer
 
 
 def _fits(array: Any, tensor: BufferTensorDesc) -> bool:
-    """Whether an array of the tensor's data type is large enough."""
+    """Return True if an array of the tensor's data type is large enough."""
     needed = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
     needed = max(needed, tensor.total_tensor_size_in_bytes or 0)
     return bool(array.dtype == dtype_of(tensor.data_type) and needed <= array.nbytes)
 
 
-def pieces(desc: Any, arrays: dict[str, Any]) -> list[Piece]:
-    """Cut an operator whose tensors are bound to whole arrays; nothing, where it stays whole.
+def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
+    """Split an operator whose tensors are bound to whole arrays; empty if it cannot be split.
 
-    All rules about bindings concern the whole, and hold here by themselves: the arrays are large
-    enough, and the output shares its own with no input, or with one of the same layout.
+    The rules for bindings of the whole operator hold for each chunk: the arrays are large enough,
+    and the output shares memory only with an input of the same layout.
     """
     tensors = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name.endswith("_tensor")}
     output = desc.output_tensor
@@ -85,12 +85,12 @@ def pieces(desc: Any, arrays: dict[str, Any]) -> list[Piece]:
     if axis is None:
         return []
     size = output.sizes[axis]
-    rows = size * PIECE // math.prod(output.sizes)
+    rows = size * CHUNK // math.prod(output.sizes)
     rows = max(_ALIGNMENT, rows // _ALIGNMENT * _ALIGNMENT)
     result = []
     for start in range(0, size, rows):
         count = min(rows, size - start)
         cut = {name: _cut(tensor, axis, count) for name, tensor in tensors.items()}
         bound = {name: _bind(arrays[name], tensor, axis, start) for name, tensor in tensors.items()}
-        result.append(Piece(replace(desc, **cut), bound, (start + count) / size))
+        result.append(Chunk(replace(desc, **cut), bound, (start + count) / size))
     return result
