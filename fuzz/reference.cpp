@@ -9,7 +9,7 @@
 
 #include "activation_formula.hpp"
 #include "descriptors/table.hpp"
-#include "float16.hpp"
+#include "core/float16.hpp"
 
 namespace dmlops::fuzz {
 namespace {

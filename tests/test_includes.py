@@ -7,16 +7,13 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
-# As src/README.md has them, the lowest first. Files of src itself are the core.
-ORDER = ["simd", "kernels", "", "traversal", "operators", "descriptors", "python"]
-# Files of src itself that stand above the core.
-ABOVE = {"activation.cpp": "operators", "c_interface.cpp": "descriptors"}
+# The order of src/README.md, the lowest folder first.
+ORDER = ["kernels", "core", "traversal", "operators", "descriptors", "python"]
 
 
 def folder(path: Path) -> str:
     """Return the folder that a file belongs to."""
-    parts = path.relative_to(SOURCE).parts
-    return ABOVE.get(parts[0], "") if len(parts) == 1 else parts[0]
+    return path.relative_to(SOURCE).parts[0]
 
 
 def includes() -> list[tuple[Path, Path]]:
@@ -42,11 +39,20 @@ def test_includes_go_down() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", ["simd", "kernels"])
-def test_kernels_use_no_standard_algorithms(name: str) -> None:
+def test_kernels_include_what_is_below() -> None:
+    """Families of kernels are separate, but that any operator may fuse an activation."""
+    below = {"simd": [], "blocks": ["simd"], "elementwise": ["simd", "blocks"]}
+    for path, target in includes():
+        _, own, *file = path.relative_to(SOURCE).parts
+        _, used, *used_file = target.relative_to(SOURCE).parts
+        if path.is_relative_to(SOURCE / "kernels") and file and used_file:
+            assert used in [own, *below.get(own, below)], (path, target)
+
+
+def test_kernels_use_no_standard_algorithms() -> None:
     """What is compiled per instruction set may leave no symbol of the standard library."""
     allowed = {"cstddef", "cstdint", "cstring", "limits", "type_traits", "utility"}
     allowed |= {"immintrin.h", "arm_neon.h"}
-    for path in sorted((SOURCE / name).rglob("*.*pp")):
+    for path in sorted((SOURCE / "kernels").rglob("*.*pp")):
         headers = set(re.findall(r"^#include <(.*)>", path.read_text(), re.MULTILINE))
         assert headers <= allowed, (path, headers - allowed)

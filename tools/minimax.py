@@ -1,4 +1,4 @@
-"""Derives the polynomials and tables of src/simd and src/kernels.
+"""Derives the polynomials and tables of src/kernels.
 
     pip install mpmath numpy scipy && python tools/minimax.py [names]
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src/kernels", "src/operators", "src/descriptors", "src/python", "src/traversal")
-FILES = ("src/pool.cpp",)
+FILES = ("src/core/pool.cpp",)
 HANG = 900  # seconds for the tests of one mutant: what takes longer is noticed, too
 
 # What is replaced, and by what: comparisons flipped or shifted, bounds dropped, indices off by one,

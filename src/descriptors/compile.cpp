@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
+#include "core/float16.hpp"
+#include "core/float_environment.hpp"
 #include "descriptors/tensor.hpp"
-#include "float16.hpp"
-#include "float_environment.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
+#include "core/float16.hpp"
 #include "descriptors/table.hpp"
-#include "float16.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {

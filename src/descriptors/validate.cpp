@@ -2,9 +2,9 @@
 // it.
 #include <algorithm>
 
+#include "core/float_environment.hpp"
 #include "descriptors/table.hpp"
 #include "descriptors/tensor.hpp"
-#include "float_environment.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {

@@ -1,6 +1,6 @@
 // The kernels that look bytes up in a table, with AVX-512 VBMI, which has an instruction for it.
-#include "kernels/clip.hpp"
-#include "kernels/shrink.hpp"
+#include "kernels/elementwise/clip.hpp"
+#include "kernels/elementwise/shrink.hpp"
 #include "kernels/table.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

@@ -1,7 +1,7 @@
 // The activations on their own, hard_sigmoid among them.
 #include <string>
 
-#include "isa.hpp"
+#include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"

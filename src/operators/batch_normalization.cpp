@@ -2,7 +2,7 @@
 // activation fused.
 #include <string>
 
-#include "isa.hpp"
+#include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "float_environment.hpp"
-#include "insertion_sort.hpp"
-#include "isa.hpp"
+#include "core/float_environment.hpp"
+#include "core/insertion_sort.hpp"
+#include "core/isa.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {

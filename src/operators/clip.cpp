@@ -4,9 +4,9 @@
 #include <limits>
 #include <string>
 
-#include "cold.hpp"
-#include "float16.hpp"
-#include "isa.hpp"
+#include "core/attributes.hpp"
+#include "core/float16.hpp"
+#include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"

@@ -2,8 +2,8 @@
 // as the rest of a small call, so each call enters it once.
 #pragma once
 
+#include "core/float_environment.hpp"
 #include "dmlops/operators.hpp"
-#include "float_environment.hpp"
 
 namespace dmlops {
 

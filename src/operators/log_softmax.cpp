@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "insertion_sort.hpp"
-#include "isa.hpp"
+#include "core/insertion_sort.hpp"
+#include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 #include "operators/prepared.hpp"

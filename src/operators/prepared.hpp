@@ -5,8 +5,8 @@
 #include <optional>
 #include <variant>
 
+#include "core/float_environment.hpp"
 #include "dmlops/operators.hpp"
-#include "float_environment.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {

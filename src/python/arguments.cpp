@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 
-#include "cold.hpp"
+#include "core/attributes.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
 

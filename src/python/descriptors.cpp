@@ -4,9 +4,9 @@
 #include <string>
 
 #include "arguments.hpp"
+#include "core/float_environment.hpp"
 #include "dmlops/device.hpp"
 #include "errors.hpp"
-#include "float_environment.hpp"
 #include "values.hpp"
 
 namespace py = pybind11;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "arguments.hpp"
-#include "cold.hpp"
+#include "core/attributes.hpp"
+#include "core/float_environment.hpp"
 #include "descriptors.hpp"
-#include "float_environment.hpp"
 #include "foreign.hpp"
 #include "gil.hpp"
 #include "ndarray.hpp"

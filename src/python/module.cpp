@@ -5,13 +5,13 @@
 #include <pybind11/stl.h>
 
 #include "compiled_operator.hpp"
+#include "core/pool.hpp"
 #include "descriptors.hpp"
 #include "dmlops/runtime.hpp"
 #include "errors.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
 #include "parts.hpp"
-#include "pool.hpp"
 #include "traversal/policy.hpp"
 
 namespace py = pybind11;

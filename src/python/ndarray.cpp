@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numpy/arrayobject.h>
 
-#include "cold.hpp"
+#include "core/attributes.hpp"
 #include "errors.hpp"
 #include "foreign.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "cold.hpp"
+#include "core/attributes.hpp"
 #include "errors.hpp"
 
 namespace dmlops::python {

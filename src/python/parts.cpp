@@ -3,9 +3,9 @@
 
 #include <pybind11/numpy.h>
 
+#include "core/float_environment.hpp"
+#include "core/isa.hpp"
 #include "errors.hpp"
-#include "float_environment.hpp"
-#include "isa.hpp"
 #include "ndarray.hpp"
 
 namespace py = pybind11;

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/float16.hpp"
 #include "descriptors/table.hpp"
 #include "errors.hpp"
-#include "float16.hpp"
 #include "numbers.hpp"
 
 namespace py = pybind11;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "float_environment.hpp"
-#include "pool.hpp"
+#include "core/float_environment.hpp"
+#include "core/pool.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "insertion_sort.hpp"
+#include "core/insertion_sort.hpp"
 
 namespace dmlops {
 namespace {

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <limits>
 
-#include "cpuid.hpp"
-#include "environment.hpp"
+#include "core/cpuid.hpp"
+#include "core/environment.hpp"
 
 namespace dmlops {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "float_environment.hpp"
-#include "pool.hpp"
+#include "core/float_environment.hpp"
+#include "core/pool.hpp"
 #include "traversal/layout.hpp"
 #include "traversal/policy.hpp"
 

@@ -1,5 +1,5 @@
 // float16 from double: every value, every midpoint between two, and what lies just beside it.
-#include "float16.hpp"
+#include "core/float16.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "core/float16.hpp"
 #include "descriptors/table.hpp"
-#include "float16.hpp"
 
 namespace dmlops {
 namespace {

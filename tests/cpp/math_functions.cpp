@@ -1,8 +1,8 @@
 // Compiled once for each instruction set, with its flags and its name as DMLOPS_TARGET.
 #include "math_functions.hpp"
 
-#include "kernels/activation.hpp"
 #include "kernels/blocks/transform.hpp"
+#include "kernels/elementwise/activation.hpp"
 
 #define DMLOPS_STRING_(name) #name
 #define DMLOPS_STRING(name) DMLOPS_STRING_(name)

@@ -1,6 +1,6 @@
 // The thread pool: every piece runs once, whoever calls, however often, also from within and after
 // a fork.
-#include "pool.hpp"
+#include "core/pool.hpp"
 
 #include <atomic>
 #include <chrono>

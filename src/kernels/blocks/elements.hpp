@@ -1,7 +1,7 @@
 // Elements as bits, and the cache line.
 #pragma once
 
-#include "simd/vec.hpp"
+#include "kernels/simd/vec.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

@@ -4,7 +4,7 @@
 
 #include "kernels/blocks/transpose.hpp"
 #include "kernels/kernel.hpp"
-#include "simd/convert.hpp"
+#include "kernels/simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

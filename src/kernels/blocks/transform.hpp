@@ -3,7 +3,7 @@
 
 #include "kernels/blocks/pack.hpp"
 #include "kernels/blocks/traverse.hpp"
-#include "simd/convert.hpp"
+#include "kernels/simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

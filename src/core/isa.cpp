@@ -1,0 +1,143 @@
+// Selects the kernels for the processor at hand: the fastest that it runs, or the one that
+// DMLOPS_ISA names.
+#include "core/isa.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+
+#include "core/attributes.hpp"
+#include "core/cpuid.hpp"
+#include "dmlops/runtime.hpp"
+
+// Each is defined in kernels/table.cpp, compiled for that instruction set.
+namespace dmlops::baseline {
+void set_kernels(KernelTable& table);
+}
+#if defined(DMLOPS_X86)
+namespace dmlops::avx2 {
+void set_kernels(KernelTable& table);
+}
+namespace dmlops::avx512 {
+void set_kernels(KernelTable& table);
+}
+namespace dmlops::vbmi {
+void set_byte_kernels(KernelTable& table);  // in kernels/table_vbmi.cpp
+}
+#endif
+
+namespace dmlops {
+namespace {
+
+#if defined(DMLOPS_X86)
+// The system must save the registers too.
+bool saves(unsigned int registers) {
+  unsigned int low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return has(low, registers);
+}
+bool has_avx2() {
+  constexpr unsigned int kFmaOsxsaveAvxF16c = bits({12, 27, 28, 29}), kAvx2 = bits({5});
+  return has(CpuId(1).c, kFmaOsxsaveAvxF16c) && saves(bits({1, 2})) && has(CpuId(7).b, kAvx2);
+}
+bool has_avx512() {
+  constexpr unsigned int kFDqBwVl = bits({16, 17, 30, 31});
+  return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
+}
+// With VBMI's kernels where the processor has it.
+void set_avx512_kernels(KernelTable& table) {
+  avx512::set_kernels(table);
+  constexpr unsigned int kVbmi = bits({1});
+  if (has(CpuId(7).c, kVbmi)) vbmi::set_byte_kernels(table);
+}
+#endif
+bool always() { return true; }
+
+struct Candidate {
+  const char* name;
+  bool (*runs_here)();
+  void (*set_kernels)(KernelTable& table);  // only where it runs
+};
+constexpr Candidate kCandidates[] = {
+// the fastest first
+#if defined(DMLOPS_X86)
+    {"avx512", has_avx512, set_avx512_kernels},
+    {"avx2", has_avx2, avx2::set_kernels},
+#endif
+    {"baseline", always, baseline::set_kernels},
+};
+
+// The tables of the candidates; those that do not run here have no name.
+using Tables = std::array<KernelTable, std::size(kCandidates)>;
+
+// Filled when the library is loaded: were it at the first call, a fork by another thread could
+// leave the child with half of it. tables() fills it only for static constructors that run earlier.
+Tables all_tables = {};
+bool tables_filled = false;
+
+const Tables& tables() {
+  if (tables_filled) return all_tables;
+  for (std::size_t i = 0; i < all_tables.size(); ++i) {
+    if (!kCandidates[i].runs_here()) continue;
+    kCandidates[i].set_kernels(all_tables[i]);
+    all_tables[i].name = kCandidates[i].name;
+  }
+  tables_filled = true;
+  return all_tables;
+}
+[[maybe_unused]] const Tables& filled_at_load = tables();
+
+// The kernels of that name, or the best where there is none. `who` asks for them.
+const KernelTable& select(const std::string& name, const char* who) {
+  for (const KernelTable& table : tables()) {
+    if (table.name != nullptr && (name.empty() || name == table.name)) return table;
+  }
+  std::string known, available;
+  for (const Candidate& candidate : kCandidates) {
+    known += (known.empty() ? "" : ", ") + std::string(candidate.name);
+  }
+  for (const std::string& usable : available_isas()) {
+    available += (available.empty() ? "" : ", ") + usable;
+  }
+  throw Error(who + name + " cannot be used; known: " + known +
+              "; available on this processor: " + available);
+}
+
+const KernelTable& initial() {
+  const char* const forced = std::getenv("DMLOPS_ISA");
+  return select(forced == nullptr ? "" : forced, "DMLOPS_ISA=");
+}
+
+std::atomic<const KernelTable*> selected{nullptr};
+
+DMLOPS_COLD const KernelTable& first_kernels() {
+  const KernelTable& found = initial();  // every thread that comes here at once finds the same
+  const KernelTable* table = nullptr;
+  return selected.compare_exchange_strong(table, &found) ? found : *table;
+}
+
+}  // namespace
+
+const KernelTable& kernels() {
+  const KernelTable* const table = selected.load(std::memory_order_acquire);
+  return table != nullptr ? *table : first_kernels();
+}
+
+std::string isa() { return kernels().name; }
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+  for (const KernelTable& table : tables()) {
+    if (table.name != nullptr) names.emplace_back(table.name);
+  }
+  return names;
+}
+
+void set_isa(const std::string& name) {
+  if (name.empty()) throw Error("set_isa: the name is empty");
+  selected.store(&select(name, "set_isa: "), std::memory_order_release);
+}
+
+}  // namespace dmlops

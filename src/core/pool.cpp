@@ -1,0 +1,263 @@
+// A lazily started pool of threads behind parallel_for.
+#include "core/pool.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "core/environment.hpp"
+#include "core/processors.hpp"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+#if !defined(_WIN32)
+#include <pthread.h>
+#include <signal.h>
+#endif
+
+namespace dmlops {
+namespace {
+
+constexpr long long kMaxThreads = 1024;  // a typing error should not start a million
+
+int checked_thread_count(long long count, const std::string& source) {
+  if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);
+  throw Error(source + " must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
+              std::to_string(count));
+}
+
+int initial_thread_count() {
+  const std::optional<long long> count = whole_number_from("DMLOPS_NUM_THREADS");
+  return count ? checked_thread_count(*count, "DMLOPS_NUM_THREADS") : usable_processors();
+}
+
+std::atomic<int> thread_count{0};  // 0: not asked for yet
+
+// Threads inherit the mask: a signal for the process must not land on a worker.
+class SignalsBlocked {
+ public:
+#if defined(_WIN32)
+  SignalsBlocked() {}
+#else
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+#endif
+};
+
+// Tells the processor that this thread waits.
+void relax() {
+#if defined(__x86_64__) || defined(_M_X64)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Looks again and again whether something has become true, for about as long as it would take to
+// wake a thread, since the next call often follows at once.
+template <class Ready>
+bool spin(const Ready& ready) {
+  if (ready()) return true;  // mostly, at the end of a call: no need to read the clock
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (ready()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+struct Job {
+  void (*task)(const void*, int);
+  const void* context;
+  int count, step;
+
+  // Every piece that is `step` from the next, beginning at `first`.
+  void run(int first) const {
+    for (int i = first; i < count; i += step) task(context, i);
+  }
+};
+
+// A thread with a place at which the caller of the pool leaves a job. It has cache lines of its
+// own: whoever waits looks at the state only, and nobody else's changes.
+class alignas(128) Worker {
+ public:
+  explicit Worker(int first_piece) : first_piece_(first_piece) {
+    std::thread thread([this] { serve(); });
+    thread_ = thread.native_handle();
+    thread.detach();
+  }
+
+  void offer(const Job& job) {
+    job_ = job;
+    if (state_.exchange(State::offered) != State::asleep) return;
+    kept_off_ = keep_apart(thread_, kept_off_);
+    notify();
+  }
+
+  // By the caller: does the job itself if the thread has not come for it.
+  void withdraw() {
+    if (take()) finish();
+  }
+
+  void wait_until_done() {
+    if (spin([this] { return state_ != State::taken; })) return;
+    sleep(State::taken, State::awaited);
+  }
+
+ private:
+  enum class State {
+    free,     // without a job, and the thread looks for one
+    asleep,   // without a job, and the thread sleeps
+    offered,  // for the thread or, if it does not come, the caller
+    taken,    // somebody does the job, which stays as it is meanwhile
+    awaited,  // the thread does the job, and the caller sleeps until it is done
+  };
+
+  void serve() {
+    for (;;) {
+      if (spin([this] { return take(); })) {
+        finish();
+      } else {
+        sleep(State::free, State::asleep);
+      }
+    }
+  }
+
+  bool take() {
+    State offered = State::offered;
+    return state_ == offered && state_.compare_exchange_strong(offered, State::taken);
+  }
+
+  void finish() {
+    job_.run(first_piece_);
+    if (state_.exchange(State::free) == State::awaited) notify();
+  }
+
+  // Sleeps until another thread changes the state, unless it has already.
+  void sleep(State awake, State asleep) {
+    if (!state_.compare_exchange_strong(awake, asleep)) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    condition_.wait(lock, [this, asleep] { return state_ != asleep; });
+  }
+
+  void notify() {
+    const std::lock_guard<std::mutex> lock(mutex_);  // nobody is between looking and sleeping
+    condition_.notify_one();
+  }
+
+  std::atomic<State> state_{State::free};
+  Job job_{};
+  const int first_piece_;
+  std::mutex mutex_;
+  std::condition_variable condition_;
+  std::thread::native_handle_type thread_ = {};
+  int kept_off_ = -1;  // a processor, from keep_apart()
+};
+
+class Pool {
+ public:
+  // Worker i always gets piece i + 1: in the next call on the same memory, its caches hold it.
+  void run(int count, void (*task)(const void*, int), const void* context) {
+    start_workers(count - 1);
+    const int helpers = std::min(count - 1, static_cast<int>(workers_.size()));
+    const Job job{task, context, count, helpers + 1};
+    const auto end = workers_.begin() + helpers;
+    std::for_each(workers_.begin(), end, [&job](Worker& worker) { worker.offer(job); });
+    job.run(0);
+    // Those called last are the likeliest to be on their way still.
+    std::for_each(std::make_reverse_iterator(end), workers_.rend(),
+                  [](Worker& worker) { worker.withdraw(); });
+    std::for_each(workers_.begin(), end, [](Worker& worker) { worker.wait_until_done(); });
+  }
+
+ private:
+  void start_workers(int count) {
+    if (static_cast<int>(workers_.size()) >= count) return;
+    const SignalsBlocked blocked;
+    try {
+      while (static_cast<int>(workers_.size()) < count) {
+        workers_.emplace_back(static_cast<int>(workers_.size()) + 1);
+      }
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+      // The system has no more threads, or no memory for one: those that there are do the work.
+    }
+  }
+
+  std::deque<Worker> workers_;  // which stay where they are
+};
+
+// The pool is never destroyed: its threads may outlive every static object. A fork leaves the child
+// without threads, so that it starts a pool of its own; the lock is held across the fork, so that
+// the parent's pool is at rest. The handlers are registered when the library is loaded: a fork
+// during the first call already needs them.
+std::mutex pool_in_use;
+Pool* pool = nullptr;
+
+#if !defined(_WIN32)
+[[maybe_unused]] const int kForkHandlers =
+    pthread_atfork([] { pool_in_use.lock(); }, [] { pool_in_use.unlock(); },
+                   [] {
+                     pool = nullptr;
+                     pool_in_use.unlock();
+                   });
+#endif
+
+thread_local bool inside = false;  // this thread runs a piece: it must not wait for itself
+
+thread_local int own_thread_count = 0;
+
+}  // namespace
+
+int exchange_own_num_threads(int count) { return std::exchange(own_thread_count, count); }
+
+int get_num_threads() {
+  if (own_thread_count != 0) return own_thread_count;
+  int count = thread_count.load(std::memory_order_relaxed);
+  if (count == 0) {
+    count = initial_thread_count();
+    int unset = 0;
+    if (!thread_count.compare_exchange_strong(unset, count)) count = unset;
+  }
+  return count;
+}
+
+void set_num_threads(long long count) {
+  thread_count.store(checked_thread_count(count, "set_num_threads: n"), std::memory_order_relaxed);
+}
+
+void parallel_for(int count, void (*task)(const void*, int), const void* context) {
+  if (count > 1 && !inside) {
+    const std::unique_lock<std::mutex> lock(pool_in_use, std::try_to_lock);
+    if (lock.owns_lock()) {
+      if (pool == nullptr) pool = new Pool;
+      inside = true;
+      pool->run(count, task, context);
+      inside = false;
+      return;
+    }
+  }
+  for (int i = 0; i < count; ++i) task(context, i);
+}
+
+}  // namespace dmlops

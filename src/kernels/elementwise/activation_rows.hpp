@@ -1,0 +1,29 @@
+// The activations over dense blocks.
+#pragma once
+
+#include "kernels/blocks/transform.hpp"
+#include "kernels/elementwise/activation.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The functor of an activation as a formula. NaN results are canonical.
+template <class Act>
+struct Activate {
+  Act act;
+
+  explicit Activate(const ActivationParameters& parameters) : act(parameters) {}
+  DMLOPS_INLINE f32x operator()(f32x x) const { return canonical_nan(act(x)); }
+};
+
+// An activation on its own: the same functor that batch normalization fuses.
+template <class T, class Act>
+void activation(const Rows& rows, const void* parameters) {
+  const Activate<Act> formula(*static_cast<const ActivationParameters*>(parameters));
+  if constexpr (kIsLong<Act>) {
+    map_long<T, f32x>(rows, formula);
+  } else {
+    map<T, f32x, 1>(rows, formula);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,59 @@
+// clip: max(Min, min(x, Max)), and the same after x * scale + bias.
+#pragma once
+
+#include "kernels/elementwise/clip_float16.hpp"
+#include "kernels/elementwise/clip_scaled_integer.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, float16>;
+
+// A bound in float32 lanes.
+template <class T>
+DMLOPS_INLINE f32x splat_bound(std::uint64_t bits) {
+  const T bound = bound_from_bits<T>(bits);
+  if constexpr (std::is_same_v<T, float16>) {
+    // Hidden, or Clang compares in float16 and converts each mask there and back.
+    f32x wide = widen(splat<u16half>(bound.bits));
+    __asm__("" : "+m"(wide));
+    return wide;
+  } else {
+    return splat<f32x>(bound);
+  }
+}
+
+template <class T>
+void clip(const Rows& rows, const void* parameters) {
+  const auto& p = *static_cast<const ClipParameters*>(parameters);
+  if constexpr (std::is_same_v<T, float16>) {
+    clip_float16(rows, static_cast<std::uint16_t>(p.min_bits),
+                 static_cast<std::uint16_t>(p.max_bits));
+  } else {
+    const auto min = splat<Vec<T>>(bound_from_bits<T>(p.min_bits));
+    const auto max = splat<Vec<T>>(bound_from_bits<T>(p.max_bits));
+    map<T, Vec<T>, 4>(
+        rows, [min, max](Vec<T> x) DMLOPS_LAMBDA_INLINE { return at_least(at_most(x, max), min); });
+  }
+}
+
+template <class T>
+void clip_scaled_float(const Rows& rows, const ClipParameters& p) {
+  const f32x min = splat_bound<T>(p.min_bits), max = splat_bound<T>(p.max_bits);
+  const f32x scale = splat<f32x>(p.scale), bias = splat<f32x>(p.bias);
+  map<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
+    return canonical_nan(at_least(at_most(fma(x, scale, bias), max), min));
+  });
+}
+
+template <class T>
+void clip_scaled(const Rows& rows, const void* parameters) {
+  const auto& p = *static_cast<const ClipParameters*>(parameters);
+  if constexpr (kIsFloat<T>) {
+    clip_scaled_float<T>(rows, p);
+  } else {
+    clip_scaled_integer<T>(rows, p);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

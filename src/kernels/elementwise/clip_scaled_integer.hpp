@@ -1,0 +1,196 @@
+// clip of integers with scale and bias: in double, truncated.
+#pragma once
+
+#include "kernels/elementwise/integer.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+DMLOPS_INLINE T bound_from_bits(std::uint64_t bits) {
+  return bit_cast<T>(static_cast<Bits<T>>(bits));
+}
+
+template <class T>
+struct ScaledInteger {
+  T min, max;
+  double scale, bias;
+
+  explicit ScaledInteger(const ClipParameters& p)
+      : min(bound_from_bits<T>(p.min_bits)),
+        max(bound_from_bits<T>(p.max_bits)),
+        scale(static_cast<double>(p.scale)),
+        bias(static_cast<double>(p.bias)) {}
+
+  DMLOPS_INLINE T operator()(T x) const {
+    const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
+    const T limited = scaled < max ? scaled : max;
+    return limited > min ? limited : min;
+  }
+};
+
+#if defined(DMLOPS_HAS_DOUBLE_FMA)
+using i32half = typename VectorOf<std::int32_t, kVectorBytes / 2>::type;  // as many lanes as f64x
+
+// Element k of type T of those in each 32 bits.
+template <class T, class V>
+DMLOPS_INLINE auto element(V x, int k) {
+  using Result = typename VectorOf<std::int32_t, sizeof(V)>::type;
+  using Unsigned = typename VectorOf<std::uint32_t, sizeof(V)>::type;
+  using Signed = std::conditional_t<std::is_signed_v<T>, Result, Unsigned>;
+  constexpr int bits = 8 * static_cast<int>(sizeof(T));
+  return bit_cast<Result>(bit_cast<Signed>(bit_cast<Unsigned>(x) << (32 - bits * (k + 1))) >>
+                          (32 - bits));
+}
+
+// Compilers take half vectors apart for these conversions, too.
+DMLOPS_INLINE f64x to_double(i32half x) {
+#if defined(__AVX512F__)
+  return _mm512_cvtepi32_pd(bit_cast<__m256i>(x));
+#elif defined(__AVX2__)
+  return _mm256_cvtepi32_pd(bit_cast<__m128i>(x));
+#else
+  return __builtin_convertvector(x, f64x);
+#endif
+}
+// What is too small becomes the smallest value, and nothing may be too large: on x86 that gives the
+// same.
+DMLOPS_INLINE i32half truncate(f64x x) {
+#if defined(__AVX512F__)
+  return bit_cast<i32half>(_mm512_cvttpd_epi32(x));
+#elif defined(__AVX2__)
+  return bit_cast<i32half>(_mm256_cvttpd_epi32(x));
+#else
+  return bit_cast<i32half>(vqmovn_s64(vcvtq_s64_f64(x)));
+#endif
+}
+
+// The same for vectors of 16 or 32 bits, if no NaN comes up.
+template <class T>
+struct ScaledIntegers {
+  using V = typename VectorOf<T, kVectorBytes / 2>::type;
+  i32half min;
+  f64x max, scale, bias;
+
+  explicit ScaledIntegers(const ScaledInteger<T>& one)
+      : min(splat<i32half>(one.min)),
+        max(splat<f64x>(one.max)),
+        scale(splat<f64x>(one.scale)),
+        bias(splat<f64x>(one.bias)) {}
+
+  DMLOPS_INLINE V operator()(V x) const {
+    if constexpr (sizeof(T) == 4) {
+      return scaled(x);
+    } else {
+      const i32half low = scaled(element<T>(x, 0)), high = scaled(element<T>(x, 1));
+      return bit_cast<V>((low & 0xffff) | (high << 16));
+    }
+  }
+
+ private:
+  DMLOPS_INLINE i32half scaled(i32half x) const {
+    return at_least(truncate(at_most(fma(to_double(x), scale, bias), max)), min);
+  }
+};
+
+#if defined(__AVX2__) && !defined(__AVX512VBMI__)  // which looks up bytes faster
+// Byte k of each 32 bits from the lanes of parts[k], saturated.
+template <class T>
+DMLOPS_INLINE Vec<T> join_bytes(const i32x (&parts)[4]) {
+  const __m128i transposed = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+#if defined(__AVX512F__)
+  const __m512i low = _mm512_packs_epi32(bit_cast<__m512i>(parts[0]), bit_cast<__m512i>(parts[1]));
+  const __m512i high = _mm512_packs_epi32(bit_cast<__m512i>(parts[2]), bit_cast<__m512i>(parts[3]));
+  const __m512i bytes =
+      std::is_signed_v<T> ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  return bit_cast<Vec<T>>(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(transposed)));
+#else
+  const __m256i low = _mm256_packs_epi32(bit_cast<__m256i>(parts[0]), bit_cast<__m256i>(parts[1]));
+  const __m256i high = _mm256_packs_epi32(bit_cast<__m256i>(parts[2]), bit_cast<__m256i>(parts[3]));
+  const __m256i bytes =
+      std::is_signed_v<T> ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+  return bit_cast<Vec<T>>(_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(transposed)));
+#endif
+}
+
+DMLOPS_INLINE i32x truncate(f32x x) {
+#if defined(__AVX512F__)
+  return bit_cast<i32x>(_mm512_cvttps_epi32(x));
+#else
+  return bit_cast<i32x>(_mm256_cvttps_epi32(x));
+#endif
+}
+
+// The same for bytes, in float32: right for most parameters, not for all.
+template <class T>
+struct ScaledBytes {
+  Vec<T> min, max;
+  f32x scale, bias;
+
+  explicit ScaledBytes(const ScaledInteger<T>& one)
+      : min(splat<Vec<T>>(one.min)),
+        max(splat<Vec<T>>(one.max)),
+        scale(splat<f32x>(static_cast<float>(one.scale))),
+        bias(splat<f32x>(static_cast<float>(one.bias))) {}
+
+  DMLOPS_INLINE Vec<T> operator()(Vec<T> x) const {
+    const i32x parts[] = {scaled(x, 0), scaled(x, 1), scaled(x, 2), scaled(x, 3)};
+    return at_least(at_most(join_bytes<T>(parts), max), min);
+  }
+
+  bool equals(const ByteTable& exact) const {
+    Vec<T> x;
+    for (int lane = 0; lane < kLanes<Vec<T>>; ++lane) x[lane] = static_cast<T>(lane);
+    for (int i = 0; i < 256; i += kLanes<Vec<T>>) {
+      const Vec<T> result = (*this)(x);
+      if (__builtin_memcmp(&result, exact.results + i, sizeof result) != 0) return false;
+      x += static_cast<T>(kLanes<Vec<T>>);
+    }
+    return true;
+  }
+
+ private:
+  DMLOPS_INLINE i32x scaled(Vec<T> x, int k) const {
+    return truncate(fma(__builtin_convertvector(element<T>(x, k), f32x), scale, bias));
+  }
+};
+
+// Bytes in float32, where that gives what the formula gives; else through a table.
+template <class T>
+void clip_scaled_bytes(const Rows& rows, const ScaledInteger<T>& formula) {
+  const ByteTable exact = byte_table<T>(formula);
+  // Float32 rounds a product just below a whole number up to it; a scale that is less by one unit
+  // in the last place does not get there.
+  ScaledInteger<T> less = formula;
+  less.scale = static_cast<double>(
+      bit_cast<float>(bit_cast<std::uint32_t>(static_cast<float>(formula.scale)) - 1));
+  const ScaledInteger<T> candidates[] = {formula, less};
+  for (const ScaledInteger<T>& candidate : candidates) {
+    const ScaledBytes<T> vectors(candidate);
+    if (vectors.equals(exact)) return map<T, Vec<T>, 1>(rows, vectors);
+  }
+  map_bytes(rows, exact);
+}
+#endif
+#endif
+
+template <class T>
+void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
+  const ScaledInteger<T> formula(p);
+#if defined(__AVX2__) && !defined(__AVX512VBMI__)
+  if constexpr (sizeof(T) == 1) {
+    if (worth_a_table(rows)) return clip_scaled_bytes<T>(rows, formula);
+  }
+#endif
+#if defined(DMLOPS_HAS_DOUBLE_FMA)
+  if constexpr (sizeof(T) == 2 || std::is_same_v<T, std::int32_t>) {
+    const bool finite = p.scale - p.scale == 0 && p.bias - p.bias == 0;
+    if (finite) {
+      const ScaledIntegers<T> vectors(formula);
+      return map<T, typename ScaledIntegers<T>::V, 1>(rows, vectors);
+    }
+  }
+#endif
+  map_integers<T>(rows, formula);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,68 @@
+// Integers through double: one element at a time, bytes through a table of their few values.
+#pragma once
+
+#include "kernels/blocks/transform.hpp"
+#include "kernels/simd/byte_lookup.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Toward zero, saturated; NaN (from infinity * 0) gives 0.
+template <class T>
+DMLOPS_INLINE T truncate(double value) {
+  // The limits as doubles: 2^63 and 2^64 themselves, where the largest value has no double of its
+  // own.
+  constexpr bool is_signed = T(-1) < T(0);
+  constexpr int bits = static_cast<int>(8 * sizeof(T)) - (is_signed ? 1 : 0);
+  constexpr T max = static_cast<T>(static_cast<Bits<T>>(~Bits<T>(0)) >> (is_signed ? 1 : 0));
+  constexpr T min = static_cast<T>(is_signed ? -max - 1 : 0);
+  constexpr double above = 2.0 * static_cast<double>(std::uint64_t(1) << (bits - 1));
+  if constexpr (sizeof(T) < 8) {
+    value = value == value ? value : 0.0;
+    value = static_cast<double>(max) < value ? static_cast<double>(max) : value;
+    value = value < static_cast<double>(min) ? static_cast<double>(min) : value;
+    return static_cast<T>(static_cast<std::conditional_t<(sizeof(T) < 4), std::int32_t, T>>(value));
+  } else {
+    if (value >= above) return max;
+    if (value <= static_cast<double>(min)) return min;
+    return value == value ? static_cast<T>(value) : T(0);
+  }
+}
+
+DMLOPS_INLINE bool worth_a_table(const Rows& rows) {
+  return rows.length * rows.count >= 1024;  // elements
+}
+
+struct ByteTable {
+  std::uint8_t results[256];
+};
+
+template <class T, class Formula>
+ByteTable byte_table(const Formula& formula) {
+  ByteTable table;
+  for (int i = 0; i < 256; ++i) {
+    table.results[i] = bit_cast<std::uint8_t>(formula(bit_cast<T>(static_cast<std::uint8_t>(i))));
+  }
+  return table;
+}
+
+// The table is a copy of its own: nothing that is stored can be part of it.
+inline void map_bytes(const Rows& rows, ByteTable table) {
+#if defined(DMLOPS_HAS_LOOKUP)
+  const ByteLookup lookup(table.results);
+  map<std::uint8_t, u8x, 1>(rows, [lookup](u8x x) DMLOPS_LAMBDA_INLINE { return lookup(x); });
+#else
+  map_elements<std::uint8_t>(
+      rows, [&table](std::uint8_t x) DMLOPS_LAMBDA_INLINE { return table.results[x]; });
+#endif
+}
+
+// output = formula(input), a function of the element alone.
+template <class T, class Formula>
+void map_integers(const Rows& rows, const Formula& formula) {
+  if constexpr (sizeof(T) == 1) {
+    if (worth_a_table(rows)) return map_bytes(rows, byte_table<T>(formula));
+  }
+  map_elements<T>(rows, formula);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

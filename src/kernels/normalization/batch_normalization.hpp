@@ -1,0 +1,145 @@
+// Batch normalization: Act((x - Mean) * factor + Bias), factor = Scale / sqrt(Variance + Epsilon).
+#pragma once
+
+#include "kernels/normalization/normalization_loops.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The blocks of one traversal: chooses the loop, and packs the parameters.
+template <class T>
+class Normalization {
+ public:
+  // `largest`: elements of the largest part of a block that a loop takes.
+  Normalization(const Rows& rows, float epsilon, const NormalizationLoops<T>& loops,
+                const void* act, std::int64_t largest)
+      : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act), largest_(largest) {
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
+      along_ = along_ || rows.layout[k] != Layout::broadcast;
+      own_ = own_ || (rows.count > 1 && rows.pitch[k] != 0);
+      dense_ = dense_ && rows.layout[k] == Layout::in_place;
+    }
+    // A vector of parameters is loaded whole.
+    dense_ = dense_ && (own_ || rows.count == 1) && rows.length >= kLanes<f32x>;
+  }
+
+  void traverse_rows() {
+    // Streaming stores need rows of several cache lines.
+    const bool streams = loops_.by_row_streaming != nullptr && !along_ && rows_.length >= 256;
+    const Transform streaming = streams ? &normalize<true> : nullptr;
+    traverse(rows_,
+             {sizeof(T), {&normalize<false>, nullptr, streaming}, this, false, along_ && !own_});
+  }
+
+ private:
+  template <bool kStreaming>
+  static void normalize(const Block& block, const void* context) {
+    // The traversal passes on a pointer to const, as formulas are.
+    static_cast<Normalization*>(const_cast<void*>(context))->normalize_parts(block, kStreaming);
+  }
+
+  void normalize_parts(const Block& block, bool streaming) {
+    const std::int64_t capacity = Channels<T>::kCapacity;
+    const std::int64_t largest = along_ && !dense_ ? least(capacity, largest_) : largest_;
+    // Parameters of a part's columns serve all rows.
+    for (std::int64_t column = 0, length; column < block.length; column += length) {
+      length = least(largest, block.length - column);
+      const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
+      const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
+      const std::int64_t count = least(least(block.count, largest_ / length), together);
+      for (std::int64_t r = 0; r < block.count; r += count)
+        normalize_part(block, column, r, length, least(count, block.count - r), streaming);
+    }
+  }
+
+  DMLOPS_INLINE void normalize_part(const Block& block, std::int64_t column, std::int64_t row,
+                                    std::int64_t length, std::int64_t count, bool streaming) {
+    Block part = block;
+    part.row += row;
+    part.column += column;
+    part.length = length;
+    part.count = count;
+    part.input += row * block.input_pitch + column * std::int64_t{sizeof(T)};
+    part.output += column * std::int64_t{sizeof(T)};
+    if (block.output_offsets != nullptr) {
+      part.output_offsets += row;
+    } else {
+      part.output += row * block.output_pitch;
+    }
+    const std::int64_t parameter_row = own_ ? part.row : 0;
+    if (dense_ && length >= kLanes<f32x>) {
+      loops_.unshared(part, *part.rows, epsilon_, act_);
+    } else if (!channels_.prepare(*part.rows, parameter_row, along_ ? part.column : 0,
+                                  along_ ? length
+                                  : own_ ? count
+                                         : 1,
+                                  !along_, epsilon_)) {
+      normalize_extreme(part);
+    } else if (along_) {
+      loops_.by_element(part, channels_, act_);
+    } else {
+      (streaming ? loops_.by_row_streaming : loops_.by_row)(part, channels_, own_, act_);
+    }
+  }
+
+  // Packs all parameters into dense rows for loops_.unshared, which takes extreme ones.
+  DMLOPS_NO_INLINE void normalize_extreme(const Block& part) {
+    constexpr std::int64_t kPart = 512;
+    alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kPart] = {};
+    Rows operands = *part.rows;
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+      operands.data[k] = reinterpret_cast<char*>(packed[k]);
+    for (std::int64_t r = 0; r < part.count; ++r) {
+      Block piece = part;
+      piece.count = 1;
+      piece.row = piece.column = 0;  // of the packed operands
+      for (std::int64_t column = 0; column < part.length; column += kPart) {
+        piece.length = least(kPart, part.length - column);
+        piece.input = part.input_row(r) + column * std::int64_t{sizeof(T)};
+        piece.output = part.output_row(r) + column * std::int64_t{sizeof(T)};
+        piece.output_offsets = nullptr;
+        for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
+          pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, piece.length, 1,
+                        Channels<T>::source(*part.rows, k, part.row + r, part.column + column));
+        }
+        loops_.unshared(piece, operands, epsilon_, act_);
+      }
+    }
+  }
+
+  const Rows& rows_;
+  float epsilon_;
+  const NormalizationLoops<T>& loops_;
+  const void* act_;
+  std::int64_t largest_;
+  bool along_ = false;  // true if parameters change along a row
+  bool own_ = false;    // true if each row has parameters of its own
+  bool dense_ = true;   // true if parameters are used once, and dense in the operands
+  Channels<T> channels_;
+};
+
+template <class T>
+DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
+                                     const NormalizationLoops<T>& loops, const void* act,
+                                     std::int64_t largest) {
+  Normalization<T>(rows, epsilon, loops, act, largest).traverse_rows();
+}
+
+template <class T, class Act>
+void batch_normalization(const Rows& rows, const void* parameters) {
+  const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
+  if constexpr (kIsLong<Act>) {
+    using Own = BufferedLoops<T, Act>;
+    static constexpr NormalizationLoops<T> loops = {&Own::by_row, nullptr, &Own::by_element,
+                                                    &Own::unshared};
+    const Activate<Act> act(p.activation);
+    normalize_rows<T>(rows, p.epsilon, loops, &act, Channels<T>::kCapacity);
+  } else {
+    using Own = ActivatedLoops<T, T, Act>;
+    static constexpr NormalizationLoops<T> loops = {
+        &Own::template by_row<>, &Own::template by_row<true>, &Own::by_element, &Own::unshared};
+    const Act act(p.activation);
+    normalize_rows<T>(rows, p.epsilon, loops, &act, std::int64_t{1} << 62);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

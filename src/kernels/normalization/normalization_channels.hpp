@@ -1,0 +1,110 @@
+// The parameters of batch normalization, packed and with their factors.
+#pragma once
+
+#include "kernels/blocks/pack.hpp"
+#include "kernels/normalization/normalization_factor.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The operands after the output and the input.
+enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNormalizationEnd };
+
+// The parameters of up to kCapacity elements of a row, or of as many rows, in float32.
+template <class T>
+class Channels {
+ public:
+  using Factor = NormalizationFactor<T>;
+
+  static constexpr std::int64_t kCapacity = 1024;
+
+  // Those of a vector's elements.
+  struct Vector {
+    f32x mean, bias;
+    Factor factor;
+
+    DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
+  };
+  // The elements from the i-th on.
+  DMLOPS_INLINE Vector operator[](std::int64_t i) const {
+    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
+  }
+  // The i-th element throughout.
+  DMLOPS_INLINE Vector throughout(std::int64_t i) const {
+    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
+  }
+
+  // The parameters of the elements of a row from (row, column) on.
+  static Source source(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
+    const char* const data = rows.data[k] + row * rows.pitch[k];
+    if (rows.offsets[k] != nullptr) return {data, 0, 0, rows.offsets[k] + column};
+    return {data + column * rows.step[k], 0, rows.step[k], nullptr};
+  }
+
+  // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
+  // Returns false if any of them is_extreme(); its factor is unspecified.
+  bool prepare(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
+               bool of_rows, float epsilon) {
+    const char* first[kBatchNormalizationEnd - kMean];
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+      first[k - kMean] = rows.data[k] + row * rows.pitch[k];
+    if (column == column_ && count <= count_ && std::memcmp(first, first_, sizeof first) == 0)
+      return usual_;
+    std::memcpy(first_, first, sizeof first);
+    column_ = column;
+    count_ = count;
+    const auto load_operand = [&](float* target, int k) {
+      if (of_rows) {
+        load_floats(target, {first[k - kMean], 0, rows.pitch[k], nullptr});
+      } else {
+        load_floats(target, source(rows, k, row, column));
+      }
+    };
+    load_operand(mean_, kMean);
+    load_operand(variance_, kVariance);
+    load_operand(factor_[0], kScale);
+    load_operand(bias_, kBias);
+    i32x extreme = {};
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const f32x scale = load<f32x>(factor_[0] + i), variance = load<f32x>(variance_ + i);
+      const f32x epsilons = splat<f32x>(epsilon);
+      const auto computed = normalization_factor<T>(scale, variance, epsilons);
+      const i32x valid = lane_indices() < static_cast<std::int32_t>(count - i);
+      extreme |= valid & is_extreme(scale, variance + epsilons);
+      for (int k = 0; k < Factor::kParts; ++k) store(factor_[k] + i, computed.parts[k]);
+    }
+    usual_ = !any_bit(bit_cast<u32x>(extreme), ~0u);
+    return usual_;
+  }
+
+ private:
+  static constexpr std::int64_t kRoom = kCapacity + kLanes<f32x>;  // the last vector may reach over
+
+  void load_floats(float* target, const Source& source) const {
+    if constexpr (std::is_same_v<T, float>) {
+      pack<std::uint32_t>(reinterpret_cast<char*>(target), 0, count_, 1, source);
+    } else {
+      alignas(kVectorBytes) float16 halves[kRoom];
+      pack<std::uint16_t>(reinterpret_cast<char*>(halves), 0, count_, 1, source);
+      for (std::int64_t i = 0; i < count_; i += kLanes<f32x>)
+        store(target + i, load<f32x>(halves + i));
+    }
+  }
+
+  template <class Get>
+  DMLOPS_INLINE Vector vector(const Get& get) const {
+    Vector result = {get(mean_), get(bias_), {}};
+    for (int k = 0; k < Factor::kParts; ++k) result.factor.parts[k] = get(factor_[k]);
+    return result;
+  }
+
+  // The parameters that are packed: where their rows begin, the column, their number.
+  const char* first_[kBatchNormalizationEnd - kMean] = {};
+  std::int64_t column_ = 0, count_ = 0;
+  bool usual_ = true;  // false if any is extreme
+  alignas(kVectorBytes) float mean_[kRoom];
+  alignas(kVectorBytes) float variance_[kRoom];
+  alignas(kVectorBytes) float factor_[Factor::kParts][kRoom];
+  alignas(kVectorBytes) float bias_[kRoom];
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

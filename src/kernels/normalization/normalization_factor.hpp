@@ -1,0 +1,130 @@
+// The factor of batch normalization: scale / sqrt(variance + epsilon).
+//
+// A root and a quotient take a processor as long as forty multiplications. Where all numbers are of
+// usual size, an estimate y of 1 / sqrt(sum) from integer arithmetic is corrected instead, by the
+// series (1 - h)^-1/2 = 1 + h / 2 + 3 / 8 h^2 + ... for h = 1 - sum y^2. Elements whose factor can
+// leave float32's range, though their result need not, are extreme: normalized_in_double() computes
+// them. The choice depends on an element's own parameters alone, so that no other channel changes
+// its bits.
+#pragma once
+
+#include "kernels/simd/convert.hpp"
+#include "kernels/simd/math.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// 1 / sqrt(x), times a constant and roughly: half of a float's bits are half of its logarithm.
+DMLOPS_INLINE f32x inverse_root_estimate(f32x x) {
+  return bit_cast<f32x>(0x5f0b43c0u - (bit_cast<u32x>(x) >> 1));
+}
+
+// The factor that elements of type T are multiplied by.
+//
+// In float32 it is a sum of two numbers: a single one would add its rounding to those of a
+// difference and a sum, and three together can pass 2 ulp next to a power of two. The second is
+// small, has the same sign, and is 0 only with the first, so that their products with an infinity
+// are the same infinity. In float16, which is 8,192 times as coarse, it is a single number.
+template <class T>
+struct NormalizationFactor {
+  static constexpr int kParts = std::is_same_v<T, float> ? 2 : 1;
+  f32x parts[kParts];
+
+  DMLOPS_INLINE f32x times_plus(f32x x, f32x addend) const {
+    for (int k = kParts - 1; k >= 0; --k) addend = fma(x, parts[k], addend);
+    return addend;
+  }
+};
+
+// Within 0.01 ulp of the first part, or 2 ulp where there is but one.
+template <class T>
+DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32x epsilon,
+                                                  f32x sum) {
+  // One step of Newton's, with constants that leave it below the root.
+  const f32x z = inverse_root_estimate(sum);
+  const f32x near = z * fma(-(sum * z), z, splat<f32x>(0x1.e3cap0f));
+  // h is between 0.0001 and 0.0044.
+  if constexpr (NormalizationFactor<T>::kParts == 1) {
+    const f32x h = fma(-(sum * near), near, splat<f32x>(1.0f));
+    return {{scale * fma(near * h, polynomial(h, 0.5f, 0.375f), near)}};
+  } else {
+    const f32x larger = at_least(variance, epsilon), smaller = at_most(variance, epsilon);
+    const f32x error = smaller - (sum - larger);
+    // Of 12 bits, y has an exact square.
+    const f32x y = bit_cast<f32x>(bit_cast<u32x>(near) & ~0xfffu), square = y * y;
+    const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));
+    const f32x high = scale * y;
+    const f32x rest = scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f)));
+    return {{high, fma(scale, y, -high) + rest}};
+  }
+}
+
+// Bits 30 and 31 are 0 for a positive number from 2^-63 to below 2^65, half of all exponents; bit
+// 30 is 0 for a negative one too.
+DMLOPS_INLINE u32x from_usual(f32x x) { return bit_cast<u32x>(x) - 0x20000000u; }
+
+// Bits 30 and 31 are 0 in lanes of usual size: their factor lies between 2^-96 and 2^97.
+DMLOPS_INLINE u32x from_usual(f32x scale, f32x sum) {
+  return from_usual(sum) | (from_usual(scale) & 0x7fffffffu);
+}
+DMLOPS_INLINE bool all_usual(u32x distance) {
+  return __builtin_expect(!any_bit(distance, 0xc0000000u), 1);
+}
+
+// True in lanes that need normalized_in_double(): neither of usual size, nor with a factor that is
+// 0, infinite or NaN because scale or sum is 0, infinite or NaN, or sum negative.
+DMLOPS_INLINE i32x is_extreme(f32x scale, f32x sum) {
+  const f32x size = abs(scale);
+  return (from_usual(scale, sum) >= 0x40000000u) & (sum > 0.0f) & (sum < kInfinity) &
+         (size > 0.0f) & (size < kInfinity);
+}
+
+// The factor of lanes that are not extreme; unspecified for the others. Depends on no other lane.
+template <class T>
+DMLOPS_INLINE NormalizationFactor<T> normalization_factor(f32x scale, f32x variance, f32x epsilon) {
+  const f32x sum = variance + epsilon;
+  const u32x distance = from_usual(scale, sum);
+  NormalizationFactor<T> factor = usual_factor<T>(scale, variance, epsilon, sum);
+  if (!all_usual(distance)) {
+    const f32x quotient = scale * (1.0f / sqrt(sum));
+    for (f32x& part : factor.parts) part = distance < 0x40000000u ? part : quotient;
+  }
+  return factor;
+}
+
+// The formula in double, whose range holds every intermediate of finite float32 operands; rounded
+// once to float32.
+DMLOPS_INLINE f32half normalized_in_double(f64x x, f64x mean, f64x variance, f64x scale, f64x bias,
+                                           f64x epsilon) {
+  return to_float((x - mean) * (scale / sqrt(variance + epsilon)) + bias);
+}
+
+// Takes any operands: extreme lanes in double, the others with normalization_factor().
+template <class T>
+DMLOPS_NO_INLINE f32x normalized_unusual(f32x x, f32x mean, f32x variance, f32x scale, f32x bias,
+                                         f32x epsilon) {
+  const auto [x0, x1] = to_double(x);
+  const auto [mean0, mean1] = to_double(mean);
+  const auto [variance0, variance1] = to_double(variance);
+  const auto [scale0, scale1] = to_double(scale);
+  const auto [bias0, bias1] = to_double(bias);
+  const auto [epsilon0, epsilon1] = to_double(epsilon);
+  const f32half halves[] = {normalized_in_double(x0, mean0, variance0, scale0, bias0, epsilon0),
+                            normalized_in_double(x1, mean1, variance1, scale1, bias1, epsilon1)};
+  f32x slow;
+  static_assert(sizeof slow == sizeof halves, "two halves");
+  std::memcpy(&slow, halves, sizeof slow);
+  const f32x fast = normalization_factor<T>(scale, variance, epsilon).times_plus(x - mean, bias);
+  return is_extreme(scale, variance + epsilon) ? slow : fast;
+}
+
+// (x - mean) * scale / sqrt(variance + epsilon) + bias.
+template <class T>
+DMLOPS_INLINE f32x normalized(f32x x, f32x mean, f32x variance, f32x scale, f32x bias,
+                              f32x epsilon) {
+  const f32x sum = variance + epsilon;
+  if (!all_usual(from_usual(scale, sum)))
+    return normalized_unusual<T>(x, mean, variance, scale, bias, epsilon);
+  return usual_factor<T>(scale, variance, epsilon, sum).times_plus(x - mean, bias);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

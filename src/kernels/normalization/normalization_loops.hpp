@@ -1,0 +1,174 @@
+// Batch normalization's loops over dense blocks, which are compiled for each activation.
+#pragma once
+
+#include "kernels/elementwise/activation_rows.hpp"
+#include "kernels/normalization/normalization_channels.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The loops of an activation, the functor `act`, on a block's rows.
+template <class T>
+struct NormalizationLoops {
+  // Each row has the same parameters throughout: all rows those of row 0, or each its own.
+  void (*by_row)(const Block& rows, const Channels<T>& channels, bool own, const void* act);
+  void (*by_row_streaming)(const Block& rows, const Channels<T>& channels, bool own,
+                           const void* act);  // null in loops that a buffer follows
+  // All rows have the same parameters, one for each element.
+  void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
+  // Each element of each row has parameters of its own, dense in the operands, at least a vector of
+  // them. Takes extreme parameters, as the others do not.
+  void (*unshared)(const Block& rows, const Rows& operands, float epsilon, const void* act);
+};
+
+// Loops that write elements of type Out. They copy the activation: a store cannot alias it then.
+template <class T, class Out, class Act>
+struct ActivatedLoops {
+  template <bool kStreaming = false>
+  static void by_row(const Block& rows, const Channels<T>& channels, bool own, const void* given) {
+    const Act act = *static_cast<const Act*>(given);
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      const auto parameters = channels.throughout(own ? r : 0);
+      const auto formula = [&](f32x x, auto...) DMLOPS_LAMBDA_INLINE {
+        return canonical_nan(act(parameters.normalize(x)));
+      };
+      if constexpr (kStreaming) {
+        stream_row<f32x>(output_row(rows, r), input_row(rows, r), rows.length, formula);
+      } else {
+        transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length, formula);
+      }
+    }
+  }
+
+  static void by_element(const Block& rows, const Channels<T>& channels, const void* given) {
+    const Act act = *static_cast<const Act*>(given);
+    std::int64_t r = 0;
+    if (loads_parameters_once(rows)) {
+      for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
+    }
+    for (; r < rows.count; ++r) {
+      transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length,
+                             [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+                               return canonical_nan(act(channels[i].normalize(x)));
+                             });
+    }
+  }
+
+  static void unshared(const Block& rows, const Rows& operands, float epsilon, const void* given) {
+    const Act act = *static_cast<const Act*>(given);
+    const f32x epsilons = splat<f32x>(epsilon);
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      const auto operand = [&](int k) {
+        return reinterpret_cast<const T*>(operands.data[k] + (rows.row + r) * operands.pitch[k]) +
+               rows.column;
+      };
+      const T *const mean = operand(kMean), *const variance = operand(kVariance);
+      const T *const scale = operand(kScale), *const bias = operand(kBias);
+      transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length,
+                             [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+                               return canonical_nan(act(normalized<T>(
+                                   x, load<f32x>(mean + i), load<f32x>(variance + i),
+                                   load<f32x>(scale + i), load<f32x>(bias + i), epsilons)));
+                             });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kTogether = 4, kLanesHere = kLanes<f32x>;
+
+  DMLOPS_INLINE static Out* output_row(const Block& rows, std::int64_t r) {
+    return reinterpret_cast<Out*>(rows.output_row(r));
+  }
+  DMLOPS_INLINE static const T* input_row(const Block& rows, std::int64_t r) {
+    return reinterpret_cast<const T*>(rows.input_row(r));
+  }
+
+  // Parameters take more loads than the input. Beyond L2, memory hides them in float32, and one row
+  // after the other suits the hardware prefetcher. Only where vectors that are aligned in one row
+  // are so in the next.
+  static bool loads_parameters_once(const Block& rows) {
+    constexpr std::int64_t kCached = 2 << 20;  // bytes
+    const bool cached = std::is_same_v<T, float16> ||
+                        rows.length * rows.count * std::int64_t{sizeof(T) + sizeof(Out)} <= kCached;
+    return cached && rows.output_offsets == nullptr &&
+           rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
+  }
+
+  // kTogether rows from row r on, with each vector of parameters loaded once.
+  DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r,
+                                          const Channels<T>& channels, const Act& act) {
+    Out* outputs[kTogether];
+    const T* inputs[kTogether];
+    for (std::int64_t k = 0; k < kTogether; ++k) {
+      outputs[k] = output_row(rows, r + k);
+      inputs[k] = input_row(rows, r + k);
+    }
+    const auto edge = [&](std::int64_t i, std::int64_t count) DMLOPS_LAMBDA_INLINE {
+      if (count == 0) return;
+      const auto used = static_cast<std::size_t>(count);
+      const auto parameters = channels[i];
+      for (std::int64_t k = 0; k < kTogether; ++k) {
+        const f32x x = load_partial<f32x>(inputs[k] + i, used);
+        store_partial(outputs[k] + i, canonical_nan(act(parameters.normalize(x))), used);
+      }
+    };
+    const std::int64_t begin =
+        least(distance_to_alignment<f32x>(outputs[0]) % kLanesHere, rows.length);
+    const std::int64_t end = begin + (rows.length - begin) / kLanesHere * kLanesHere;
+    edge(0, begin);
+    for (std::int64_t i = begin; i < end; i += kLanesHere) {
+      const auto parameters = channels[i];
+      // All are loaded before any is stored: rows a multiple of 4 KiB apart alias.
+      f32x results[kTogether];
+      for (std::int64_t k = 0; k < kTogether; ++k)
+        results[k] = parameters.normalize(load<f32x>(inputs[k] + i));
+      for (std::int64_t k = 0; k < kTogether; ++k)
+        store(outputs[k] + i, canonical_nan(act(results[k])));
+    }
+    edge(end, rows.length - end);
+  }
+};
+
+// Normalizes into a buffer, and activates from there: so that long formulas are compiled once and
+// not in each loop. A block has at most Channels<T>::kCapacity elements.
+template <class T, class Act>
+struct BufferedLoops {
+  using Normalize = ActivatedLoops<T, float, Identity>;
+
+  static void by_row(const Block& rows, const Channels<T>& channels, bool own, const void* act) {
+    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
+      Normalize::by_row(normalized, channels, own, &identity);
+    });
+  }
+  static void by_element(const Block& rows, const Channels<T>& channels, const void* act) {
+    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
+      Normalize::by_element(normalized, channels, &identity);
+    });
+  }
+  static void unshared(const Block& rows, const Rows& operands, float epsilon, const void* act) {
+    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
+      Normalize::unshared(normalized, operands, epsilon, &identity);
+    });
+  }
+
+ private:
+  template <class Loop>
+  DMLOPS_INLINE static void through_buffer(const Block& rows, const void* act, const Loop& loop) {
+    alignas(kVectorBytes) float buffer[Channels<T>::kCapacity];
+    Block normalized = rows;
+    normalized.output = reinterpret_cast<char*>(buffer);
+    normalized.output_pitch = rows.length * std::int64_t{sizeof(float)};
+    normalized.output_offsets = nullptr;
+    loop(normalized, Identity({}));
+    Block activated = rows;
+    activated.input = normalized.output;
+    activated.input_pitch = normalized.output_pitch;
+    if (rows.output_offsets == nullptr &&
+        rows.output_pitch == rows.length * std::int64_t{sizeof(T)}) {
+      activated.length *= rows.count;
+      activated.count = 1;
+    }
+    transform<T, float, f32x, 1, Activate<Act>>(activated, act);
+  }
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

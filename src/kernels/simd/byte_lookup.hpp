@@ -1,0 +1,61 @@
+// Looks bytes up in a table.
+#pragma once
+
+#include "kernels/simd/vec.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// table[x] for each of 256 bytes.
+#if defined(__AVX512VBMI__)
+#define DMLOPS_HAS_LOOKUP 1
+class ByteLookup {
+ public:
+  explicit ByteLookup(const std::uint8_t* table) {
+    for (int i = 0; i < 4; ++i) quarters_[i] = _mm512_loadu_si512(table + 64 * i);
+  }
+  DMLOPS_INLINE u8x operator()(u8x x) const {
+    const __m512i index = bit_cast<__m512i>(x);
+    const __m512i low = _mm512_permutex2var_epi8(quarters_[0], index, quarters_[1]);
+    const __m512i high = _mm512_permutex2var_epi8(quarters_[2], index, quarters_[3]);
+    return bit_cast<u8x>(_mm512_mask_blend_epi8(_mm512_movepi8_mask(index), low, high));
+  }
+
+ private:
+  __m512i quarters_[4];
+};
+#elif defined(__AVX2__) || defined(__aarch64__)
+#define DMLOPS_HAS_LOOKUP 1
+// Sixteen tables of 16, of which all but the right one give 0.
+class ByteLookup {
+ public:
+  explicit ByteLookup(const std::uint8_t* table) : table_(table) {}
+  DMLOPS_INLINE u8x operator()(u8x x) const {
+    u8x result = {};
+    for (int high = 0; high < 16; ++high) {
+      using u8quad = typename VectorOf<std::uint8_t, 16>::type;
+      u8quad part;
+      std::memcpy(&part, table_ + 16 * high, sizeof part);
+      const u8x index = x ^ static_cast<std::uint8_t>(16 * high);  // below 16 if this is the table
+#if defined(__AVX512BW__)
+      const __m512i tables = _mm512_broadcast_i32x4(bit_cast<__m128i>(part));
+      result |= bit_cast<u8x>(_mm512_maskz_shuffle_epi8(
+          _mm512_cmplt_epu8_mask(bit_cast<__m512i>(index), _mm512_set1_epi8(16)), tables,
+          bit_cast<__m512i>(index)));
+#elif defined(__AVX2__)
+      // Saturated, others have their high bit set, which selects 0.
+      const __m256i tables = _mm256_broadcastsi128_si256(bit_cast<__m128i>(part));
+      const __m256i other = _mm256_adds_epu8(bit_cast<__m256i>(index), _mm256_set1_epi8(0x70));
+      result |= bit_cast<u8x>(_mm256_shuffle_epi8(tables, other));
+#else
+      result |= bit_cast<u8x>(vqtbl1q_u8(bit_cast<uint8x16_t>(part), bit_cast<uint8x16_t>(index)));
+#endif
+    }
+    return result;
+  }
+
+ private:
+  const std::uint8_t* table_;
+};
+#endif
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,187 @@
+// Loads and stores that widen float16 to float32 lanes and round back, once, to nearest even.
+#pragma once
+
+#include "dmlops/tensor.hpp"
+#include "kernels/simd/vec.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+using u16half = typename VectorOf<std::uint16_t, kVectorBytes / 2>::type;  // as many lanes as f32x
+
+DMLOPS_INLINE f32x widen(u16half half) {
+#if defined(__AVX512F__)
+  return _mm512_cvtph_ps(bit_cast<__m256i>(half));
+#elif defined(__F16C__)
+  return _mm256_cvtph_ps(bit_cast<__m128i>(half));
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return vcvt_f32_f16(bit_cast<float16x4_t>(half));
+#else
+  const u32x h = __builtin_convertvector(half, u32x);
+  const u32x sign = (h & 0x8000u) << 16;
+  const u32x magnitude = (h & 0x7fffu) << 13;
+  // Moving the exponent by a product is exact for normal and subnormal numbers alike.
+  const f32x finite = bit_cast<f32x>(magnitude) * splat<f32x>(0x1p112f);
+  const u32x special = magnitude | 0x7f800000u;  // infinity and NaN
+  const u32x quiet = magnitude > 0x0f800000u ? special | 0x00400000u : special;
+  return bit_cast<f32x>(sign | (magnitude >= 0x0f800000u ? quiet : bit_cast<u32x>(finite)));
+#endif
+}
+
+DMLOPS_INLINE u16half narrow(f32x value) {
+#if defined(__AVX512F__)
+  return bit_cast<u16half>(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#elif defined(__F16C__)
+  return bit_cast<u16half>(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#elif defined(__aarch64__) || defined(_M_ARM64)
+  return bit_cast<u16half>(vcvt_f16_f32(value));
+#else
+  const u32x bits = bit_cast<u32x>(value);
+  const u32x sign = (bits >> 16) & 0x8000u;
+  const u32x magnitude = bits & 0x7fffffffu;
+  // Normal numbers: round the low 13 bits away by an addition that carries into the exponent.
+  const u32x odd = (magnitude >> 13) & 1u;
+  const u32x normal = (magnitude + 0x0fffu + odd - (112u << 23)) >> 13;
+  // Below 2^-14 the unit is 2^-24: adding 0.5 leaves it in the last place of the sum.
+  const f32x shifted = bit_cast<f32x>(magnitude) + splat<f32x>(0.5f);
+  const u32x subnormal = bit_cast<u32x>(shifted) - bit_cast<u32x>(splat<f32x>(0.5f));
+  const u32x nan = ((magnitude >> 13) & 0x3ffu) | 0x7e00u;
+  u32x half = magnitude < 0x38800000u ? subnormal : normal;
+  half = magnitude >= 0x477ff000u ? splat<u32x>(0x7c00u) : half;  // from 65520 on
+  half = magnitude > 0x7f800000u ? nan : half;
+  return __builtin_convertvector(sign | half, u16half);
+#endif
+}
+
+// Loads a full vector from unaligned memory. A float16 becomes a float32 lane; other types stay as
+// they are.
+template <class V, class T>
+DMLOPS_INLINE V load(const T* source) {
+  if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
+    u16half half;
+    std::memcpy(&half, source, sizeof half);
+    return widen(half);
+  } else {
+    static_assert(sizeof(T) == sizeof(Lane<V>), "the lanes hold the elements' bits");
+    V v;
+    std::memcpy(&v, source, sizeof v);
+    return v;
+  }
+}
+
+template <class T, class V>
+DMLOPS_INLINE void store(T* target, V value) {
+  if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
+    const u16half half = narrow(value);
+    std::memcpy(target, &half, sizeof half);
+  } else {
+    static_assert(sizeof(T) == sizeof(Lane<V>), "the lanes hold the elements' bits");
+    std::memcpy(target, &value, sizeof value);
+  }
+}
+
+// Past the caches, where processors can; `target` is aligned to what is stored. Other threads see
+// it after finish_non_temporal().
+template <class T, class V>
+DMLOPS_INLINE void store_non_temporal(T* target, V value) {
+#if defined(__SSE2__)
+  if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
+    return store_non_temporal(reinterpret_cast<std::uint16_t*>(target), narrow(value));
+  } else if constexpr (sizeof(V) == 16) {
+    return _mm_stream_si128(reinterpret_cast<__m128i*>(target), bit_cast<__m128i>(value));
+  }
+#if defined(__AVX2__)
+  if constexpr (sizeof(V) == 32)
+    return _mm256_stream_si256(reinterpret_cast<__m256i*>(target), bit_cast<__m256i>(value));
+#endif
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64)
+    return _mm512_stream_si512(reinterpret_cast<__m512i*>(target), bit_cast<__m512i>(value));
+#endif
+#endif
+  store(target, value);
+}
+inline void finish_non_temporal() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+// Compilers take half vectors apart for these conversions.
+DMLOPS_INLINE f64x to_double(const float* source) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(_mm256_loadu_ps(source));
+#elif defined(__AVX2__)
+  return _mm256_cvtps_pd(_mm_loadu_ps(source));
+#else
+  f32half v;
+  std::memcpy(&v, source, sizeof v);
+  return __builtin_convertvector(v, f64x);
+#endif
+}
+DMLOPS_INLINE f64x to_double(const double* source) { return load<f64x>(source); }
+struct Doubles {
+  f64x lower, upper;
+};
+DMLOPS_INLINE Doubles to_double(f32x v) {
+  alignas(kVectorBytes) float lanes[kLanes<f32x>];
+  store(lanes, v);
+#if defined(__AVX2__)
+  // Conversions read memory at no cost, while taking a half from a register keeps units busy.
+  __asm__("" : "+m"(lanes));
+#endif
+  return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
+}
+DMLOPS_INLINE f32half to_float(f64x v) {
+#if defined(__AVX512F__)
+  return _mm512_cvtpd_ps(v);
+#elif defined(__AVX2__)
+  return _mm256_cvtpd_ps(v);
+#else
+  return __builtin_convertvector(v, f32half);
+#endif
+}
+
+#if defined(__AVX512BW__)
+// The mask of the first bytes of a vector, of at least one.
+DMLOPS_INLINE std::uint64_t first_bytes(std::size_t count) {
+  return ~std::uint64_t{0} >> (64 - count);
+}
+#endif
+
+// The first `count` lanes, at least one; the memory of the others is not touched, and they get
+// `filler`.
+template <class V, class T>
+DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) {
+  alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
+  for (T& lane : lanes) lane = filler;
+#if defined(__AVX512BW__)
+  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  if constexpr (sizeof lanes == 64) {
+    return bit_cast<V>(_mm512_mask_loadu_epi8(_mm512_load_si512(lanes), mask, source));
+  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
+    const auto rest = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes));
+    return widen(
+        bit_cast<u16half>(_mm256_mask_loadu_epi8(rest, static_cast<__mmask32>(mask), source)));
+  }
+#endif
+  std::memcpy(lanes, source, count * sizeof(T));
+  return load<V>(lanes);
+}
+
+template <class T, class V>
+DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count) {
+  alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
+#if defined(__AVX512BW__)
+  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  if constexpr (sizeof lanes == 64) {
+    return _mm512_mask_storeu_epi8(target, mask, bit_cast<__m512i>(value));
+  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
+    return _mm256_mask_storeu_epi8(target, static_cast<__mmask32>(mask),
+                                   bit_cast<__m256i>(narrow(value)));
+  }
+#endif
+  store(lanes, value);
+  std::memcpy(target, lanes, count * sizeof(T));
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,243 @@
+// Elementary functions on float32 lanes, within 2 ulp over all of float32. The largest errors of
+// all 2^32 inputs: exp 0.91, expm1 1.48, log 0.93, log1p 1.27, erf 1.30, sigmoid 1.65, gelu 1.92
+// (tests/cpp/exhaustive_math.cpp says where).
+//
+// Only + - * /, fma(), ?: and integer operations, so that every instruction set gives the same
+// bits. A NaN comes out as some NaN. The polynomials are minimax fits by tools/minimax.py; the
+// errors in the comments are theirs, before any rounding of an operation.
+#pragma once
+
+#include "kernels/simd/vec.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// c0 + c1 x + c2 x^2 + ..., by Horner's rule.
+template <class... Coefficients>
+DMLOPS_INLINE f32x polynomial(f32x x, float c0, Coefficients... rest) {
+  if constexpr (sizeof...(rest) == 0) {
+    return splat<f32x>(c0);
+  } else {
+    return fma(polynomial(x, rest...), x, splat<f32x>(c0));
+  }
+}
+
+// 2^n, where that is a normal number.
+DMLOPS_INLINE f32x power_of_two(i32x n) { return bit_cast<f32x>((bit_cast<u32x>(n) + 127u) << 23); }
+
+constexpr float kInfinity = __builtin_inff();
+
+// ---- Exponentials: e^x = 2^n e^r. ------------------------------------------------------------
+
+constexpr float kLog2E = 0x1.715476p0f;
+constexpr float kLn2 = 0x1.62e43p-1f;
+constexpr float kLn2Low = -0x1.05c61p-29f;  // ln(2) - kLn2
+
+struct Power {
+  f32x n;      // an integer
+  f32x value;  // 2^(n + bias), where that is a normal number
+};
+
+// n = round(x * log2), for shift = kPowerShift + bias: from 1.5 * 2^23 on the unit is 1, so that
+// the sum rounds to an integer, and its low bits are the power's exponent.
+constexpr float kPowerShift = 0x1.8p23f + 127;
+DMLOPS_INLINE Power nearest_power(f32x x, f32x log2, f32x shift) {
+  const f32x shifted = fma(x, log2, shift);
+  return {shifted - shift, bit_cast<f32x>(bit_cast<u32x>(shifted) << 23)};
+}
+
+// x = n ln(2) + r with |r| <= ln(2) / 2.
+struct Reduced {
+  f32x n;
+  f32x r;      // exact but for the missing -n * kLn2Low
+  f32x power;  // 2^(n + kBias), where that is a normal number
+};
+
+template <int kBias>
+DMLOPS_INLINE Reduced reduce(f32x x) {
+  const Power power = nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift + kBias));
+  return {power.n, fma(power.n, splat<f32x>(-kLn2), x), power.value};
+}
+
+// (e^r - 1 - r) / r^2 times k. The error is 3.7e-9 of e^r.
+DMLOPS_INLINE f32x exp_tail(f32x r, float k) {
+  return polynomial(r, k * 0.5f, k * 0x1.5554a4p-3f, k * 0x1.55568ap-5f, k * 0x1.122f1ep-7f,
+                    k * 0x1.6b6bd2p-10f);
+}
+
+// e^r - 1.
+DMLOPS_INLINE f32x expm1_of_remainder(f32x r) { return fma(exp_tail(r, 1.0f), r * r, r); }
+
+// x - n ln(2), after reduce().
+DMLOPS_INLINE f32x remainder(Reduced reduced) {
+  return fma(reduced.n, splat<f32x>(-kLn2Low), reduced.r);
+}
+
+// e^x / 2^n times k, a power of two.
+DMLOPS_INLINE f32x exp_mantissa(Reduced reduced, float k) {
+  const f32x r = remainder(reduced);
+  return fma(fma(exp_tail(r, k), r, splat<f32x>(k)), r, splat<f32x>(k));
+}
+
+constexpr float kExpEnd = -132.4f;  // n = -191: the bits of the power 2^(n + 64) are those of 0
+
+// e^x for kExpEnd <= x < 43, and 0 at kExpEnd. A subnormal result is rounded once, as the factors
+// 2^-64 and 2^(n + 64) are normal.
+DMLOPS_INLINE f32x exp_in_range(f32x x) {
+  const Reduced reduced = reduce<64>(x);
+  return exp_mantissa(reduced, 0x1p-64f) * reduced.power;
+}
+
+// e^x. The power of two goes in halves, since neither it nor 2^64 times it need be a float32.
+DMLOPS_INLINE f32x exp(f32x x) {
+  const Reduced reduced = reduce<0>(at_most(at_least(x, splat<f32x>(-104.5f)), splat<f32x>(89.0f)));
+  const i32x n = __builtin_convertvector(reduced.n, i32x);
+  const i32x half = n >> 1;
+  return exp_mantissa(reduced, 1.0f) * power_of_two(half) * power_of_two(n - half);
+}
+
+// e^x - 1. A large one is computed as twice its half, since 2^128 is no float32.
+DMLOPS_INLINE f32x expm1(f32x x) {
+  const Reduced reduced = reduce<-1>(at_most(at_least(x, splat<f32x>(-18.0f)), splat<f32x>(89.0f)));
+  const f32x factor = x > 1.0f ? splat<f32x>(2.0f) : splat<f32x>(1.0f);
+  const f32x power = reduced.power * (3.0f - factor);  // 2^n / factor
+  const f32x m = expm1_of_remainder(remainder(reduced));
+  return copysign(fma(m, power, power - (1.5f - 0.5f * factor)) * factor, x);
+}
+
+// 1 / (1 + e^-x). With e = e^-|x| and q = e / (1 + e) <= 1/2, it is e (1 - q) for x < 0 and 1 - q
+// for others: the roundings of 1 + e and of the quotient count little, and a small result has as
+// good an error as e.
+DMLOPS_INLINE f32x sigmoid(f32x x) {
+  const f32x e = exp_in_range(at_least(minus_abs(x), splat<f32x>(kExpEnd)));
+  const f32x factor = x < 0.0f ? e : splat<f32x>(1.0f);
+  return fma(factor, e / (-1.0f - e), factor);
+}
+
+// ---- Logarithms: ln(2^k (1 + m)) = k ln(2) + ln(1 + m). --------------------------------------
+
+// What has no logarithm comes along, and its exponents may wrap.
+DMLOPS_INLINE i32x wrapping_sum(i32x a, i32x b) {
+  return bit_cast<i32x>(bit_cast<u32x>(a) + bit_cast<u32x>(b));
+}
+DMLOPS_INLINE f32x scaled(f32x x, i32x exponent) {
+  return bit_cast<f32x>(wrapping_sum(bit_cast<i32x>(x), exponent));
+}
+
+// -k * 2^23 for x in [3/4, 3/2) * 2^k: scaled by it, x lies in [3/4, 3/2).
+DMLOPS_INLINE i32x negated_exponent(f32x x) {
+  return wrapping_sum(bit_cast<i32x>(splat<f32x>(1.5f)), ~bit_cast<i32x>(x)) & ~0x7fffff;
+}
+
+// ln(1 + m) for -1/4 <= m <= 1/2. The error is 5e-9 of it.
+DMLOPS_INLINE f32x log1p_in_range(f32x m) {
+  const f32x tail =
+      polynomial(m, -0.5f, 0x1.5555a4p-2f, -0x1.00004ap-2f, 0x1.99699ep-3f, -0x1.54ed96p-3f,
+                 0x1.28807ap-3f, -0x1.0d98fp-3f, 0x1.acf4aap-4f, -0x1.71e334p-5f);
+  return fma(m * m, tail, m);
+}
+
+// ln((1 + m) 2^k), from -k * 2^23. At k = 0 the sign of m = -0 survives, as +0 * -kLn2 is -0.
+DMLOPS_INLINE f32x log_of_scaled(f32x m, i32x negated_exponent) {
+  const f32x n = __builtin_convertvector(negated_exponent, f32x);
+  return fma(n, splat<f32x>(-kLn2 * 0x1p-23f), log1p_in_range(m));
+}
+
+// A logarithm of x - pole: -infinity at the pole, NaN to its left; infinity and NaN stay.
+DMLOPS_INLINE f32x with_limits(f32x logarithm, f32x x, float pole) {
+  const f32x infinity = splat<f32x>(kInfinity);
+  const f32x outside = x == pole ? -infinity : infinity - infinity;
+  const f32x result = x > pole ? logarithm : outside;
+  return x < infinity ? result : x;
+}
+
+// ln(x).
+DMLOPS_INLINE f32x log(f32x x) {
+  const i32x subnormal = x < 0x1p-126f;
+  const f32x normal = subnormal ? x * 0x1p23f : x;
+  const i32x exponent = negated_exponent(normal);
+  const f32x m = scaled(normal, exponent) - 1.0f;
+  return with_limits(log_of_scaled(m, wrapping_sum(exponent, subnormal & (23 << 23))), x, 0.0f);
+}
+
+// ln(1 + x). The reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact where its rounding would
+// count.
+DMLOPS_INLINE f32x log1p(f32x x) {
+  const i32x exponent = negated_exponent(1.0f + x);
+  const f32x four = scaled(splat<f32x>(4.0f), exponent);  // 4 * 2^-k, as k may be 128
+  const f32x m = scaled(x, exponent) - fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));
+  return with_limits(log_of_scaled(m, exponent), x, -1.0f);
+}
+
+// c0 + c1 x + c2 x^2 + ..., in double. There is no fused multiply-add here, as not every target has
+// one for double.
+template <class... Coefficients>
+DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... rest) {
+  if constexpr (sizeof...(rest) == 0) {
+    return splat<f64x>(c0);
+  } else {
+    return polynomial(x, rest...) * x + c0;
+  }
+}
+
+// ln(1 + x) in double for x >= 0, with a relative error below 1e-10: for float32 results that add
+// to other errors.
+DMLOPS_INLINE f64x log1p(f64x x) {
+  using u64x = Vec<std::uint64_t>;
+  // 1 + x = u 2^k with u in [3/4, 3/2); its rounding does not count where k > 0.
+  const u64x bits = bit_cast<u64x>(1.0 + x);
+  const u64x k = (bits - bit_cast<u64x>(splat<f64x>(0.75))) >> 52;
+  const f64x u = bit_cast<f64x>(bits - (k << 52));
+  const f64x m = x < 0.5 ? x : u - 1.0;
+  const f64x double_k = bit_cast<f64x>(k + bit_cast<u64x>(splat<f64x>(0x1.8p52))) - 0x1.8p52;
+  // ln(1 + m) = 2 artanh(z), z = m / (2 + m), |z| <= 1/5. The error of artanh(z) / z is 2e-11.
+  const f64x z = m / (2.0 + m);
+  const f64x quotient =
+      polynomial(z * z, 0x1.000000001603bp0, 0x1.555553a9460c5p-2, 0x1.999c32621c5c6p-3,
+                 0x1.23de437df7018p-3, 0x1.ee89f321be746p-4);
+  const f64x result = double_k * 0x1.62e42fefa39efp-1 + 2.0 * z * quotient;
+  return x == x ? result : x;
+}
+
+// e^x in double for |x| <= ln(2) / 2, with an error of 4e-11 of it.
+DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
+  return polynomial(x, 0x1.ffffffffabbd1p-1, 0x1.000000010b4a2p0, 0x1.00000059cba16p-1,
+                    0x1.5555534402a2p-3, 0x1.55546871cc049p-5, 0x1.1112fa2c812bap-7,
+                    0x1.6da4ac593ffcap-10, 0x1.9eb72365ea3ddp-13);
+}
+
+// ---- The error function and the normal distribution. -----------------------------------------
+
+// erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The errors are
+// 3.5e-9 and 3.4e-9 of it.
+DMLOPS_INLINE f32x erf(f32x x) {
+  const f32x a = at_most(abs(x), splat<f32x>(4.0f));
+  const f32x p = polynomial(x * x, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce2888p-4f, -0x1.b774a4p-6f,
+                            0x1.4d5f72p-8f, -0x1.570096p-11f);
+  const f32x q = polynomial(a, -0x1.20e79ap0f, -0x1.45740ap-1f, -0x1.af858cp-4f, 0x1.77fd28p-6f,
+                            -0x1.a7d072p-9f, 0x1.c5838ap-13f);
+  return a < 0.8f ? fma(x, p, x) : copysign(1.0f - exp_in_range(a * q), x);
+}
+
+// x Phi(x), Phi being the distribution function of the normal distribution.
+//
+// Near 0, Phi(x) = 1/2 + x p(x^2), with an error of 3.4e-9 of Phi(-|x|). From a = |x| = 0.8 on,
+// a Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with an error of 4e-9 of it: g varies so
+// little that the rounding of t does not count, and c makes g(0) a float32. No digits cancel for
+// x < 0; and for x > 0, x Phi(x) = x - x Phi(-x).
+DMLOPS_INLINE f32x gelu(f32x x) {
+  const f32x a = at_most(abs(x), splat<f32x>(16.27f));  // the square ends at kExpEnd
+  const f32x half = a * -0.5f, square = a * half;       // -a^2 / 2
+  const f32x p = polynomial(square, 0x1.988452p-2f, 0x1.1057b8p-3f, 0x1.46b204p-5f, 0x1.343972p-7f,
+                            0x1.9e0bdap-10f);
+  constexpr float c = 0x1.bd86e4p0f, k = -0x1p-64f;
+  const f32x g =
+      polynomial((a - c) / (a + c), k * 0x1.4b6514p-2f, k * 0x1.873c62p-3f, k * -0x1.247ba4p-3f,
+                 k * 0x1.a59612p-8f, k * 0x1.6b3048p-6f, k * 0x1.049b28p-8f, k * -0x1.c71894p-9f,
+                 k * -0x1.6038a8p-9f, k * -0x1.8124a4p-12f, k * 0x1.13eb4ap-10f);
+  Reduced reduced = reduce<64>(square);
+  reduced.r += fma(a, half, -square);
+  const f32x tail = fma(g, expm1_of_remainder(remainder(reduced)), g) * reduced.power;
+  return a < 0.8f ? x * fma(x, p, splat<f32x>(0.5f)) : at_least(x, splat<f32x>(-0.0f)) + tail;
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,38 @@
+// log_softmax: (x - max) - log(sum(exp(x - max))) over each group; chooses the way through memory
+// that fits the layout.
+#pragma once
+
+#include "kernels/softmax/log_softmax_columns.hpp"
+#include "kernels/softmax/log_softmax_rows.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Groups of fewer neighbours are done down columns, unless they are few.
+template <class T>
+constexpr std::int64_t kAlongRows = std::is_same_v<T, float> ? 32 : 64;
+
+template <class T>
+void log_softmax(const Groups& groups) {
+  const InputOutputNest& elements = groups.elements;
+  const ElementLoops in{elements.rank, elements.sizes, elements.input_strides};
+  const ElementLoops out{elements.rank, elements.sizes, elements.output_strides};
+  const std::int64_t count = groups.end - groups.first;
+  // Elements of a group share cache lines in both operands, and fill the lanes of a sum.
+  constexpr std::int64_t kShared = kLineBytes / 4;
+  const bool contiguous =
+      magnitude(in.step()) <= kShared && magnitude(out.step()) <= kShared && in.run() >= kSumLanes;
+  // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
+  const bool few = count <= 8 && 8 * count <= in.count();
+  if (few || (contiguous && in.count() >= kAlongRows<T>)) {
+    const bool in_place = RowParts<T>::dense(in) && in.rank > 1;
+    if (WholeRows<T>::fit(in, out) && !in_place) {
+      RowBatch<T, WholeRows<T>>(groups, in, out).run(groups.first, groups.end);
+    } else {
+      RowBatch<T, RowParts<T>>(groups, in, out).run(groups.first, groups.end);
+    }
+  } else {
+    ColumnBatch<T>(groups, in, out).run(groups.first, groups.end);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

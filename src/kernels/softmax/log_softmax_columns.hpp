@@ -1,0 +1,366 @@
+// log_softmax down columns: many groups at once, each in a lane of its own. A lane of all their
+// sums is a row of an array.
+#pragma once
+
+#include "kernels/softmax/log_softmax_group.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+constexpr int kColumns = 64;
+constexpr std::int64_t kBlockRows = 64;
+
+// 64 elements of each of up to 64 groups, as dense rows. A missing column is 0 throughout.
+template <class T>
+class ColumnBlock {
+ public:
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kPitch = kColumns * kSize;
+
+  ColumnBlock(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : groups_(groups), in_(in), out_(out), count_(in.count()), offsets_(groups.kept) {}
+
+  // The groups from `first` on.
+  void select(std::int64_t first, std::int64_t columns) {
+    columns_ = columns;
+    loaded_ = -1;
+    offsets_.select(first, columns, false);
+    more_ = offsets_.input_step == kSize && first + columns + kColumns <= groups_.end;
+  }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+  bool streaming() const { return groups_.streaming; }
+  // The number of groups of the next block, from `first` on. They have a common step, where that
+  // leaves blocks well filled. Blocks of streaming stores end where cache lines of the output do.
+  std::int64_t next(std::int64_t first) {
+    const InputOutputNest& kept = groups_.kept;
+    std::int64_t columns = kColumns;
+    if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
+      const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
+      if (blocks < 4) columns = (size + blocks - 1) / blocks;
+      columns = least(columns, size - first % size);
+    }
+    if (streaming() && kept.rank > 0 && kept.output_strides[0] == kSize) {
+      offsets_.select(first, 1, true);
+      const auto place = reinterpret_cast<std::uintptr_t>(groups_.output + offsets_.output[0]);
+      columns =
+          least(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
+    }
+    return least(columns, groups_.end - first);
+  }
+  std::int64_t columns() const { return columns_; }
+  std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
+  std::int64_t rows(std::int64_t block) const {
+    return least(kBlockRows, count_ - block * kBlockRows);
+  }
+
+  // Elements [64 block, 64 block + rows) of the groups.
+  const char* load(std::int64_t block) {
+    if (block != loaded_) {
+      const std::int64_t begin = block * kBlockRows;
+      if (columns_ < kColumns) {
+        std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
+      }
+      const char* const input = groups_.input + offsets_.input[0];
+      in_.for_each_run(begin, begin + rows(block),
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                         for (std::int64_t r = 0; r < length; ++r) {
+                           ahead_[i + r] =
+                               more_ ? input + offset + r * in_.step() + columns_ * kSize : buffer_;
+                         }
+                         const bool uniform = offsets_.input_step != 0;
+                         pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
+                                       {(uniform ? input : groups_.input) + offset, in_.step(),
+                                        offsets_.input_step, uniform ? nullptr : offsets_.input});
+                       });
+      loaded_ = block;
+    }
+    return buffer_;
+  }
+
+  // Prefetches the elements of the next groups at `c` of a row of the loaded block: the hardware
+  // prefetcher does not follow rows of so few bytes.
+  DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
+    __builtin_prefetch(ahead_[row] + c * kSize);
+  }
+
+  // Calls write(target, pitch, source, rows) for the loaded elements, to write their results into
+  // rows as wide as the block's: the output's own, or those of the block, to be moved there.
+  template <class Write>
+  DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
+    const std::int64_t begin = block * kBlockRows;
+    const bool direct =
+        offsets_.output_step == kSize && columns_ % kLanes<f32x> == 0 && !groups_.streaming;
+    if (!direct) {
+      write(buffer_, kPitch, buffer_, rows(block));
+      loaded_ = -1;
+    }
+    out_.for_each_run(begin, begin + rows(block),
+                      [&](std::int64_t offset, std::int64_t i, std::int64_t length)
+                          DMLOPS_LAMBDA_INLINE {
+                            const char* const source = buffer_ + i * kPitch;
+                            char* const target = groups_.output + offset;
+                            if (direct) {
+                              write(target + offsets_.output[0], out_.step(), source, length);
+                            } else {
+                              move(target, source, length);
+                            }
+                          });
+  }
+
+ private:
+  // Along the groups or along their elements, whichever are contiguous.
+  void move(char* target, const char* source, std::int64_t rows) const {
+    const std::int64_t step = offsets_.output_step;
+    if (step != kSize && out_.step() == kSize && rows > 1) {
+      const Source results = {source, kSize, kPitch, nullptr};
+      if (step != 0)
+        return pack<Bits<T>>(target + offsets_.output[0], step, rows, columns_, results);
+      alignas(kVectorBytes) char columns[kBlockRows * kPitch];
+      const std::int64_t bytes = rows * kSize;
+      pack<Bits<T>>(columns, bytes, rows, columns_, results);
+      for (std::int64_t c = 0; c < columns_; ++c)
+        copy_run(target + offsets_.output[c], columns + c * bytes, bytes);
+      return;
+    }
+    for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
+      if (step == 0) {
+        unpack<Bits<T>>(target, 0, offsets_.output, source, columns_);
+      } else if (step != kSize) {
+        unpack<Bits<T>>(target + offsets_.output[0], step, nullptr, source, columns_);
+      } else if (groups_.streaming) {
+        copy_streaming(target + offsets_.output[0], source, columns_ * kSize);
+      } else {
+        copy_run(target + offsets_.output[0], source, columns_ * kSize);
+      }
+    }
+  }
+
+  const Groups& groups_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
+  std::int64_t count_, columns_ = 0, loaded_ = -1;
+  GroupOffsets<kColumns> offsets_;
+  bool more_ = false;
+  const char* ahead_[kBlockRows];  // the next groups' elements
+  alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
+};
+
+template <class T>
+DMLOPS_INLINE f32x load_columns(const char* rows, std::int64_t row, std::int64_t c) {
+  return load<f32x>(reinterpret_cast<const T*>(rows + row * ColumnBlock<T>::kPitch) + c);
+}
+
+// Calls visit(c) for the first lane of each vector of columns.
+template <class Visit>
+DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
+  for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
+}
+
+// The sums of up to 64 groups. terms(c) makes the terms of the vector of columns at c, and seen[]
+// is what they see there.
+template <class T>
+class ColumnSums {
+  using Sums = LaneSums<T>;
+  using Lane = typename Sums::Lane;
+
+ public:
+  template <class MakeTerms, class Seen>
+  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, Lane* sums) {
+    const std::int64_t columns = block.columns(), blocks = block.blocks();
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const char* const x = block.load(b);
+      const std::int64_t rows = block.rows(b), step = b % kSteps;
+      if (step == 0 && b != 0) add_blocks(b == kSteps, kSumLanes, columns);
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const auto terms_here = terms(c);
+        Seen seen_here = seen[c / kLanes<f32x>];
+        const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
+          block.prefetch_next(r, c);
+          return terms_here.term(load_columns<T>(x, r, c), seen_here);
+        };
+        const auto lane_sum = [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+          Sums sum = Sums::of(term(lane));
+          if (step != 0) sum += Sums::from(sums_[lane] + c);
+          for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
+          return sum;
+        };
+        // In a single block, each lane takes in its partner at once.
+        const std::int64_t used = least(rows, kSumLanes);
+        for (std::int64_t lane = 0; lane < least(used, kHalf); ++lane) {
+          Sums sum = lane_sum(lane);
+          if (lane + kHalf < used) {
+            const Sums partner = lane_sum(lane + kHalf);
+            if (blocks == 1) {
+              sum += partner;
+            } else {
+              partner.store_to(sums_[lane + kHalf] + c);
+            }
+          }
+          sum.store_to(sums_[lane] + c);
+        }
+        if (blocks == 1) combined<Sums, kHalf>(sums_, used, c).store_to(sums + c);
+        seen[c / kLanes<f32x>] = seen_here;
+      });
+    }
+    if (blocks > kSteps) {
+      add_blocks(false, least(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes),
+                 columns);
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        alignas(kVectorBytes) double lanes[kLanes<f32x>];
+        combined<LaneSums<float>, kSumLanes>(blocks_, kSumLanes, c).store_to(lanes);
+        for (int k = 0; k < kLanes<f32x>; ++k) sums[c + k] = static_cast<Lane>(lanes[k]);
+      });
+    } else if (blocks > 1) {
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        combined<Sums, kSumLanes>(sums_, kSumLanes, c).store_to(sums + c);
+      });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
+  static constexpr int kHalf = kSumLanes / 2;
+
+  // The sum of lanes kLane, kLane + kStride, ... before kEnd, which is 16, or 8 once lane j has
+  // taken in lane j + 8: then it takes in j + 4, and so on. Lanes from `used` on are empty; kLane
+  // is not.
+  template <class S, int kEnd, int kLane = 0, int kStride = 1>
+  DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kColumns], std::int64_t used,
+                                  std::int64_t c) {
+    if constexpr (kStride == kEnd) {
+      return S::from(lanes[kLane] + c);
+    } else {
+      S sum = combined<S, kEnd, kLane, 2 * kStride>(lanes, used, c);
+      constexpr int kNext = kLane + kStride;
+      if (kNext < used) sum += combined<S, kEnd, kNext, 2 * kStride>(lanes, used, c);
+      return sum;
+    }
+  }
+
+  // Moves the first `used` lanes on: a last block can be short.
+  void add_blocks(bool first, std::int64_t used, std::int64_t columns) {
+    for (std::int64_t lane = 0; lane < used; ++lane) {
+      for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
+        const f64x sums = to_double(sums_[lane] + c);
+        store(blocks_[lane] + c, first ? sums : load<f64x>(blocks_[lane] + c) + sums);
+      }
+    }
+  }
+
+  alignas(kVectorBytes) Lane sums_[kSumLanes][kColumns];      // of the current block
+  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];  // of those before
+};
+
+template <class T>
+class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
+  using Base = Batch<ColumnBatch<T>, T, kColumns>;
+  friend Base;
+
+ public:
+  ColumnBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : block_(groups, in, out) {}
+
+  // The groups [first, end).
+  void run(std::int64_t first, std::int64_t end) {
+    for (std::int64_t columns; first < end; first += columns) {
+      columns = block_.next(first);
+      block_.select(first, columns);
+      Base::run(columns);
+    }
+    if (block_.streaming()) finish_non_temporal();
+  }
+
+ private:
+  using Base::subtrahends_;
+
+  static constexpr int kVectors = kColumns / kLanes<f32x>;
+
+  std::int64_t elements() const { return block_.count(); }
+
+  void find_maxima() {
+    for (float& max : subtrahends_.max) max = -kInfinity;
+    for (std::int64_t b = 0; b < block_.blocks(); ++b) {
+      const char* const x = block_.load(b);
+      const std::int64_t rows = block_.rows(b);
+      for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        f32x max = load<f32x>(subtrahends_.max + c);
+        for (std::int64_t r = 0; r < rows; ++r) max = at_least(max, load_columns<T>(x, r, c));
+        store(subtrahends_.max + c, max);
+      });
+    }
+  }
+
+  template <bool kNear>
+  void add_plain() {
+    Range seen[kVectors];
+    sums_.add_up(
+        block_, [](std::int64_t) { return PlainTerms<T, kNear>(); }, seen, subtrahends_.plain);
+    for_each_vector(block_.columns(), [&](std::int64_t c) {
+      store(subtrahends_.min + c, seen[c / kLanes<f32x>].min);
+      store(subtrahends_.max + c, seen[c / kLanes<f32x>].max);
+    });
+  }
+
+  void add_rest() {
+    Others seen[kVectors];
+    sums_.add_up(
+        block_, [&](std::int64_t c) { return OtherTerms<T>(load<f32x>(subtrahends_.max + c)); },
+        seen, subtrahends_.rest);
+    const i32x count = splat<i32x>(static_cast<std::int32_t>(block_.count()));
+    for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const i32x maxima = count - seen[c / kLanes<f32x>].count;
+      store(subtrahends_.maxima + c, __builtin_convertvector(maxima, f32x));
+    });
+  }
+
+  void finish() {
+    if (subtrahends_.all_near(block_.columns())) {
+      finish_blocks<true>();
+    } else {
+      finish_blocks<false>();
+    }
+  }
+
+  template <bool kNear>
+  void finish_blocks() {
+    for (std::int64_t b = 0; b < block_.blocks(); ++b) {
+      block_.load(b);
+      block_.store_results(b, [&](char* target, std::int64_t pitch, const char* source,
+                                  std::int64_t rows) DMLOPS_LAMBDA_INLINE {
+        constexpr int kTogether = 4;
+        std::int64_t c = 0;
+        for (; c + kTogether * kLanes<f32x> <= block_.columns(); c += kTogether * kLanes<f32x>) {
+          finish_columns<kNear, kTogether>(target, pitch, source, rows, c);
+        }
+        for (; c < block_.columns(); c += kLanes<f32x>) {
+          finish_columns<kNear, 1>(target, pitch, source, rows, c);
+        }
+      });
+    }
+  }
+
+  // Several vectors of a row before the next: the rows of the output may lie a power of two apart,
+  // and then a processor keeps few of their cache lines.
+  template <bool kNear, int kVectorsInRow>
+  DMLOPS_INLINE void finish_columns(char* target, std::int64_t pitch, const char* source,
+                                    std::int64_t rows, std::int64_t c) {
+    Difference<T> differences[kVectorsInRow];
+    for (int k = 0; k < kVectorsInRow; ++k) {
+      const std::int64_t column = c + k * kLanes<f32x>;
+      differences[k] = Difference<T>(load<f32x>(subtrahends_.high + column),
+                                     load<f32x>(subtrahends_.low + column));
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (int k = 0; k < kVectorsInRow; ++k) {
+        const std::int64_t column = c + k * kLanes<f32x>;
+        store(reinterpret_cast<T*>(target + r * pitch) + column,
+              differences[k].template of<kNear>(load_columns<T>(source, r, column)));
+      }
+    }
+  }
+
+  ColumnBlock<T> block_;
+  ColumnSums<T> sums_;
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,157 @@
+// Log-softmax of groups: the loop over a group's elements, the shape of its sum, and the steps that
+// rows and columns share.
+//
+// Element i of a group goes to lane i % 16. A lane adds up the 64 elements of a block, and then the
+// sums of those, in float64; at the end lane j takes in lane j + 8, then j + 4, and so on. Both
+// ways keep to this shape, which makes the result independent of instruction set and layout.
+#pragma once
+
+#include "kernels/softmax/log_softmax_subtrahends.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// From which size on a group's plain sum comes first. Shorter ones, in float16, would often find it
+// not to be enough: they begin with the maxima.
+template <class T>
+constexpr std::int64_t kPlainFirst = std::is_same_v<T, float> ? 0 : 128;
+
+// Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
+template <class Way, class T, int kCapacity>
+class Batch {
+ protected:
+  void run(std::int64_t count) {
+    Way& way = static_cast<Way&>(*this);
+    bool enough = false;
+    if (kPlainFirst<T> == 0 || way.elements() >= kPlainFirst<T>) {
+      if (near_) {
+        way.template add_plain<true>();
+        near_ = subtrahends_.all_from(count, kExpEnd);
+      }
+      if (!near_) way.template add_plain<false>();
+      enough = subtrahends_.take_plain(count);
+    } else {
+      way.find_maxima();
+      subtrahends_.take_none(count);
+    }
+    if (!enough) {
+      way.add_rest();
+      subtrahends_.take_rest(count);
+    }
+    subtrahends_.compute(count);
+    way.finish();
+  }
+
+  Subtrahends<T, kCapacity> subtrahends_ = {};
+
+ private:
+  bool near_ = true;  // have no elements been far below 0 yet?
+};
+
+// The loop nest of a group's elements in one operand, the outermost dimension first.
+struct ElementLoops {
+  int rank;
+  const std::int64_t* sizes;
+  const std::int64_t* strides;
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < rank; ++d) product *= sizes[d];
+    return product;
+  }
+
+  std::int64_t run() const { return sizes[rank - 1]; }     // elements that follow each other ...
+  std::int64_t step() const { return strides[rank - 1]; }  // ... at this distance
+
+  // Asks for what begins the run after the one at `row`, which a processor does not foresee.
+  template <int kWrite>
+  DMLOPS_INLINE void prefetch_next(const char* row) const {
+    if (rank == 1) return;
+    constexpr std::int64_t kMost = 2048;
+    for (std::int64_t i = 0; i < least(run() * step(), kMost); i += kLineBytes) {
+      __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
+    }
+  }
+
+  // visit(offset of a run in memory, its index in the part, its length) for the part [begin, end)
+  // of the group.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_run(std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    if (rank == 1) return visit(begin * step(), 0, end - begin);
+    const std::int64_t inner = run();
+    std::int64_t index[kMaxRank], offset = 0, row = begin / inner, first = begin % inner;
+    for (int d = rank - 2; d >= 0; --d) {
+      index[d] = row % sizes[d];
+      row /= sizes[d];
+      offset += index[d] * strides[d];
+    }
+    for (std::int64_t i = begin; i < end; first = 0) {
+      const std::int64_t length = least(inner - first, end - i);
+      visit(offset + first * step(), i - begin, length);
+      i += length;
+      for (int d = rank - 2; d >= 0; --d) {
+        offset += strides[d];
+        if (++index[d] < sizes[d]) break;
+        offset -= sizes[d] * strides[d];
+        index[d] = 0;
+      }
+    }
+  }
+};
+
+// The byte offsets of up to kCapacity groups in both operands.
+template <int kCapacity>
+class GroupOffsets {
+ public:
+  explicit GroupOffsets(const InputOutputNest& kept) : kept_(kept) {}
+
+  // The groups from `first` on. Those that have a common step need no table but for rows.
+  void select(std::int64_t first, std::int64_t count, bool table) {
+    std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
+    for (int d = 0; d < kept_.rank; ++d) {
+      index[d] = position % kept_.sizes[d];
+      position /= kept_.sizes[d];
+      in += index[d] * kept_.input_strides[d];
+      out += index[d] * kept_.output_strides[d];
+    }
+    if (kept_.rank > 0 && index[0] + count <= kept_.sizes[0]) {
+      input_step = kept_.input_strides[0];
+      output_step = kept_.output_strides[0];
+      const bool filled = table || input_step == 0 || output_step == 0;
+      for (std::int64_t k = 0; k < (filled ? count : 1); ++k) {
+        input[k] = in + k * input_step;
+        output[k] = out + k * output_step;
+      }
+      return;
+    }
+    for (std::int64_t k = 0; k < count; ++k) {
+      input[k] = in;
+      output[k] = out;
+      for (int d = 0; d < kept_.rank; ++d) {
+        in += kept_.input_strides[d];
+        out += kept_.output_strides[d];
+        if (++index[d] < kept_.sizes[d]) break;
+        in -= kept_.sizes[d] * kept_.input_strides[d];
+        out -= kept_.sizes[d] * kept_.output_strides[d];
+        index[d] = 0;
+      }
+    }
+    input_step = common_step(input, count);
+    output_step = common_step(output, count);
+  }
+
+  std::int64_t input[kCapacity], output[kCapacity];
+  std::int64_t input_step = 0, output_step = 0;  // between groups; 0 if they have no common one
+
+ private:
+  static std::int64_t common_step(const std::int64_t* offsets, std::int64_t count) {
+    const std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 0;
+    for (std::int64_t k = 2; k < count; ++k) {
+      if (offsets[k] - offsets[k - 1] != step) return 0;
+    }
+    return step;
+  }
+
+  const InputOutputNest& kept_;
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

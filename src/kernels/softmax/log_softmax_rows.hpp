@@ -1,0 +1,312 @@
+// log_softmax along rows: a group's elements are neighbours in memory.
+#pragma once
+
+#include "kernels/softmax/log_softmax_group.hpp"
+#include "kernels/softmax/log_softmax_row_sum.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <bool kNear, class T>
+DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
+                              const Difference<T>& difference) {
+  transform_row<f32x, 2>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+    return difference.template of<kNear>(v);
+  });
+}
+
+// The groups go in batches, so that the folding of lanes and the logarithms share vectors.
+constexpr int kRowBatch = 32;
+constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within the second-level cache
+
+// Groups whose elements are contiguous: in the operands, or packed once for all steps.
+template <class T>
+class WholeRows {
+ public:
+  WholeRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : groups_(groups),
+        in_(in),
+        out_(out),
+        count_(in.count()),
+        packs_(!is_dense(in)),
+        unpacks_(!is_dense(out)) {}
+
+  // True if no buffer is needed, or a group fits it.
+  static bool fit(const ElementLoops& in, const ElementLoops& out) {
+    return (is_dense(in) && is_dense(out)) || in.count() * kSize <= kRowBatchBytes;
+  }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+
+  void load(const GroupOffsets<kRowBatch>& offsets, std::int64_t groups) {
+    for (std::int64_t k = 0; packs_ && k < groups; ++k) {
+      char* const target = buffer_ + k * count_ * kSize;
+      const char* const input = groups_.input + offsets.input[k];
+      in_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+        pack<Bits<T>>(target + i * kSize, 0, run, 1, {input + offset, 0, in_.step(), nullptr});
+      });
+    }
+  }
+  DMLOPS_INLINE void select(std::int64_t k, std::int64_t input_offset, std::int64_t output_offset) {
+    input_ = reinterpret_cast<const T*>(packs_ ? buffer_ + k * count_ * kSize
+                                               : groups_.input + input_offset);
+    output_ = groups_.output + output_offset;
+  }
+
+  template <class Sum>
+  DMLOPS_INLINE void add_to(Sum& sum) {
+    sum.add(input_, count_);
+  }
+
+  template <bool kNear>
+  DMLOPS_INLINE void finish(float high, float low) {
+    const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
+    // Results that are unpacked replace the packed elements, which no later step needs.
+    char* const results = !unpacks_ ? output_ : packs_ ? packed() : buffer_;
+    finish_row<kNear>(reinterpret_cast<T*>(results), input_, count_, difference);
+    if (unpacks_) unpack_row(results);
+  }
+
+ private:
+  static constexpr std::int64_t kSize = sizeof(T);
+
+  static bool is_dense(const ElementLoops& loops) {
+    return loops.rank == 1 && loops.step() == kSize;
+  }
+
+  char* packed() { return buffer_ + (reinterpret_cast<const char*>(input_) - buffer_); }
+
+  DMLOPS_NO_INLINE void unpack_row(const char* results) {
+    out_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+      if (out_.step() == kSize) return copy_run(output_ + offset, results + i * kSize, run * kSize);
+      unpack<Bits<T>>(output_ + offset, out_.step(), nullptr, results + i * kSize, run);
+    });
+  }
+
+  const Groups& groups_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
+  std::int64_t count_;
+  bool packs_, unpacks_;
+  const T* input_ = nullptr;
+  char* output_ = nullptr;
+  alignas(kVectorBytes) char buffer_[kRowBatchBytes];
+};
+
+// Groups that are too long for that, part by part: in place where it is dense, through a buffer
+// where it is not.
+template <class T>
+class RowParts {
+ public:
+  RowParts(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : groups_(groups),
+        in_(in),
+        out_(out),
+        count_(in.count()),
+        dense_input_(dense(in)),
+        dense_output_(dense(out)) {}
+
+  // True if no buffer is needed.
+  static bool dense(const ElementLoops& loops) {
+    return loops.step() == kSize && (loops.rank == 1 || loops.run() % kSumLanes == 0);
+  }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+
+  void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
+  void select(std::int64_t, std::int64_t input_offset, std::int64_t output_offset) {
+    input_ = groups_.input + input_offset;
+    output_ = groups_.output + output_offset;
+  }
+
+  template <class Sum>
+  DMLOPS_INLINE void add_to(Sum& sum) {
+    for_each([&](const T* x, std::int64_t, std::int64_t length)
+                 DMLOPS_LAMBDA_INLINE { sum.add(x, length); });
+  }
+
+  template <bool kNear>
+  void finish(float high, float low) {
+    const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
+    for_each([&](const T* x, std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+      const auto write = [&](T* y, const T* from, std::int64_t count) DMLOPS_LAMBDA_INLINE {
+        finish_row<kNear>(y, from, count, difference);
+      };
+      if (!dense_output_) write(reinterpret_cast<T*>(buffer_), x, length);
+      out_.for_each_run(
+          begin, begin + length,
+          [&](std::int64_t offset, std::int64_t i, std::int64_t run) DMLOPS_LAMBDA_INLINE {
+            if (dense_output_) {
+              out_.template prefetch_next<1>(output_ + offset);
+              write(reinterpret_cast<T*>(output_ + offset), x + i, run);
+            } else {
+              unpack<Bits<T>>(output_ + offset, out_.step(), nullptr, buffer_ + i * kSize, run);
+            }
+          });
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kPart = 4 * kSumBlock;
+
+  // visit(dense elements, index of the first, their number): runs where the input is dense, which
+  // are a whole number of steps unless there is but one.
+  template <class Visit>
+  DMLOPS_INLINE void for_each(const Visit& visit) {
+    const std::int64_t part = dense_input_ && dense_output_ ? count_ : kPart;
+    for (std::int64_t begin = 0; begin < count_; begin += part) {
+      const std::int64_t length = least(part, count_ - begin);
+      in_.for_each_run(begin, begin + length,
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t run)
+                           DMLOPS_LAMBDA_INLINE {
+                             if (dense_input_) {
+                               in_.template prefetch_next<0>(input_ + offset);
+                               visit(reinterpret_cast<const T*>(input_ + offset), begin + i, run);
+                             } else {
+                               pack<Bits<T>>(buffer_ + i * kSize, 0, run, 1,
+                                             {input_ + offset, 0, in_.step(), nullptr});
+                             }
+                           });
+      if (!dense_input_) visit(reinterpret_cast<const T*>(buffer_), begin, length);
+    }
+  }
+
+  const Groups& groups_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
+  std::int64_t count_;
+  bool dense_input_, dense_output_;
+  const char* input_ = nullptr;
+  char* output_ = nullptr;
+  alignas(kVectorBytes) char buffer_[kPart * kSize];
+};
+
+template <class T, class Layout>
+class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
+  using Base = Batch<RowBatch<T, Layout>, T, kRowBatch>;
+  friend Base;
+
+ public:
+  RowBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+      : rows_(groups, in, out), offsets_(groups.kept), single_block_(in.count() <= kSumBlock) {
+    const std::int64_t fitting = kRowBatchBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
+    size_ = fitting < 1 ? 1 : least(fitting, kRowBatch);
+  }
+
+  // The groups [first, end).
+  void run(std::int64_t first, std::int64_t end) {
+    for (; first < end; first += size_) {
+      count_ = least(size_, end - first);
+      offsets_.select(first, count_, true);
+      rows_.load(offsets_, count_);
+      Base::run(count_);
+    }
+  }
+
+ private:
+  using Base::subtrahends_;
+  using Sum = typename LaneSums<T>::Lane;
+  using Folded = Vec<Sum>;
+
+  std::int64_t elements() const { return rows_.count(); }
+
+  void find_maxima() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      RowMaximum<T> maximum;
+      rows_.add_to(maximum);
+      maxima_.set(k, maximum.max);
+    }
+    fold_maxima();
+  }
+
+  template <bool kNear>
+  void add_plain() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      RowSum<PlainTerms<T, kNear>> sum({});
+      add_group(k, sum, subtrahends_.plain);
+      minima_.set(k, sum.seen().min);
+      maxima_.set(k, sum.seen().max);
+    }
+    fold_sums(subtrahends_.plain);
+    fold_minima();
+    fold_maxima();
+  }
+
+  void add_rest() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      if (subtrahends_.others[k] >= 0) {  // it has all that it needs
+        others_.set(k, i32x{});
+        continue;
+      }
+      RowSum<OtherTerms<T>> sum(OtherTerms<T>(splat<f32x>(subtrahends_.max[k])));
+      add_group(k, sum, subtrahends_.rest);
+      if (single_block_) {
+        others_.set(k, sum.seen().count);
+      } else {
+        subtrahends_.maxima[k] = static_cast<float>(rows_.count() - sum.others());
+      }
+    }
+    fold_sums(subtrahends_.rest);
+    for (std::int64_t k = 0; single_block_ && k < count_; k += kLanes<f32x>) {
+      const i32x others = others_.fold(k, count_, Addition());
+      const i32x maxima = static_cast<std::int32_t>(rows_.count()) - others;
+      store(subtrahends_.maxima + k, __builtin_convertvector(maxima, f32x));
+    }
+  }
+
+  template <class Terms>
+  DMLOPS_INLINE void add_group(std::int64_t k, RowSum<Terms>& sum, Sum* sums) {
+    rows_.add_to(sum);
+    if (single_block_) {
+      sums_.set(k, sum.folded());
+    } else {
+      sums[k] = static_cast<Sum>(sum.sum());
+    }
+  }
+
+  void fold_sums(Sum* sums) {
+    if (single_block_) fold_into(sums, sums_, Addition());
+  }
+
+  void fold_minima() {
+    fold_into(subtrahends_.min, minima_,
+              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
+  }
+
+  void fold_maxima() {
+    fold_into(subtrahends_.max, maxima_,
+              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
+  }
+
+  template <class V, class Operation>
+  DMLOPS_INLINE void fold_into(Lane<V>* target, const Folding<V, kRowBatch>& rows,
+                               const Operation& operation) {
+    for (std::int64_t k = 0; k < count_; k += kLanes<V>)
+      store(target + k, rows.fold(k, count_, operation));
+  }
+
+  void finish() {
+    for (std::int64_t k = 0; k < count_; ++k) {
+      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      const float high = subtrahends_.high[k], low = subtrahends_.low[k];
+      if (subtrahends_.near(k)) {
+        rows_.template finish<true>(high, low);
+      } else {
+        rows_.template finish<false>(high, low);
+      }
+    }
+  }
+
+  Layout rows_;
+  GroupOffsets<kRowBatch> offsets_;
+  Folding<f32x, kRowBatch> minima_, maxima_;
+  Folding<Folded, kRowBatch> sums_;
+  Folding<i32x, kRowBatch> others_;
+  bool single_block_;  // of the sums
+  std::int64_t size_, count_ = 0;
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,210 @@
+// What log_softmax makes of a group's sum, and its results.
+#pragma once
+
+#include "kernels/softmax/log_softmax_terms.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// e^-r after reduce(), as a rounded number and what it lacks, together to 2^-26.
+//
+// The terms of a sum lack their factors e^(-n kLn2Low), which this makes up for. It takes n to be
+// the maximum's less 1; for each 1 that it is not, the error is 2^-29, which counts in small sums
+// of large terms alone.
+struct Inverse {
+  f32x rounded, lacking;
+
+  explicit Inverse(f32x r) {
+    const f32x tail = exp_tail(-r, 1.0f), square = r * r;
+    const f32x m = fma(tail, square, -r);
+    rounded = m + 1.0f;
+    lacking = (m - (rounded - 1.0f)) + (fma(tail, square, kLn2Low - r) - m);
+  }
+};
+
+// What each group's elements are lessened by, max + ln(1 + others), as a sum of two float32: a
+// rounded sum and what its rounding took. In float16, whose differences of two elements float32
+// holds well enough, they are the two terms.
+template <class T, int kCapacity>
+struct Subtrahends {
+  using Sum = typename LaneSums<T>::Lane;
+
+  alignas(kVectorBytes) float min[kCapacity];
+  alignas(kVectorBytes) float max[kCapacity];
+  alignas(kVectorBytes) Sum plain[kCapacity];     // the plain sum
+  alignas(kVectorBytes) Sum rest[kCapacity];      // the sum without the maxima
+  alignas(kVectorBytes) float maxima[kCapacity];  // how many elements equal the maximum
+  // e^(x - max) of all elements but one maximum; -1 where it takes `rest` and `maxima` to know.
+  alignas(kVectorBytes) Sum others[kCapacity];
+  alignas(kVectorBytes) float high[kCapacity];
+  alignas(kVectorBytes) float low[kCapacity];
+
+  // From `plain`. Is that enough, for all?
+  //
+  // The range of the maxima leaves all terms that count, and the sum of any number, in float32's
+  // range. The sum is rounded at most once for each step of a block, and of blocks: to 2^-53 of
+  // itself in float32, where that could show in what is below 2^-20 of the maximum's term. In
+  // float16 it is to 2^-24, 2^-18 in all: for the logarithm of 1.5 that is 1/64 of an ulp of
+  // float16.
+  bool take_plain(std::int64_t count) {
+    constexpr bool is_float = std::is_same_v<T, float>;
+    constexpr float kLargest = is_float ? 40 : 32;
+    Vec<Sum> worst = {};  // of vectors: what is beside the last group is like a group
+    const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
+      if (i >= count) return;  // a half that no group is in
+      constexpr Sum kLeast = is_float ? 0x1p-20f : 0.5f;
+      const Vec<Sum> taken = sum >= kLeast ? sum : splat<Vec<Sum>>(-1);
+      store(others + i, taken);
+      worst = at_most(worst, taken);
+    };
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const f32x top = load<f32x>(max + i);
+      const Reduced reduced = reduce<64>(top);
+      const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
+      const i32x in_range = (top >= -64.0f) & (top <= kLargest);
+      const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
+      const auto term = PlainTerms<T, true>::exp(top);
+      constexpr Sum kUnscale = Sum{1} / kTermScale;
+      if constexpr (is_float) {
+        const Inverse inverse(reduced.r);
+        const Doubles terms = to_double(term), rounded = to_double(inverse.rounded * scale),
+                      lacking = to_double(inverse.lacking * scale);
+        constexpr std::int64_t half = kLanes<f64x>;
+        const f64x lower = load<f64x>(plain + i) - terms.lower;
+        const f64x upper = load<f64x>(plain + i + half) - terms.upper;
+        take(i, lower * kUnscale * (rounded.lower + lacking.lower));
+        take(i + half, upper * kUnscale * (rounded.upper + lacking.upper));
+      } else {
+        const f32x sum = load<f32x>(plain + i) - term.value();
+        take(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
+      }
+    }
+    return fold(bit_cast<i32x>(worst),
+                [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? a : b; }) >= 0;
+  }
+
+  void take_none(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) others[i] = -1;
+  }
+
+  // From `rest` and `maxima`, where `plain` was not enough.
+  void take_rest(std::int64_t count) {
+    const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
+      const auto before = load<Vec<Sum>>(others + i);
+      store(others + i, before >= Sum{0} ? before : sum);
+    };
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const f32x top = load<f32x>(max + i);
+      const f32x more = load<f32x>(maxima + i) - 1.0f + (top - top);  // NaN of an infinite maximum
+      if constexpr (std::is_same_v<T, float>) {
+        const OtherTerms<T> terms(top);
+        alignas(kVectorBytes) float near[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
+        store(near, terms.near());
+        store(n, terms.n());
+        store(added, more);
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
+          const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
+          take(i + k, load<f64x>(rest + i + k) * (1.0 / kTermScale) * exp_of_remainder(-remainder) +
+                          to_double(added + k));
+        }
+      } else {
+        take(i, fma(load<f32x>(rest + i), splat<f32x>(1.0f / kTermScale), more));
+      }
+    }
+  }
+
+  void compute(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      if constexpr (std::is_same_v<T, float>) {
+        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>)
+          set(i + k, log1p(load<f64x>(others + i + k)));
+      } else {
+        store(high + i, load<f32x>(max + i));
+        store(low + i, log1p(load<f32x>(others + i)));
+      }
+    }
+  }
+
+  bool all_from(std::int64_t count, float least) const {
+    return all_of(count, [&](std::int64_t i) { return load<f32x>(min + i) >= least; });
+  }
+
+  // Do groups have what Difference asks for, all or one?
+  bool all_near(std::int64_t count) const {
+    return all_of(count, [&](std::int64_t i) {
+      return is_near(load<f32x>(min + i), load<f32x>(high + i), load<f32x>(low + i));
+    });
+  }
+  bool near(std::int64_t i) const { return is_near(min[i], high[i], low[i]) != 0; }
+
+ private:
+  template <class V>
+  DMLOPS_INLINE static auto is_near(V least, V high, V low) {
+    if constexpr (std::is_same_v<T, float>) {
+      using Bits = std::conditional_t<std::is_same_v<V, float>, std::uint32_t, u32x>;
+      const V same_exponent = bit_cast<V>(bit_cast<Bits>(high) | 0x7fffffu);  // the largest
+      return (high > 0.0f) & (high < 0x1p126f) & (least >= -same_exponent);
+    } else {
+      return high - high == low - low;  // 0 of finite numbers, else NaN
+    }
+  }
+
+  template <class Test>
+  DMLOPS_INLINE static bool all_of(std::int64_t count, const Test& test) {
+    i32x all = splat<i32x>(-1);
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      all &= test(i) | (lane_indices() >= static_cast<std::int32_t>(count - i));
+    }
+    return fold(all, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0;
+  }
+
+  DMLOPS_INLINE void set(std::int64_t i, f64x log) {
+    const f64x top = to_double(max + i);
+    const f32half rounded = to_float(top + log);
+    std::memcpy(high + i, &rounded, sizeof rounded);
+    const f32half left = to_float(log - (to_double(high + i) - top));
+    std::memcpy(low + i, &left, sizeof left);
+  }
+};
+
+// x - (high + low), in float32 with one rounding: that of x - high is taken along.
+template <class T>
+class Difference {
+ public:
+  Difference() = default;
+  Difference(f32x high, f32x low)
+      : high_(high),
+        low_(low),
+        unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {
+    keep_in_register(one_);
+  }
+
+  // kNear: in float32 high > 0, no |x| has a larger exponent, and no result is infinite; in float16
+  // nothing that is subtracted is infinite or NaN.
+  template <bool kNear>
+  DMLOPS_INLINE f32x of(f32x x) const {
+    const f32x difference = x - high_;
+    if constexpr (!std::is_same_v<T, float>) {
+      return kNear ? difference - low_ : canonical_nan(difference - low_);
+    } else if constexpr (kNear) {
+      return difference + (difference_to(x, plus_high(difference)) - low_);
+    } else {
+      // Unordered are all elements of some groups, and in others what belongs to -infinity.
+      const f32x result = difference + (sum_error(x, -high_, difference) - low_);
+      return result == result ? result : unordered_;
+    }
+  }
+
+ private:
+#if defined(__FMA__)
+  // Processors with units for additions alone have others, for multiplications, to spare.
+  DMLOPS_INLINE f32x plus_high(f32x x) const { return fma(x, one_, high_); }
+  DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return fma(x, one_, -y); }
+#else
+  DMLOPS_INLINE f32x plus_high(f32x x) const { return x + high_; }
+  DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return x - y; }
+#endif
+
+  f32x high_, low_, unordered_, one_ = splat<f32x>(1.0f);
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,212 @@
+// The terms of log_softmax's sums, and their sums in lanes.
+//
+// A group's sum is that of e^x as it is, taken in the sweep that finds the maximum. This plain sum
+// will not do where the maximum is far from 0, or dominates so that its own term swallows the
+// others. There, and in short groups of float16, another sweep leaves the elements that equal the
+// maximum out of the sum.
+#pragma once
+
+#include "kernels/blocks/pack.hpp"
+#include "kernels/blocks/transform.hpp"
+#include "kernels/simd/fold.hpp"
+#include "kernels/simd/math.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+constexpr float kTermScale = 0x1p64f;  // of all terms, so that nothing is lost to subnormals
+
+// The least and the largest of elements; NaN are passed over (they come back through the sum).
+struct Range {
+  f32x min = splat<f32x>(kInfinity), max = splat<f32x>(-kInfinity);
+
+  DMLOPS_INLINE void operator+=(f32x x) {
+    min = at_most(min, x);
+    max = at_least(max, x);
+  }
+  DMLOPS_INLINE static std::int64_t others() { return 0; }
+};
+
+// A term in factors, the second a power of two, for one instruction to add.
+struct Product {
+  f32x factor, power;
+
+  DMLOPS_INLINE f32x value() const { return factor * power; }
+};
+
+// e^r for |r| <= ln(2) / 2, to 2e-7.
+DMLOPS_INLINE f32x short_exp(f32x r) {
+  return polynomial(r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f, 0x1.10627ap-7f);
+}
+
+// The first elements of a vector at the end of a group; the others get `filler`.
+template <class T>
+DMLOPS_INLINE f32x load_first(const T* x, std::int64_t used, T filler) {
+  return load_partial<f32x>(x, static_cast<std::size_t>(used), filler);
+}
+
+template <class T>
+inline constexpr T kNegativeInfinity = -__builtin_inff();
+template <>
+inline constexpr float16 kNegativeInfinity<float16> = float16::from_bits(0xfc00);
+
+// kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2: what kLn2Low makes of it is left to
+// Subtrahends. Below kExpEnd it is 0, and beyond x = 43 the bits have no meaning. kNear: no element
+// lies below kExpEnd.
+template <class T, bool kNear>
+struct PlainTerms {
+  using Element = T;
+  using Seen = Range;
+
+  // To 1.2 * 2^-24, and for float16 to 2e-7.
+  DMLOPS_INLINE static auto exp(f32x x) {
+    const Reduced reduced = reduce<64>(kNear ? x : at_least(x, splat<f32x>(kExpEnd)));
+    if constexpr (std::is_same_v<T, float>) {
+      return fma(expm1_of_remainder(reduced.r), reduced.power, reduced.power);
+    } else {
+      return Product{short_exp(reduced.r), reduced.power};
+    }
+  }
+
+  DMLOPS_INLINE auto term(f32x x, Range& seen) const {
+    seen += x;
+    return exp(x);
+  }
+
+  DMLOPS_INLINE auto last_terms(const T* x, std::int64_t used, Range& seen) const {
+    // As any of them, and then without a term.
+    seen += load_first(x, used, load_element<T>(reinterpret_cast<const char*>(x)));
+    return PlainTerms<T, false>::exp(load_first(x, used, kNegativeInfinity<T>));
+  }
+};
+
+// How many elements are not the maximum.
+struct Others {
+  i32x count = {};
+
+  // How many since the last call.
+  DMLOPS_INLINE std::int64_t others() {
+    const i32x counted = count;
+    count = i32x{};
+    return fold(counted, Addition());
+  }
+};
+
+// kTermScale e^(x - max), for given maxima, and 0 where x is the maximum. Below 2^-190 they are 0.
+template <class T>
+class OtherTerms;
+
+// kTermScale e^(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. The maximum is
+// not subtracted first, as the rounding of the difference would show in a small sum; only the
+// exponents are. Beyond 2^20, where n kLn2 would lose digits, the difference is exact for every x
+// that counts.
+template <>
+class OtherTerms<float> {
+ public:
+  using Element = float;
+  using Seen = Others;
+
+  explicit OtherTerms(f32x max)
+      : max_(max),
+        far_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)),
+        n_(nearest_power(max - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n),
+        shift_(splat<f32x>(kPowerShift + 64) - n_),
+        end_((n_ - 191.0f) * kLn2),
+        low_(n_ * kLn2Low) {}
+
+  // To 0.75 ulp.
+  DMLOPS_INLINE f32x term(f32x x, Others& others) const {
+    const i32x is_other = x != max_;
+    others.count -= is_other;
+    const f32x d = at_least(x - far_, end_);
+    const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
+    const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
+    const f32x low = fma(power.n, splat<f32x>(-kLn2Low), low_);  // (N - n) kLn2Low
+    const f32x m = r + fma(exp_tail(r, 1.0f), r * r, low);       // e^(r + low) - 1, nearly
+    const f32x factor = is_other ? power.value : splat<f32x>(0.0f);
+    return fma(m, factor, factor);
+  }
+
+  // What is missing is the maximum, which is not there.
+  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Others& others) const {
+    return term(load_first(x, used, max_[0]), others);
+  }
+
+  // N, and max without what all elements are lessened by.
+  DMLOPS_INLINE f32x n() const { return n_; }
+  DMLOPS_INLINE f32x near() const { return max_ - far_; }
+
+ private:
+  f32x max_, far_, n_, shift_, end_, low_;
+};
+
+// To 2e-7: the difference of two float16 is near enough in float32.
+template <>
+class OtherTerms<float16> {
+ public:
+  using Element = float16;
+  using Seen = Others;
+
+  explicit OtherTerms(f32x max) : max_(max) {}
+
+  DMLOPS_INLINE Product term(f32x x, Others& others) const {
+    const i32x is_other = x != max_;
+    others.count -= is_other;
+    const Reduced reduced = reduce<64>(at_least(x - max_, splat<f32x>(kExpEnd)));
+    return {short_exp(reduced.r), is_other ? reduced.power : splat<f32x>(0.0f)};
+  }
+
+  DMLOPS_INLINE Product last_terms(const float16* x, std::int64_t used, Others& others) const {
+    const u16half max = narrow(max_);
+    return term(load_first(x, used, float16::from_bits(max[0])), others);
+  }
+
+ private:
+  f32x max_;
+};
+
+// As many lanes of a sum as a vector of float32 has, over the steps of a block.
+template <class T>
+struct LaneSums;
+
+// Each addition would cost half an ulp in float32, which a small sum would show in the result.
+template <>
+struct LaneSums<float> {
+  using Lane = double;
+  f64x lower, upper;
+
+  static LaneSums from(const Lane* lanes) {
+    return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
+  }
+  DMLOPS_INLINE static LaneSums of(f32x terms) {
+    const Doubles both = to_double(terms);
+    return {both.lower, both.upper};
+  }
+  DMLOPS_INLINE void operator+=(f32x terms) { *this += of(terms); }
+  DMLOPS_INLINE void operator+=(const LaneSums& other) {
+    lower += other.lower;
+    upper += other.upper;
+  }
+  DMLOPS_INLINE f64x folded() const { return lower + upper; }
+  DMLOPS_INLINE void store_to(Lane* lanes) const {
+    store(lanes, lower);
+    store(lanes + kLanes<f64x>, upper);
+  }
+};
+
+// A float16 is too coarse to show it.
+template <>
+struct LaneSums<float16> {
+  using Lane = float;
+  f32x sums;
+
+  static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
+  DMLOPS_INLINE static LaneSums of(const Product& terms) { return {terms.value()}; }
+  DMLOPS_INLINE void operator+=(const Product& terms) {
+    sums = fma(terms.factor, terms.power, sums);
+  }
+  DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
+  DMLOPS_INLINE f32x folded() const { return sums; }
+  DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
