@@ -5,8 +5,8 @@
 namespace dmlops::bench {
 namespace {
 
-// `parameters`: the sizes of mean, variance, scale and bias. `strides`: of input and output, where
-// they are not dense.
+// `parameters` are the sizes of mean, variance, scale and bias; `strides` those of input and output
+// unless dense.
 struct Case {
   const char* layout;
   Shape sizes, parameters, strides;

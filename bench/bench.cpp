@@ -1,4 +1,4 @@
-// What the benchmark programs share, and their main function.
+// Shared code of the benchmark programs, and their main function.
 #include "bench.hpp"
 
 #include <algorithm>
@@ -15,8 +15,7 @@ namespace dmlops::bench {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kOffset =
-    16;  // NumPy's arrays begin there in a cache line, and users bring those
+constexpr std::size_t kOffset = 16;  // the alignment of large NumPy arrays
 
 std::shared_ptr<char> allocate(std::size_t bytes) {
   constexpr std::align_val_t alignment{kCacheLine};
@@ -52,8 +51,8 @@ std::string size_text(std::int64_t bytes) {
   return std::to_string(bytes) + "B";
 }
 
-// The clock is the processor's, which other processes do not disturb; with several threads, the one
-// on the wall, and rows say so in their names.
+// Measures CPU time, which excludes other processes; with several threads real time, which the
+// names of the rows tell.
 void add_row(const std::string& name, const std::function<void(benchmark::State&)>& row) {
   auto* const registered = benchmark::RegisterBenchmark(name.c_str(), row);
   if (get_num_threads() > 1) registered->UseRealTime();

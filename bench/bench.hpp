@@ -1,4 +1,4 @@
-// What the benchmark programs share: tensors of any layout, names, and registration for each
+// Shared code of the benchmark programs: tensors of any layout, names, and registration for each
 // instruction set.
 #pragma once
 
@@ -16,11 +16,11 @@ using Shape = std::vector<std::int64_t>;
 
 constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
-// A tensor with memory of its own, filled with numbers from -4 to 4 (integers: with any bits).
+// A tensor that owns its memory, filled with numbers from -4 to 4 (integers: random bits).
 class Tensor {
  public:
-  // `strides` in elements, none of them negative; without them the tensor is dense, the last
-  // dimension fastest.
+  // `strides` are in elements and not negative; without them the tensor is dense, in row-major
+  // order.
   Tensor(DataType type, const Shape& sizes, const Shape& strides = {});
   operator TensorView() const { return view_; }
   operator ConstTensorView() const { return view_; }
@@ -38,30 +38,28 @@ struct Place {
   std::string op;
   DataType type;
   std::string layout;
-  Shape sizes;  // of the output, whose bytes are the size that the name ends in
+  Shape sizes;  // of the output; the name ends in its size in bytes
 };
 
-// Makes what is measured once it is time to: a function that does the work one time.
+// Creates the measured function, which does the work once. Called just before the measurement.
 using Work = std::function<void()>;
 using MakeWork = std::function<Work()>;
 
-// Registers "op/type/isa/layout/size" for each instruction set of this processor. `traffic`: bytes
-// read and written.
+// Registers "op/type/isa/layout/size" for each instruction set of this processor. `traffic` counts
+// the bytes read and written.
 void add(const Place& place, std::int64_t traffic, const MakeWork& make);
 
 // The same for an operator with one input, dense or with the given strides, and a dense output.
 using Unary = std::function<void(const ConstTensorView& input, const TensorView& output)>;
 void add_unary(const Place& place, const Unary& call, const Shape& input_strides = {});
 
-// Registers "memcpy/size", which says what the memory gives for that many bytes of input and output
-// each.
+// Registers "memcpy/size", the roofline for that many bytes of input and of output.
 void add_memcpy(std::int64_t bytes);
 
-// One operator on dense vectors that fit into the first, second and third cache, and into none;
-// memcpy beside them.
+// Registers an operator on dense vectors that fit L1, L2, the LLC and no cache, and memcpy.
 void add_dense(const std::string& op, const std::vector<DataType>& types, const Unary& call);
 
-// What a program measures; each defines it, and bench.cpp has their main function.
+// Registers the measurements of a program. Each program defines it; bench.cpp has main().
 void add_benchmarks();
 
 }  // namespace dmlops::bench

@@ -1,10 +1,10 @@
-"""Compares two runs of the benchmark programs and says what moved beyond noise.
+"""Compares two runs of the benchmark programs and prints the changes beyond noise.
 
 python bench/compare.py BEFORE AFTER [--threshold PERCENT]
 
-A run is a JSON file of one program, or a folder of such files, as the target `bench` leaves it. A
-row has moved if the ranges of its repetitions do not overlap, which seven repetitions on each side
-do by chance once in 1,700 times, and if its minimum changed by more than the threshold. Exit
+A run is a JSON file of one program, or a folder of these, as the target `bench` writes it. A row
+has changed if the ranges of its repetitions do not overlap, which happens by chance once in 1,700
+times with seven repetitions per run, and if its minimum changed by more than the threshold. Exit
 status: 0, or 1 if a row became slower.
 """
 
@@ -65,7 +65,7 @@ def read(path: Path) -> Times:
 
 
 def change(before: list[float], after: list[float]) -> float:
-    """Return the time after, as a multiple of the time before. Minima: noise only adds."""
+    """Return the ratio of the minimum times, after to before; noise only adds to times."""
     return min(after) / min(before)
 
 
@@ -76,7 +76,7 @@ def mean_change(before: Times, after: Times, names: Iterable[str]) -> float:
 
 
 def has_moved(before: list[float], after: list[float], threshold: float) -> bool:
-    """Say whether the ranges are apart and the change is large enough to matter."""
+    """Return True if the ranges do not overlap and the change exceeds the threshold."""
     apart = max(before) < min(after) or max(after) < min(before)
     return apart and abs(change(before, after) - 1) > threshold / 100
 

@@ -1,10 +1,10 @@
-"""An activation inside batch normalization against two steps, ours and the peers'.
+"""Compares batch normalization with a fused activation to two calls, and to the peers.
 
 python bench/fused.py [threads]
 
 Prints a table in Markdown: minima of interleaved rounds, in microseconds. Needs PyTorch and ONNX
-Runtime (the extra `bench`). Everybody writes into memory that is there: PyTorch by the operators'
-`out` forms, the activation in place; ONNX Runtime runs one model with bound input and output.
+Runtime (the extra `bench`). All competitors write preallocated memory: PyTorch by the operators'
+`out` arguments, with the activation in place; ONNX Runtime runs a model with I/O binding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import dmlops
 
 SHAPE, CHANNELS, EPSILON, ROUNDS = (32, 64, 56, 56), 64, 1e-5, 15
 ATEN = torch.ops.aten
-# The name, the descriptor, and what PyTorch and ONNX call it; PyTorch's takes (x, out=x).
+# The name, the descriptor, PyTorch's function, called with (x, out=x), and ONNX's operator.
 ACTIVATIONS: list[tuple[str, Any, Any, str]] = [
     ("relu", dmlops.ActivationReluOperatorDesc(), ATEN.relu.out, "Relu"),
     ("elu", dmlops.ActivationEluOperatorDesc(), ATEN.elu.out, "Elu"),
@@ -58,7 +58,7 @@ def onnx_session(activation: str, threads: int) -> ort.InferenceSession:
 
 
 def ways(name: str, desc: Any, of_torch: Any, of_onnx: str, threads: int) -> dict[str, Any]:
-    """Return the competitors, all with the same input."""
+    """Return the competitors as functions of the same input."""
     generator = np.random.default_rng(0)
     x = generator.standard_normal(SHAPE).astype(np.float32)
     mean, variance, scale, bias = (
@@ -97,7 +97,7 @@ def ways(name: str, desc: Any, of_torch: Any, of_onnx: str, threads: int) -> dic
 
 
 def minima(competitors: dict[str, Callable[[], None]]) -> dict[str, float]:
-    """Return everybody's least time in microseconds; each has a warm-up before its turn."""
+    """Return the minimum times in microseconds, with a warm-up before each turn."""
     best = dict.fromkeys(competitors, float("inf"))
     for _ in range(ROUNDS):
         for name in random.sample(list(competitors), len(competitors)):
@@ -106,7 +106,7 @@ def minima(competitors: dict[str, Callable[[], None]]) -> dict[str, float]:
                 begin = time.perf_counter()
                 competitors[name]()
                 best[name] = min(best[name], 1e6 * (time.perf_counter() - begin))
-            time.sleep(0.002)  # the threads of some spin for a while
+            time.sleep(0.002)  # lets spinning threads go to sleep
     return best
 
 

@@ -1,5 +1,5 @@
-// Runs calls one instruction at a time and prints how often each instruction was executed:
-// instructions.py says what that means. Linux on x86-64 only.
+// Single-steps through calls and prints how often each instruction was executed, for
+// instructions.py. Linux on x86-64 only.
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ class Matrix {
   TensorView view_;
 };
 
-// What is counted, on one row of elements or on rows of kColumns.
+// The counted calls, on one row of elements or on rows of kColumns.
 struct Case {
   std::string name;
   DataType type;
@@ -55,7 +55,7 @@ std::vector<Case> cases() {
   const auto hard = [](const ConstTensorView& input, const TensorView& output) {
     hard_sigmoid(input, 0.2F, 0.5F, output);
   };
-  // The memory of the parameters is the input's: what they are does not matter.
+  // The input's memory serves as parameters, whose values do not affect the counts.
   const auto normalized = [](bool columns, bool relu) {
     return [=](const ConstTensorView& input, const TensorView& output) {
       ConstTensorView parameter = input;
@@ -93,7 +93,7 @@ std::vector<Case> cases() {
   _exit(0);
 }
 
-// How often each instruction is executed, by its address.
+// The execution count of each instruction, by address.
 std::map<std::uint64_t, long> count_instructions(const std::function<void()>& child) {
   std::map<std::uint64_t, long> counts;
   const pid_t process = fork();
@@ -123,7 +123,7 @@ void print(const Case& c, const std::string& isa, std::int64_t count, std::int64
   }
 }
 
-// Starts the program again without random addresses, whose order decides some comparisons.
+// Restarts the program without address randomization, which some branches depend on.
 void fix_addresses(char** argv) {
   constexpr unsigned long ask = 0xffffffff;
   const int now = personality(ask);

@@ -3,15 +3,15 @@
 python bench/instructions.py [PROGRAM] [--isa NAME] [--loops]
 
 PROGRAM is bench_instructions as the preset `bench` builds it. It runs each call one instruction at
-a time, on 2,048 elements and on 4,096: what the additional ones execute is the loop. Needs objdump.
+a time, on 2,048 elements and on 4,096; the additional instructions are the loop's. Needs objdump.
 Columns, from the fourth on:
 
 per element   instructions for each additional element
-loop          the instructions of the loop, and the elements of one round
-stack         those of them that touch the stack: spilled registers
-one more      additional instructions for one more element than whole vectors hold
-vector - 1    for one element less than a whole vector more
-unaligned     for an output that begins in the middle of a cache line
+loop          the instructions of the loop, and the elements of an iteration
+stack         instructions of the loop that access the stack: spilled registers
+one more      additional instructions for a remainder of 1 element
+vector - 1    additional instructions for a remainder of a vector less 1 element
+unaligned     additional instructions if the output begins in the middle of a cache line
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Counts = Counter[int]  # how often each instruction was executed, by its address
 
 @dataclass
 class Call:
-    """An operator, a data type and an instruction set, and what was executed for each size."""
+    """An operator, a data type and an instruction set, with the executed instructions by size."""
 
     coordinates: list[str]
     runs: dict[tuple[int, int], Counts] = field(default_factory=dict)  # by elements and alignment
 
     def loop(self) -> Counts:
-        """Return what the additional elements execute."""
+        """Return the instructions that additional elements execute."""
         return self.runs[MANY, 0] - self.runs[FEW, 0]
 
     def row(self, code: dict[int, str]) -> list[str]:
@@ -59,13 +59,13 @@ class Call:
         ]
 
     def more(self, count: int, offset: int = 0) -> str:
-        """Return how many instructions a call executes more than one of FEW aligned elements."""
+        """Return the instructions of a call beyond those of a call on FEW aligned elements."""
         run = self.runs.get((count, offset))
         return str(run.total() - self.runs[FEW, 0].total()) if run else "-"
 
 
 def main() -> None:
-    """Print the table, and the loops if they are asked for."""
+    """Print the table, and with --loops the loops."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -85,12 +85,12 @@ def main() -> None:
 
 
 def run(*command: str) -> str:
-    """Return what a command prints."""
+    """Return the output of a command."""
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def read(text: str) -> list[Call]:
-    """Return the calls, from what the program prints."""
+    """Parse the program's output."""
     calls: dict[str, Call] = {}
     counts: Counts = Counter()
     for line in text.splitlines():

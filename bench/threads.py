@@ -1,9 +1,9 @@
-"""Prints from which size on several threads pay: clip in float32, in a loop and after a pause.
+"""Prints the sizes from which threads pay off: clip in float32, in a loop and after a pause.
 
 python bench/threads.py [THREADS ...]
 
-The numbers of threads take turns in random order; minima in microseconds. In the pause the threads
-go to sleep, as they do in a program with other work between its calls.
+The thread counts take turns in random order; times are minima in microseconds. During the pause the
+workers go to sleep, as in a program with other work between its calls.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(counts: list[int]) -> None:
 
 
 def seconds(x: np.ndarray, y: np.ndarray, threads: int, pause: float) -> float:
-    """Return what the third of three calls takes, or one after a pause."""
+    """Return the seconds of the third of three calls, or of a call after a pause."""
     dmlops.set_num_threads(threads)
     dmlops.clip(x, 0, 1, out=y)
     if pause:

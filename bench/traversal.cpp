@@ -1,5 +1,4 @@
-// The traversal of layouts that are not dense, by clip, whose own cost is next to nothing. Outputs
-// are dense.
+// The traversal of strided layouts, by clip, whose own cost is negligible. Outputs are dense.
 #include "bench.hpp"
 
 namespace dmlops::bench {

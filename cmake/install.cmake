@@ -1,9 +1,9 @@
-# Installs headers, libraries, the license, the CMake package and the pkg-config file; in a Python package, the source in
-# their place, and the examples.
+# Installs headers, libraries, the license, the CMake package and the pkg-config file; for a Python package, the source
+# and the examples instead.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Before version 1.0 the second number of a version is the one that breaks.
+# Before version 1.0, a new minor version may break compatibility.
 set(compatibility SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(compatibility SameMinorVersion)
@@ -27,8 +27,8 @@ function(install_dmlops)
     DESTINATION ${config_dir})
   install(EXPORT dmlops NAMESPACE dmlops:: FILE dmlopsTargets.cmake DESTINATION ${config_dir})
 
-  # The pkg-config file finds its folders from its own place, so that the whole can be moved; except where a packager
-  # has set an absolute folder.
+  # Paths in the pkg-config file are relative to it, so that the installation can be moved, unless a packager
+  # has set absolute ones.
   set(PC_PREFIX ${CMAKE_INSTALL_PREFIX})
   if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
     set(root /prefix)
@@ -41,7 +41,7 @@ function(install_dmlops)
     set(PC_${name}_DIR "\${prefix}")
     cmake_path(APPEND PC_${name}_DIR ${CMAKE_INSTALL_${name}DIR})
   endforeach()
-  # A program links the dependencies of the static library only.
+  # Programs link dependencies for the static library only.
   set(cxx_library ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
   list(FILTER cxx_library INCLUDE REGEX "^(std)?c\\+\\+$")
   list(REMOVE_DUPLICATES cxx_library)
@@ -58,13 +58,13 @@ function(install_dmlops)
   install(FILES ${PROJECT_BINARY_DIR}/dmlops.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
-# A wheel's own compiler and standard library are seldom those of the programs that use it, and the library's interface
-# has the standard library's classes. So it carries the source, which is small too; cmake/package finds it.
+# The interface uses classes of the standard library, so a program needs a library built by its own compiler. A wheel
+# therefore contains the source, which is small; cmake/package finds it.
 function(install_dmlops_source)
   install(FILES CMakeLists.txt LICENSE DESTINATION dmlops/cpp)
   install(DIRECTORY cmake include src DESTINATION dmlops/cpp PATTERN src/python EXCLUDE)
   write_basic_package_version_file(dmlopsConfigVersion.cmake COMPATIBILITY ${compatibility} ARCH_INDEPENDENT)
   install(FILES ${PROJECT_BINARY_DIR}/dmlopsConfigVersion.cmake DESTINATION dmlops/cpp/cmake/package)
-  # The examples that the documentation names.
+  # The documentation's examples.
   install(DIRECTORY examples DESTINATION dmlops PATTERN __pycache__ EXCLUDE)
 endfunction()

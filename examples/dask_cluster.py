@@ -1,4 +1,4 @@
-"""An array that no worker can hold, on several worker processes, of which one is killed midway.
+"""Processes an array that no worker can hold; one of the worker processes is killed midway.
 
     python examples/dask_cluster.py --output docs/_static/dask_cluster.png
 
@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def values(first: int, shape: tuple[int, ...], columns: int) -> Array:
-    """Return a part of a table of `columns` columns, from its element `first` on: -8 to 8."""
+    """Return a range of a table of numbers from -8 to 8, from its element `first` on."""
     rows = np.uint64(first) + np.arange(shape[0], dtype=np.uint64)[:, None] * np.uint64(columns)
     index = rows + np.arange(shape[1], dtype=np.uint64)
     mixed = np.right_shift(index * np.uint64(0x9E3779B97F4A7C15), np.uint64(40))
@@ -51,13 +51,13 @@ def values(first: int, shape: tuple[int, ...], columns: int) -> Array:
 
 
 def block_of_values(columns: int, block_info: Any = None) -> Array:
-    """Return one block of the table, on the worker that needs it."""
+    """Return a block of the table; runs in the worker that needs it."""
     (top, bottom), (left, right) = block_info[None]["array-location"]
     return values(top * columns + left, (bottom - top, right - left), columns)
 
 
 def compute(x: Any, channels: tuple[Array, ...]) -> Any:
-    """Return the result: the same line for a dask array and for a NumPy array."""
+    """Return the result; the same code for a dask array and for a NumPy array."""
     leaky_relu = dmlops.ActivationLeakyReluOperatorDesc(alpha=0.1)
     normal = dmlops.batch_normalization(x, *channels, fused_activation=leaky_relu)
     return dmlops.log_softmax(normal, axes=(0, 1))
@@ -70,7 +70,7 @@ def digest(block: Array) -> Array:
 
 
 def dying_digest(block: Array, marker: str = "", block_info: Any = None) -> Array:
-    """Do as `digest`; but the first worker that comes to the block in the middle is killed."""
+    """Return the digest, but kill the first worker that computes that of the middle block."""
     middle = tuple(count // 2 for count in block_info[0]["num-chunks"])
     if block_info[0]["chunk-location"] == middle:
         try:
@@ -85,7 +85,7 @@ def dying_digest(block: Array, marker: str = "", block_info: Any = None) -> Arra
 @contextmanager
 def cluster(workers: int, memory: int) -> Iterator[Client]:
     """Start worker processes, one thread and `memory` bytes each."""
-    # What is lost with a worker is computed again, so a worker may be lost more than once.
+    # Results lost with a worker are recomputed, so the same task may lose several workers.
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 10}),
         LocalCluster(
@@ -101,7 +101,7 @@ def cluster(workers: int, memory: int) -> Iterator[Client]:
 
 
 def run(workers: int, memory: int, shape: tuple[int, int], blocks: tuple[int, int]) -> Any:
-    """Compute on the cluster and in one piece; return what the picture shows, or None."""
+    """Compute on the cluster and in one process; return the picture's data, or None."""
     rows, columns = shape
     channels = tuple(
         np.linspace(low, high, rows, dtype=np.float32)[:, None]
@@ -140,7 +140,7 @@ def run(workers: int, memory: int, shape: tuple[int, int], blocks: tuple[int, in
     return None if wrong else (tasks, begin, float(killed))
 
 
-KINDS = {  # of tasks, by what is in their names, the first that fits; and their colours
+KINDS = {  # kinds of tasks and their colors, by the first text that the task's name contains
     "transfer": ("transfer", "#bbbbbb"),
     "dying": ("finish and digest", "#c44e52"),
     "log_softmax-refined": ("refined sum", "#55a868"),
@@ -152,13 +152,13 @@ KINDS = {  # of tasks, by what is in their names, the first that fits; and their
 
 
 def kind_of(task: dict[str, Any], part: dict[str, Any]) -> tuple[str, str]:
-    """Return the name and the colour of a part of a task's time."""
+    """Return the name and the color of a phase of a task."""
     name = f"{part['action']} {task['key']}"
     return next(kind for text, kind in KINDS.items() if text in name)
 
 
 def draw(tasks: list[dict[str, Any]], begin: float, killed: float, path: Path) -> None:
-    """Draw what each worker did when."""
+    """Draw the timeline of each worker."""
     first: dict[str, float] = {}
     spans: dict[tuple[str, tuple[str, str]], list[tuple[float, float]]] = {}
     for task in tasks:
@@ -183,7 +183,7 @@ def draw(tasks: list[dict[str, Any]], begin: float, killed: float, path: Path) -
 
 
 def main() -> int:
-    """Run as the command line says."""
+    """Parse the command line, and run the example."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--columns", type=int, default=262_144)

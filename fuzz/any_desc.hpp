@@ -1,4 +1,4 @@
-// Descriptors from a fuzzer's bytes: hostile in every field, or close to what an operator takes.
+// Descriptors from a fuzzer's bytes: hostile in every field, or close to valid.
 #pragma once
 
 #include <cstring>
@@ -41,7 +41,7 @@ inline float any_float(FuzzedDataProvider& bytes) {
   return value;
 }
 
-// Any bits in every field.
+// Random bits in every field.
 inline BufferTensorDesc any_tensor(FuzzedDataProvider& bytes) {
   BufferTensorDesc tensor;
   tensor.data_type = static_cast<DataType>(bytes.ConsumeIntegral<std::uint8_t>() % 16);
@@ -65,7 +65,8 @@ inline BufferTensorDesc any_tensor(FuzzedDataProvider& bytes) {
   return tensor;
 }
 
-// Any operator, or none, with any tensors; half of the time all are alike, as most operators want.
+// Any operator type, valid or not, with any tensors; half of the time all are equal, as most
+// operators require.
 inline OperatorDesc any_desc(FuzzedDataProvider& bytes, int depth = 0) {
   OperatorDesc desc;
   desc.type = bytes.ConsumeIntegralInRange<int>(0, 15) == 0

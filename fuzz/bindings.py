@@ -24,7 +24,7 @@ ROUND = 200  # examples that Hypothesis draws from one seed
 
 
 def fuzz(seconds: float, last: Path) -> int:
-    """Check new cases for so long; return how many."""
+    """Check new cases for a number of seconds; return their number."""
     count, end, seed = 0, time.monotonic() + seconds, secrets.randbits(48)
     while time.monotonic() < end:
 
@@ -48,7 +48,7 @@ def fuzz(seconds: float, last: Path) -> int:
 
 
 def main() -> None:
-    """Follow the command line."""
+    """Parse the command line, and run the fuzzer."""
     options = dict(word.split("=", 1) for word in sys.argv[1:] if word.startswith("-"))
     files = [Path(word) for word in sys.argv[1:] if Path(word).is_file()]
     for file in files:

@@ -1,5 +1,5 @@
-// Validation and compilation of descriptors made of raw bytes: each is refused with a message, or
-// accepted by this level and all above it.
+// Fuzzes validation and compilation of descriptors made of raw bytes: each is refused with a
+// message, or accepted by a level and all higher ones.
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ bool accepts(const OperatorDesc& desc, FeatureLevel level) {
     validate(desc, level);
     return true;
   } catch (const ValidationError& error) {
-    require(std::string(error.what()).size() > 20);  // it says something
+    require(std::string(error.what()).size() > 20);  // the message is not empty
     return false;
   }
 }
@@ -54,7 +54,7 @@ std::optional<FeatureLevel> lowest_level(const OperatorDesc& desc) {
   }
 }
 
-// A refusal is an exception, which takes 15 us under the sanitizers: as few as tell what is right.
+// A refusal is an exception, which takes 15 us under the sanitizers, so few levels are tried.
 void check(FuzzedDataProvider& bytes) {
   const OperatorDesc desc = any_desc(bytes);
   const auto& tensor = desc.tensors[bytes.ConsumeIntegralInRange<std::size_t>(0, 5)];
@@ -62,7 +62,7 @@ void check(FuzzedDataProvider& bytes) {
   const std::optional<FeatureLevel> lowest = lowest_level(desc);
   const FeatureLevel level = bytes.PickValueInArray(kFeatureLevels);
   const bool accepted = lowest.has_value() && *lowest <= level;
-  require(accepts(desc, level) == accepted);  // what a level accepts, all above it do
+  require(accepts(desc, level) == accepted);  // higher levels accept all that a lower one accepts
   if (!accepted && bytes.ConsumeIntegralInRange<int>(0, 15) != 0) return;
   std::vector<char> memory(bytes.ConsumeIntegralInRange<std::size_t>(0, 4096));
   std::vector<ConstBinding> initial(bytes.ConsumeIntegralInRange<std::size_t>(0, 6));

@@ -1,5 +1,5 @@
-// Compiled operators on memory between inaccessible pages: results against the definitions, the
-// same bits from every instruction set, no byte written beside the elements, none when refused.
+// Fuzzes compiled operators on memory between guard pages: results match the definitions, bits are
+// equal on every instruction set, no byte is written outside of the elements, and none if refused.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Parameters that leave an activation's formula room: those for which its error is promised.
+// Parameters within the range for which an activation's error is promised.
 float parameter(FuzzedDataProvider& bytes) {
   constexpr float values[] = {0.0f, 0.01f, 0.2f, 0.5f, 1.0f, 1.5f, 3.0f, -0.5f, -1.0f, -2.0f};
   return bytes.PickValueInArray(values);
@@ -31,7 +31,7 @@ std::uint32_t any_size(FuzzedDataProvider& bytes, std::uint32_t rank) {
                : bytes.ConsumeIntegralInRange<std::uint32_t>(1, 80);
 }
 
-// Sizes of up to kElements elements: half of the time most of them small; otherwise as
+// Sizes of up to kElements elements: half of the time mostly small; otherwise as
 // `dmlops bench --random` draws them, the number of elements and each size uniform in its
 // logarithm.
 void set_sizes(FuzzedDataProvider& bytes, BufferTensorDesc& tensor) {
@@ -55,8 +55,8 @@ void set_sizes(FuzzedDataProvider& bytes, BufferTensorDesc& tensor) {
   }
 }
 
-// Strides in elements: the axes in any order, with a step, and each run followed by a gap, or
-// neither; inputs also with dimensions that are repeated, or anything small.
+// Strides in elements: axes in any order, dense or with steps and gaps; inputs also with broadcast
+// dimensions, or with small random strides.
 void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool output) {
   if (bytes.ConsumeIntegralInRange<int>(0, 3) == 0) return;
   BufferTensorDesc::Dimensions& strides = tensor.strides.emplace();
@@ -91,10 +91,10 @@ void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool outpu
   }
 }
 
-// What an operator takes, or nearly.
+// A valid or almost valid descriptor.
 OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   OperatorDesc desc;
-  // Half of the time what has a traversal of its own, and most often that of groups.
+  // Half of the time an operator with special loops, mostly log_softmax.
   constexpr OperatorType special[] = {
       OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax1,
       OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax,
@@ -154,7 +154,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   return desc;
 }
 
-// Half of the time values of any bits, otherwise of ordinary size.
+// Half of the time values of random bits, otherwise of moderate magnitude.
 void fill(FuzzedDataProvider& bytes, const BufferTensorDesc& tensor, char* memory,
           std::size_t size) {
   const bool ordinary = bytes.ConsumeBool() && is_floating_point(tensor.data_type);
@@ -179,7 +179,7 @@ struct Operand {
   void* buffer() const { return begin - offset; }
 };
 
-// Which bytes of the output are an element's.
+// Marks the bytes of the output that belong to elements.
 std::vector<bool> elements_of(const BufferTensorDesc& tensor, std::size_t size) {
   std::vector<bool> written(size);
   std::vector<std::uint32_t> index(tensor.dimension_count);
@@ -197,7 +197,7 @@ std::vector<bool> elements_of(const BufferTensorDesc& tensor, std::size_t size) 
   }
 }
 
-// Every binding at its guard; runs the operator as compiled for one instruction set.
+// Runs the operator for one instruction set, every binding adjacent to its guard page.
 class Call {
  public:
   Call(FuzzedDataProvider& bytes, const OperatorDesc& desc)
@@ -206,7 +206,7 @@ class Call {
       static const GuardedMemory memory[kTensors];
       Operand& operand = operands_[i];
       const BufferTensorDesc& tensor = *desc.tensors[static_cast<std::size_t>(i)];
-      // Without the bytes by which DMLCalcBufferTensorSize rounds up.
+      // The tensor's size without the rounding of DMLCalcBufferTensorSize.
       operand.size = extent(tensor) * element_size(tensor.data_type);
       operand.offset =
           bytes.ConsumeBool() ? 0 : 16 * bytes.ConsumeIntegralInRange<std::uint32_t>(0, 4);
@@ -237,7 +237,7 @@ class Call {
     return last + 1;
   }
 
-  // The output's bytes; empty where the bindings were refused.
+  // The output's bytes; empty if the bindings were refused.
   std::vector<char> run() {
     const int inputs = op_.input_count();
     std::vector<ConstBinding> bound(static_cast<std::size_t>(inputs)), initial;
@@ -282,7 +282,7 @@ class Call {
     };
     require(untouched(output.memory->begin(), output.begin));
     require(untouched(output.begin + output.size, output.memory->end()));
-    for (int i = 0; i < inputs; ++i) {  // no input is written
+    for (int i = 0; i < inputs; ++i) {  // inputs are not written
       if (in_place_ && i == 0) continue;
       require(
           std::equal(operands_[i].content.begin(), operands_[i].content.end(), operands_[i].begin));

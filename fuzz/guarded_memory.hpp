@@ -24,7 +24,7 @@ class GuardedMemory {
   char* begin() const { return begin_; }
   char* end() const { return begin_ + kCapacity; }
 
-  // `size` bytes with a guard right behind, or right before them.
+  // `size` bytes that end or begin at a guard page.
   char* place(std::size_t size, bool at_end) const {
     return at_end ? begin_ + kCapacity - size : begin_;
   }

@@ -1,4 +1,4 @@
-"""Fuzzes operator files: any bytes, and the examples with any part replaced; needs atheris.
+"""Fuzzes operator files: random bytes, and mutations of the examples; needs atheris.
 
     python fuzz/operator_files.py [libFuzzer options] CORPUS...
 
@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["dmlops"]):
     from dmlops import _cli, _run, _validate  # noqa: F401  the commands are imported late otherwise
     from dmlops._operator_file import execute
 
-MEMORY = 4 << 30  # bytes: what a hostile size would take must fail, not swap
+MEMORY = 4 << 30  # bytes: allocations of hostile sizes must fail, not swap
 EXAMPLES = [
     json.loads(path.read_text())
     for path in sorted((Path(__file__).parent.parent / "examples").glob("*.json"))
@@ -40,7 +40,7 @@ NUMBERS = (
 
 
 def _value(data: atheris.FuzzedDataProvider, parts: list[Any]) -> Any:
-    """Return a value of any kind, or a part of an example."""
+    """Return a random JSON value, or a part of an example."""
     kind = data.ConsumeIntInRange(0, 7)
     if kind == 0:
         return data.PickValueInList(list(WORDS))
@@ -89,7 +89,7 @@ def _changed_example(data: atheris.FuzzedDataProvider) -> str:
 
 
 def test_one_input(raw: bytes) -> None:
-    """Run the file that the bytes describe."""
+    """Run the operator file that the bytes encode."""
     data = atheris.FuzzedDataProvider(raw)
     text: bytes | str = raw[1:] if data.ConsumeIntInRange(0, 3) == 3 else _changed_example(data)
     file = FOLDER / "file.json"
@@ -102,7 +102,7 @@ def test_one_input(raw: bytes) -> None:
 
 
 def _discard(*_: Any, **__: Any) -> None:
-    """Stand in for what writes the files that a file names: they could be anywhere."""
+    """Replace the function that writes files, whose paths could be anywhere."""
 
 
 if __name__ == "__main__":

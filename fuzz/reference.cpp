@@ -8,16 +8,16 @@
 #include <limits>
 
 #include "activation_formula.hpp"
-#include "descriptors/table.hpp"
 #include "core/float16.hpp"
+#include "descriptors/table.hpp"
 
 namespace dmlops::fuzz {
 namespace {
 
-// What a result may be: from `low` to `high`, before it is rounded to the tensor's type.
+// The accepted range of a result, before it is rounded to the tensor's type.
 struct Range {
   double low, high;
-  bool any = false;  // nothing is promised, as where a step of the formula overflows
+  bool any = false;  // nothing is promised, as after an overflow of an intermediate
 };
 
 double ulp(double value, int digits, int min_exponent) {
@@ -28,8 +28,8 @@ double ulp(double value, int digits, int min_exponent) {
 double ulp32(double value) { return ulp(value, 23, -126); }
 double ulp16(double value) { return ulp(value, 10, -14); }
 
-// What computing in float32 may be off by, next to `value`: so many of its ulp, or the part of an
-// ulp of float16 that is promised besides the rounding to it.
+// The error bound of computing in float32 near `value`: a number of ulp, or, for float16, the
+// promised fraction of an ulp besides the rounding.
 double arithmetic_error(double value, double ulps, DataType type, double of_float16 = 0.001) {
   return type == DataType::float16 ? of_float16 * ulp16(value) : ulps * ulp32(value);
 }
@@ -42,7 +42,7 @@ bool within(double actual, const Range& range, DataType type) {
   const bool half = type == DataType::float16;
   const double low = half ? range.low - 0.5 * ulp16(range.low) : range.low;
   const double high = half ? range.high + 0.5 * ulp16(range.high) : range.high;
-  // Where rounding gives an infinity: half a unit above the largest.
+  // The smallest value that rounds to infinity: half an ulp above the largest finite number.
   const double overflow = half ? 65520.0 : 0x1.ffffffp127;
   if (std::isinf(actual)) return actual > 0 ? high >= overflow : low <= -overflow;
   if (std::isnan(actual)) return false;
@@ -69,7 +69,7 @@ Limits limits(DataType type) {
                    : Limits{0, (one << bits) - 1};
 }
 
-// Toward zero, saturated; NaN gives 0.
+// Truncates and saturates; NaN becomes 0.
 __int128 truncated(double value, DataType type) {
   const auto [low, high] = limits(type);
   if (std::isnan(value)) return 0;
@@ -91,7 +91,7 @@ double floating_scalar(ScalarUnion scalar, DataType type) {
   return static_cast<double>(bits_of<float>(scalar));
 }
 
-// A FLOAT in the tensor's type.
+// Converts a FLOAT to the tensor's type.
 double bound(float value, DataType type) {
   const auto wide = static_cast<double>(value);
   return type == DataType::float16 && std::isfinite(wide) ? to_double(to_float16(wide)) : wide;
@@ -140,7 +140,7 @@ Range activation(const OperatorDesc& desc, const Range& x) {
   const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
   if (x.any || std::isnan(x.low)) return x;
   Range result = {HUGE_VAL, -HUGE_VAL};
-  // Between the ends every activation but gelu is monotonic, and gelu's bend is far below an ulp.
+  // Every activation but gelu is monotonic in the range, and gelu's minimum is flat within an ulp.
   for (const double end : {x.low, (x.low + x.high) / 2, x.high}) {
     const double value = activation_formula(type, a, b, end);
     if (std::isnan(value)) return {value, value, x.low != x.high};
@@ -157,9 +157,9 @@ __int128 activation(const OperatorDesc& desc, DataType type, __int128 x) {
   return truncated(activation_formula(Activation::shrink, a, b, static_cast<double>(x)), type);
 }
 
-// Three roundings to float32: of the difference, of the bias with the product's low part, and of
-// the sum. Below 2 ulp of the largest intermediate, also where the sum reaches a power of two. In
-// float16 the factor is rounded to float32 too.
+// Three roundings to float32: of the difference, of the bias with the product's low half, and of
+// the sum. Below 2 ulp of the largest intermediate, also if the sum reaches a power of two. For
+// float16 the factor is rounded to float32, too.
 Range normalized(double x, double mean, double variance, double scale, double bias, double epsilon,
                  DataType type) {
   const double difference = x - mean, sum = variance + epsilon;
@@ -176,8 +176,8 @@ Range normalized(double x, double mean, double variance, double scale, double bi
   return range;
 }
 
-// Row-major positions: which element of a tensor stands at `index` of one of the sizes `sizes`,
-// where dimensions of size 1 are repeated.
+// Maps a row-major index of the sizes `sizes` to that of a tensor whose dimensions of size 1 are
+// broadcast.
 std::size_t position(const BufferTensorDesc& tensor, const BufferTensorDesc& like,
                      std::size_t index) {
   std::size_t result = 0, step = 1;

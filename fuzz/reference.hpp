@@ -15,8 +15,8 @@ struct Values {
 
 Values read(const BufferTensorDesc& tensor, const char* memory);
 
-// Aborts unless `actual` is what the operator gives for `inputs`, each read through its strides
-// with broadcasts repeated.
+// Aborts unless `actual` is the operator's result for `inputs`, each read through its strides with
+// broadcasts expanded.
 void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
                   const Values& actual);
 

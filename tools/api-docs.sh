@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The C++ interface as web pages in $BUILD/api-docs; what lacks a comment is an error.
+# The C++ interface as web pages in $BUILD/api-docs; a missing comment is an error.
 #
 # Needs doxygen.
 source "$(dirname "$0")/common.sh"

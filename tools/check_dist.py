@@ -1,4 +1,4 @@
-"""Checks what a release holds, to the last file: python tools/check_dist.py SDIST WHEEL POLICY."""
+"""Checks the contents of a release: python tools/check_dist.py SDIST WHEEL POLICY."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SDIST = ("CHANGELOG.md", "CMakeLists.txt", "LICENSE", "README.md", "pyproject.to
 SDIST_FOLDERS = ("cmake", "examples", "include", "python", "src", "tests")
 METADATA = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
 WHEEL_BYTES = 2 * 1024 * 1024
-# The system's own: the C library, in parts in its older versions, and its loader.
+# Libraries of the system: glibc, in several files in older versions, and the loader.
 LIBRARIES = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 
 def main(sdist: Path, wheel: Path, policy: str) -> int:
-    """Print what is wrong, or the wheel's size and policy; return the exit status."""
+    """Print the errors, or the wheel's size and policy; return the exit status."""
     wrong = [*check_sdist(sdist), *check_wheel(wheel), *check_extension(wheel)]
     if policy not in wheel.name:
         wrong.append(f"{wheel.name}: its policy is not {policy}")
@@ -34,7 +34,7 @@ def main(sdist: Path, wheel: Path, policy: str) -> int:
 
 
 def check_sdist(path: Path) -> list[str]:
-    """Compare with what git has in the files and folders that an sdist needs."""
+    """Compare the sdist with git's files in the folders that it includes."""
     expected = {*tracked(*SDIST, *SDIST_FOLDERS), "PKG-INFO"}
     with tarfile.open(path) as archive:
         found = {
@@ -44,7 +44,7 @@ def check_sdist(path: Path) -> list[str]:
 
 
 def check_wheel(path: Path) -> list[str]:
-    """Compare with the Python files, examples and C++ source of git, and look at the size."""
+    """Compare the wheel with git's Python files, examples and C++ source, and check its size."""
     expected = {name.removeprefix("python/") for name in tracked("python/dmlops")}
     expected |= {f"dmlops/{name}" for name in tracked("examples")}
     source = tracked("CMakeLists.txt", "LICENSE", "cmake", "include", "src") - tracked("src/python")
@@ -63,7 +63,7 @@ def check_wheel(path: Path) -> list[str]:
 
 
 def check_extension(path: Path) -> list[str]:
-    """Look for what the extension module should not have, or not need."""
+    """Check the extension module for symbols and dependencies that it should not have."""
     wrong = []
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith(".so")]
@@ -85,13 +85,13 @@ def check_extension(path: Path) -> list[str]:
 
 
 def tracked(*names: str) -> set[str]:
-    """Return the files that git has under the names."""
+    """Return git's files in these files and folders."""
     output = subprocess.run(["git", "ls-files", "--", *names], check=True, capture_output=True)
     return set(output.stdout.decode().splitlines())
 
 
 def differences(path: Path, expected: set[str], found: set[str]) -> list[str]:
-    """Return what is missing in an archive, and what is too much."""
+    """Return the missing and the unexpected files of an archive."""
     return [
         *(f"{path.name}: {name} is missing" for name in sorted(expected - found)),
         *(f"{path.name}: {name} is too much" for name in sorted(found - expected)),

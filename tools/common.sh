@@ -3,12 +3,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# What a developer may set: the interpreter, where to build, how many jobs at once.
+# Settings: the interpreter, the build folder, the number of parallel jobs.
 PYTHON=${PYTHON:-python3}
 BUILD=${DMLOPS_BUILD_DIR:-$PWD/build}
 JOBS=${JOBS:-$(nproc)}
 
-# The project's own files whose names match the patterns; folders that do not exist are no error.
+# sources PATTERN...: prints the project's own files that match; missing folders are skipped.
 sources() {
   local patterns=() pattern
   for pattern in "$@"; do patterns+=(-o -name "$pattern"); done
@@ -33,7 +33,7 @@ if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
 fi
 
 # Arguments of `configure` for the build under the address sanitizer, which tests and fuzzers share.
-# Optimized further, what is full of checks takes minutes to compile.
+# At higher levels, instrumented code takes minutes to compile.
 # shellcheck disable=SC2034 # the scripts that source this file use them
 SANITIZED=(-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1
   -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION=-O1)
@@ -44,7 +44,7 @@ ADDRESS=(sanitize-address "${SANITIZED[@]}" -DDMLOPS_SANITIZE=address -DDMLOPS_B
 # sanitized_package: the Python package with the module that was built under the address sanitizer.
 # Leaves in SANITIZED_PYTHON the command of an interpreter that imports it; the arguments are further
 # sanitizer options. The interpreter is not instrumented, so it must load the sanitizer's library
-# first. CPython keeps memory until its end, which is no leak.
+# first. Memory that CPython keeps until exit is not a leak.
 SANITIZED_PYTHON=()
 sanitized_package() {
   local site=$BUILD/sanitize-address/site libraries

@@ -4,7 +4,7 @@
 #   pip install '.[docs]' && tools/docs.sh [arguments of sphinx-build]
 source "$(dirname "$0")/common.sh"
 
-# In a copy: the pages that are generated stay out of the checkout.
+# Builds in a copy, which keeps generated pages out of the checkout.
 source=$BUILD/docs-source
 rm -rf "$source" && mkdir -p "$source"
 cp -R docs ./*.md "$source"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzing under the address and undefined behaviour sanitizers; any finding fails. Coverage-guided, but
-# for the bindings' fuzzer, which draws its cases.
+# Fuzzing under the address and undefined behavior sanitizers; any finding fails. Coverage-guided,
+# except the bindings' fuzzer, which draws random cases.
 #
-#   tools/fuzz.sh [SECONDS]     all fuzzers at once for so long (default: 60), from the corpus in fuzz/corpus
+#   tools/fuzz.sh [SECONDS]     all fuzzers in parallel, by default for 60 seconds, from the corpus in fuzz/corpus
 #
 # A finding is left in build/fuzz/findings; FUZZER FILE runs it again. Needs Clang with its runtimes,
 # for the fuzzer of operator files the installed package with `pip install '.[fuzz]'`, and for that of
@@ -23,7 +23,7 @@ launcher=()
 if setarch -R true 2>/dev/null; then launcher=(setarch -R); fi
 export UBSAN_OPTIONS=print_stacktrace=1
 
-# fuzz NAME MAX_LEN COMMAND...: begins in the background.
+# fuzz NAME MAX_LEN COMMAND...: starts a fuzzer in the background.
 declare -A running
 fuzz() {
   local name=$1 length=$2

@@ -22,14 +22,15 @@ failed=0
 clang-format --dry-run -Werror "${cpp[@]}" || failed=1
 shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}" || failed=1
 
-# A file that has outgrown 400 lines has more than one job.
+# Limits files to 400 lines: a longer one has more than one job.
 mapfile -t text < <(sources '*.hpp' '*.h' '*.cpp' '*.c' '*.py' '*.pyi' '*.sh' '*.cmake' '*.txt' '*.md' run
   find . -maxdepth 1 -type f)
 awk 'FNR == 401 { print FILENAME ": more than 400 lines"; found = 1 } END { exit found }' \
   "${text[@]}" || failed=1
 
-# A fork during the first call leaves the child with a half initialized one, for which it waits forever.
-# `static constexpr` is initialized by the compiler; static functions have parentheses first.
+# Forbids function-local statics with dynamic initialization: after a fork during the first call, the
+# child waits forever for the initialization to end. `static constexpr` is initialized by the compiler;
+# static functions have parentheses first.
 if grep -rnE '^[[:space:]]+(inline |const )*static [^(]*[={;]' src include | grep -v 'static constexpr'; then
   echo "function-local statics: make them constexpr, or initialize them when the library is loaded"
   failed=1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Pins what releases are built with: writes tools/wheel-requirements.lock, versions and hashes for every
-# system and Python, from tools/wheel-requirements.in and the build requirements in pyproject.toml.
+# Pins the packages that build releases: writes tools/wheel-requirements.lock, versions and hashes for
+# every system and Python, from tools/wheel-requirements.in and the build requirements in pyproject.toml.
 #
-#   pip install uv && tools/lock.sh [--upgrade]     without --upgrade only what must change
+#   pip install uv && tools/lock.sh [--upgrade]     without --upgrade: required changes only
 source "$(dirname "$0")/common.sh"
 
 lock=tools/wheel-requirements.lock
@@ -14,4 +14,4 @@ END
   "$PYTHON" -m uv pip compile --quiet --universal --generate-hashes --no-python-downloads \
     --python-version 3.10 --no-annotate --no-header "$@" --output-file "$lock" \
     - tools/wheel-requirements.in >/dev/null
-sed -i '1i # Written by tools/lock.sh: what releases are built with.' "$lock"
+sed -i '1i # Written by tools/lock.sh: the packages that build releases.' "$lock"

@@ -2,10 +2,10 @@
 
     pip install mpmath numpy scipy && python tools/minimax.py [names]
 
-Each has the least possible maximum of its weighted error, for coefficients that are float32 (or
-double, where log_softmax computes in it): the lowest is rounded first, and the others are fitted
-again after each rounding. The fit is a linear program over a grid of Chebyshev nodes, so that a
-last digit can depend on the solver's version.
+Each polynomial has the smallest maximum of its weighted error for coefficients in float32 (double
+for those of log_softmax): the lowest coefficient is rounded first, and the others are fitted again
+after each rounding. The fit is a linear program over a grid of Chebyshev nodes, so the last digit
+can depend on the solver's version.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def literal(value: float, kind: Kind = np.float32) -> str:
 
 @dataclass
 class Polynomial:
-    """A function on an interval; the weight makes of its error the result's relative error."""
+    """A function on an interval; the weight converts its error to the result's relative error."""
 
     function: Function
     weight: Function
@@ -199,7 +199,7 @@ POLYNOMIALS = {
 
 
 def eighth(j: int) -> str:
-    """Return kEighthBits[j] and kEighthShift[j]: of the shifts close by, that of the best float."""
+    """Return kEighthBits[j] and kEighthShift[j]: the nearby shift with the most exact float."""
     exact, unit = mp.mpf(2) ** (mp.mpf(j) / 8), 2.0**-28
     center, width = (-(2**20) - 2**15, 2**14) if j == 1 else (0, 2**14 if j else 0)
 

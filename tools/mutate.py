@@ -1,10 +1,10 @@
-"""Changes the code in small ways, one at a time, and says which changes the tests notice.
+"""Mutation testing: makes small changes to the code, one at a time, and reports undetected ones.
 
     python tools/mutate.py [--count N] [--seed S] [--only TEXT] [--tests "ARGUMENTS OF PYTEST"]
 
-Works in a copy of the checkout, in a virtual environment of its own, and builds only what a change
-touches. A mutant that no test notices needs a test, or its code has no use. Needs what
-`pip install '.[test]'` builds with; each mutant takes as long as a build and the tests.
+Works in a copy of the checkout, with its own virtual environment, and builds incrementally. A
+mutant that survives needs a test, or its code is unused. Needs the requirements of
+`pip install '.[test]'`; each mutant takes the time of a build and the tests.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src/kernels", "src/operators", "src/descriptors", "src/python", "src/traversal")
 FILES = ("src/core/pool.cpp",)
-HANG = 900  # seconds for the tests of one mutant: what takes longer is noticed, too
+HANG = 900  # seconds for the tests of one mutant; a timeout counts as detected
 
-# What is replaced, and by what: comparisons flipped or shifted, bounds dropped, indices off by one,
-# operands and branches swapped.
+# Mutations: comparisons flipped or shifted, bounds dropped, indices off by one, operands and
+# branches swapped.
 CHANGES: tuple[tuple[str, str, str], ...] = (
     ("comparison", r" < ", " <= "),
     ("comparison", r" <= ", " < "),
@@ -62,12 +62,12 @@ class Mutant:
     after: str
 
     def __str__(self) -> str:
-        """Return the place and both lines."""
+        """Return the file, the line number and both lines."""
         return f"{self.file}:{self.line} {self.kind}\n  - {self.before}\n  + {self.after}"
 
 
 def mutants(root: Path) -> Iterator[Mutant]:
-    """Yield every change of every line."""
+    """Yield every mutant of every line."""
     found = [path for folder in FOLDERS for path in sorted((root / folder).rglob("*.[ch]pp"))]
     for path in [*found, *(root / name for name in FILES)]:
         if not path.exists():
@@ -85,7 +85,7 @@ def mutants(root: Path) -> Iterator[Mutant]:
 
 
 def chosen(root: Path, count: int, seed: int, only: str) -> list[Mutant]:
-    """Return so many mutants, spread over the files and the kinds of change."""
+    """Return a number of mutants, spread over the files and the kinds of change."""
     every = [mutant for mutant in mutants(root) if only in mutant.file]
     random.Random(seed).shuffle(every)
     taken: Counter[str] = Counter()
@@ -118,7 +118,7 @@ class Workshop:
         subprocess.run(command, cwd=self.source, env=self.variables, check=True)
 
     def noticed(self, mutant: Mutant, tests: list[str]) -> str:
-        """Return what notices the mutant: the compiler, a test's name, a hang; or nothing."""
+        """Return the detector of the mutant: the compiler, a test's name, a timeout, or nothing."""
         file = self.source / mutant.file
         original = file.read_text(encoding="utf-8")
         lines = original.splitlines(keepends=True)

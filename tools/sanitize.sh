@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Tests under the compiler's sanitizers; the first finding fails.
 #
-#   tools/sanitize.sh address [pytest arguments]   memory, undefined behaviour: C++ and Python tests
+#   tools/sanitize.sh address [pytest arguments]   memory, undefined behavior: C++ and Python tests
 #   tools/sanitize.sh thread                       data races: C++ tests
 #
-# Without arguments pytest runs the tests of what comes from outside; `address tests` runs all of them.
-# The golden digests, the elementary functions and the guard pages go through every instruction set
-# that the processor has.
+# By default pytest runs the tests of untrusted input only; `address tests` runs all tests. The golden
+# digests, the elementary functions and the guard pages run on every instruction set of the processor.
 #
-# Needs Clang with its runtimes (GCC takes many times as long for the kernels); the Python tests need
+# Needs Clang with its runtimes (GCC compiles the kernels many times slower); the Python tests need
 # `pip install '.[test]' -r requirements-dev.txt`.
 source "$(dirname "$0")/common.sh"
 
@@ -20,7 +19,7 @@ if (($# == 0)); then
 fi
 name=sanitize-$kind
 
-# The sanitizers' shadow memory has fixed places, which strong address randomization can occupy.
+# High-entropy address randomization can occupy the fixed addresses of the sanitizers' shadow memory.
 if setarch -R true 2>/dev/null; then LAUNCHER=(setarch -R); fi
 
 export UBSAN_OPTIONS=print_stacktrace=1
@@ -33,8 +32,8 @@ fi
 build_and_test "${ADDRESS[@]}"
 if ((${#PYTHON_BINDING[@]} == 0)); then exit 0; fi
 
-# pytest would swallow the report. test_resources.py is left out: it measures memory, which the
-# sanitizer uses, too.
+# Writes reports to files, as pytest would capture them. test_resources.py is left out: it would
+# measure the sanitizer's own memory.
 report=$BUILD/$name/report
 rm -f "$report".*
 sanitized_package "log_path=$report"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The golden digests (tests/golden.txt) from other optimization levels than the usual -O3, which
-# tools/test-cpp.sh and tools/test-aarch64.sh compare: no compiler and no level may change a bit.
+# Compares the golden digests (tests/golden.txt) at optimization levels other than -O3, which
+# tools/test-cpp.sh and tools/test-aarch64.sh test: no compiler and no level may change a bit.
 #
 #   tools/test-bits.sh                     GCC at -O1, Clang at -O2
 #   tools/test-bits.sh g++:-O2 clang++:-O1 ...

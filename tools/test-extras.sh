@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests that skip without the package's extras and the peers.
+# Runs the tests that are skipped without the package's extras and the peers.
 #
 #   pip install '.[test,dask,onnx,completion]' -r requirements-extras.txt && tools/test-extras.sh [pytest arguments]
 source "$(dirname "$0")/common.sh"

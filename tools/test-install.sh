@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs the C++ library into an empty folder, builds the example with what lies there and nothing
-# else, and runs it.
+# Installs the C++ library into an empty folder, and builds and runs the examples with the installed
+# files only.
 #
 #   tools/test-install.sh g++|clang++    static and shared, moved, by pkg-config; benchmarks; versions
 #   tools/test-install.sh aarch64        cross-compiled for 64-bit Arm, run by QEMU
 #   tools/test-install.sh windows        cross-compiled by MinGW-w64, run by Wine where it is installed
 #   tools/test-install.sh source         add_subdirectory and FetchContent
-#   tools/test-install.sh package        what the installed Python package carries
+#   tools/test-install.sh package        the source in the installed Python package
 #
 # Needs pkg-config and libbenchmark-dev (g++, clang++), g++-aarch64-linux-gnu and qemu-user-static,
 # g++-mingw-w64-x86-64-posix (and wine, wine64). Where there is ccache, the kernels are compiled once.
@@ -19,7 +19,7 @@ mkdir -p "$work"
 unset CPATH LIBRARY_PATH LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
-# Of all places where CMake looks for packages, none but the one that is named.
+# Restricts CMake's search for packages to the named folder.
 ONLY=(-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_SYSTEM_PACKAGE_REGISTRY=OFF
   -DCMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF
   -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_MAKE_PROGRAM="$(command -v ninja)")
@@ -27,8 +27,7 @@ ONLY=(-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_SYSTEM_PACKAGE_REGI
 say() { printf -- '--- %s\n' "$*"; }
 quiet() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
 
-# install_library [cmake arguments]: into $work/prefix, from the build that the C++ tests have left,
-# if they have.
+# install_library [cmake arguments]: installs into $work/prefix, from the C++ tests' build if it exists.
 install_library() {
   say "build and install"
   quiet configure "cpp-$what" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_LIBDIR=lib "$@"
@@ -36,7 +35,7 @@ install_library() {
   quiet cmake --install "$BUILD/cpp-$what" --prefix "$work/prefix"
 }
 
-# check NAME SOURCE [cmake arguments]: builds a project, and runs its tests, unless RUN is `no`.
+# check NAME SOURCE [cmake arguments]: builds a project, and runs its tests unless RUN is `no`.
 RUN=yes
 check() {
   local name=$1 source=$2
@@ -52,7 +51,7 @@ check() {
   sed -n 's/^[0-9]*: \(dmlops .*\|All .*\)/    \1/p' "$work/log"
 }
 
-# refused REASON [cmake arguments]: the installed package does not serve such a request, and says why.
+# refused REASON [cmake arguments]: checks that find_package fails with this reason.
 refused() {
   local reason=$1
   shift
@@ -65,7 +64,7 @@ refused() {
   grep -q "$reason" "$work/log" || { cat "$work/log"; return 1; }
 }
 
-# only_expected_files [libraries]: every file of the installation, beside the static library.
+# only_expected_files [libraries]: checks the list of installed files.
 only_expected_files() {
   say "files"
   {
@@ -79,8 +78,8 @@ only_expected_files() {
   diff "$work/expected" "$work/installed"
 }
 
-# The programs in the documentation, compiled with the given flags and run: each prints what its
-# comments say.
+# Compiles and runs the documentation's programs with the given flags, and compares their output with
+# their comments.
 documented_programs() {
   local compiler=$1 page=$work/page number
   shift
@@ -88,7 +87,7 @@ documented_programs() {
   awk -v page="$page" '/^```cpp/ { inside = ++n; next } /^```/ { inside = 0 }
     inside { print > (page "/" n ".cpp") }' docs/cpp.md docs/directml.md
   for number in "$page"/*.cpp; do
-    grep -q 'int main' "$number" || continue # a part of a program
+    grep -q 'int main' "$number" || continue # a fragment of a program
     "$compiler" -std=c++17 -Wall -Wextra -Werror "$number" "$@" -o "$page/program"
     diff <(sed -n 's|.*// ||p' "$number" | grep -E '^(-?[0-9.]+ ?)+$') \
       <("$page/program" | grep -E '^(-?[0-9.]+ ?)+$')
@@ -107,9 +106,9 @@ host() {
     return 1
   fi
 
-  compiler=$(command -v "$1") # ONLY forbids the search for programs, too
+  compiler=$(command -v "$1") # ONLY restricts the search for programs, too
   local compilers=(-DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_C_COMPILER="$(command -v cc)")
-  mv "$work/prefix" "$prefix" # nothing may depend on where it was installed
+  mv "$work/prefix" "$prefix" # the installation must be relocatable
   check directml_example examples/directml "${ONLY[@]}" "${compilers[@]}" -DCMAKE_PREFIX_PATH="$prefix"
   check c_example examples/c "${ONLY[@]}" "${compilers[@]}" -DCMAKE_PREFIX_PATH="$prefix"
   for component in static shared; do
@@ -151,7 +150,7 @@ host() {
     --benchmark_min_time=0.01 2>/dev/null | sed 's/^/    /'
 }
 
-# cross TOOLCHAIN [libraries beside the static one].
+# cross TOOLCHAIN [libraries in addition to the static one]: cross-compiles and runs the examples.
 cross() {
   local toolchain=$PWD/cmake/$1.cmake component
   install_library -DCMAKE_TOOLCHAIN_FILE="$toolchain"
@@ -162,7 +161,7 @@ cross() {
   done
 }
 
-# The same source, as part of another project. How fast its kernels are is not the question here.
+# Builds the source as part of another project, with unoptimized kernels to save time.
 from_source() {
   check FetchContent tests/install -DHOW=FetchContent -DSOURCE="$PWD" -DBUILD_SHARED_LIBS=ON \
     -DDMLOPS_KERNEL_OPTIMIZATION=-O1
@@ -178,7 +177,7 @@ from_source() {
   fi
 }
 
-# The package that the interpreter has installed: its folder is all that the example is given.
+# Builds the example with the folder of the installed Python package only.
 package() {
   local config
   config=$("$PYTHON" -m dmlops --cmake-dir)
@@ -190,7 +189,7 @@ package() {
 case $what in
   aarch64) cross aarch64-linux-gnu libdmlops.so libdmlops.so.2 libdmlops.so.0.1.0 ;;
   windows)
-    windows_path=Z:$work/prefix/bin # where Wine finds the shared library
+    windows_path=Z:$work/prefix/bin # Wine's search path for the shared library
     export WINEPATH=${windows_path//\//\\} WINEDEBUG=-all WINEPREFIX=$work/wine
     if ! command -v wine >/dev/null; then RUN=no; fi
     cross x86_64-w64-mingw32 libdmlops.dll.a ../bin/libdmlops.dll

@@ -6,15 +6,15 @@
 # Needs clang and clang-tidy; the Python binding is included where pybind11 is installed.
 source "$(dirname "$0")/common.sh"
 
-# All files of a target at once: most of the time goes into the headers that they share.
+# One unity file per target, as most of the time goes into shared headers.
 files='^(?!.*googletest)' unity=ON
 if (($# > 0)); then files=$1 unity=OFF; fi
 configure tidy -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DDMLOPS_BUILD_TESTS=ON \
   -DCMAKE_UNITY_BUILD=$unity -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 "${PYTHON_BINDING[@]}"
-# The rules are looked for beside each file. What CMake writes includes .cpp files.
+# clang-tidy searches for its rules next to each file. CMake's unity files include .cpp files.
 sed 's/^  -bugprone-easily/  -bugprone-suspicious-include,\n&/' .clang-tidy >"$BUILD/tidy/.clang-tidy"
 
-# Only a failing file's findings are worth reading: the rest is one command line per file.
+# Prints the output of failing files only: the rest is command lines.
 log=$BUILD/tidy/findings.txt
 if run-clang-tidy -quiet -j "$JOBS" -p "$BUILD/tidy" "$files" >"$log" 2>&1; then
   [[ -s $log ]] || { echo "no file is like $files"; exit 1; }

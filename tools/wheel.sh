@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The sdist, and from it a wheel for every Linux since glibc 2.17, tested where there is no compiler.
+# Builds the sdist, and from it a wheel for Linux with glibc 2.17 or later, and tests it without a compiler.
 #
-#   tools/wheel.sh build                     both, into $BUILD/wheel/dist, with a look at what they hold
+#   tools/wheel.sh build                     both, into $BUILD/wheel/dist, with a check of their contents
 #   tools/wheel.sh test [pytest arguments]   the sdist's tests, with the wheel in a new environment
 #   tools/wheel.sh                           both steps, with the exhaustive tests
 #
-# Brings its own tools, the compiler among them; they and what the build requires have the versions and
-# hashes of tools/wheel-requirements.lock, or nothing is built.
+# Installs its own tools, the compiler included. tools/wheel-requirements.lock pins the versions and hashes
+# of all tools and build requirements.
 source "$(dirname "$0")/common.sh"
 
 work=$BUILD/wheel
@@ -43,7 +43,7 @@ run_tests() {
   rm -rf "$work/source" && mkdir "$work/source"
   tar -xzf "$work"/dist/*.tar.gz --strip-components=1 --directory "$work/source"
   cd "$work/source"
-  # The environment's programs and no others.
+  # Only the environment's programs are on the path.
   env -i PATH="$venv/bin" HOME="$work" python -m pytest "$@"
 }
 

@@ -1,6 +1,6 @@
-# find_package(dmlops) where only the source is at hand, as in the Python package: the library becomes a part of the
-# project that asks for it, built by its compiler, with its standard library. The targets are those of an installed
-# dmlops: dmlops::dmlops, dmlops::static, and with COMPONENTS shared or BUILD_SHARED_LIBS dmlops::shared.
+# find_package(dmlops) for the source in the Python package: adds the library to the calling project as a subdirectory,
+# built by the project's compiler. The targets are those of an installed dmlops: dmlops::dmlops, dmlops::static, and
+# with COMPONENTS shared or BUILD_SHARED_LIBS dmlops::shared.
 if(NOT TARGET dmlops::dmlops)
   if("shared" IN_LIST dmlops_FIND_COMPONENTS)
     set(BUILD_SHARED_LIBS ON)

@@ -58,7 +58,7 @@ static int run_descriptor(void) {
   log_softmax.InputTensor = log_softmax.OutputTensor = &tensor;
   log_softmax.Axes = axes;
   desc.Desc = &log_softmax;
-  input.buffer = (void*)x; /* an input is not written */
+  input.buffer = (void*)x; /* inputs are never written */
   output.buffer = y;
 
   if (failed(dmlops_compile(&desc, DML_FEATURE_LEVEL_5_1, NULL, 0, &compiled))) return 0;
@@ -68,7 +68,7 @@ static int run_descriptor(void) {
   printf("log_softmax: %g\n", y[0]);
   if (fabs((double)y[0] + 1.3862943611198906) > 1e-6) return 0;
 
-  /* A lower level does not have the operator, and says so. */
+  /* A lower level refuses the operator with a message. */
   status = dmlops_validate(&desc, DML_FEATURE_LEVEL_5_0);
   printf("error %d: %s\n", (int)status, dmlops_last_error());
   return status == DMLOPS_VALIDATION_ERROR;

@@ -1,7 +1,7 @@
-// Batch normalization with a fused relu, described with DirectML's structs as a program for Windows
-// does it, and run on the CPU of whatever machine this is.
+// Batch normalization with a fused relu, described with DirectML's structs as in a program for
+// Windows, and run on the CPU of any machine.
 //
-// A program that has Microsoft's header includes <DirectML.h> first and leaves the rest as it is.
+// A program with Microsoft's header includes <DirectML.h> first; the remaining code stays the same.
 #include <cmath>
 #include <cstdio>
 #include <dmlops/directml.h>
@@ -55,7 +55,7 @@ dmlops::ConstBinding bind(const std::vector<float>& tensor) {
   return {tensor.data(), 0, tensor.size() * sizeof(float)};
 }
 
-// A descriptor that DirectML would refuse is refused here as well, in words.
+// A descriptor that DirectML would refuse is refused with a message.
 bool refuses_a_wrong_descriptor() {
   const DML_BUFFER_TENSOR_DESC images = describe(kImageSizes);
   const DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &images};
