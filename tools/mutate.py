@@ -80,6 +80,8 @@ def mutants(root: Path) -> Iterator[Mutant]:
                 for match in re.finditer(pattern, code):
                     changed = match.expand(replacement)
                     after = code[: match.start()] + changed + code[match.end() :]
+                    if after == code:
+                        continue
                     name = str(path.relative_to(root))
                     yield Mutant(name, number, kind, code.strip(), after.strip())
 
