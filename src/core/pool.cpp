@@ -92,7 +92,7 @@ struct Job {
   const void* context;
   int count, step;
 
-  // Every piece that is `step` from the next, beginning at `first`.
+  // Every shard that is `step` from the next, beginning at `first`.
   void run(int first) const {
     for (int i = first; i < count; i += step) task(context, i);
   }
@@ -102,7 +102,7 @@ struct Job {
 // own: whoever waits looks at the state only, and nobody else's changes.
 class alignas(128) Worker {
  public:
-  explicit Worker(int first_piece) : first_piece_(first_piece) {
+  explicit Worker(int first_shard) : first_shard_(first_shard) {
     std::thread thread([this] { serve(); });
     thread_ = thread.native_handle();
     thread.detach();
@@ -150,7 +150,7 @@ class alignas(128) Worker {
   }
 
   void finish() {
-    job_.run(first_piece_);
+    job_.run(first_shard_);
     if (state_.exchange(State::free) == State::awaited) notify();
   }
 
@@ -168,7 +168,7 @@ class alignas(128) Worker {
 
   std::atomic<State> state_{State::free};
   Job job_{};
-  const int first_piece_;
+  const int first_shard_;
   std::mutex mutex_;
   std::condition_variable condition_;
   std::thread::native_handle_type thread_ = {};
@@ -177,7 +177,7 @@ class alignas(128) Worker {
 
 class Pool {
  public:
-  // Worker i always gets piece i + 1: in the next call on the same memory, its caches hold it.
+  // Worker i always gets shard i + 1: in the next call on the same memory, its caches hold it.
   void run(int count, void (*task)(const void*, int), const void* context) {
     start_workers(count - 1);
     const int helpers = std::min(count - 1, static_cast<int>(workers_.size()));
@@ -223,7 +223,7 @@ Pool* pool = nullptr;
                    });
 #endif
 
-thread_local bool inside = false;  // this thread runs a piece: it must not wait for itself
+thread_local bool inside = false;  // this thread runs a shard: it must not wait for itself
 
 thread_local int own_thread_count = 0;
 

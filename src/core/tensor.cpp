@@ -39,13 +39,13 @@ float16 to_float16(double value) {
     return float16::from_bits(static_cast<std::uint16_t>(from));
   };
   const auto sign = static_cast<unsigned int>(std::signbit(value) ? 0x8000 : 0);
-  const double magnitude = std::fabs(value);
+  const double abs_value = std::fabs(value);
   if (std::isnan(value)) return bits(sign | 0x7e00);
-  if (magnitude >= 65520.0) return bits(sign | 0x7c00);
+  if (abs_value >= 65520.0) return bits(sign | 0x7c00);
   // In units of the last place, which below 2^-14 stays 2^-24; then rounded to a whole number of
   // them.
-  const int exponent = magnitude < 0x1p-14 ? -14 : std::ilogb(magnitude);
-  const double exact = std::ldexp(magnitude, 10 - exponent);
+  const int exponent = abs_value < 0x1p-14 ? -14 : std::ilogb(abs_value);
+  const double exact = std::ldexp(abs_value, 10 - exponent);
   auto units = static_cast<unsigned int>(exact);
   const double rest = exact - units;
   if (rest > 0.5 || (rest == 0.5 && units % 2 == 1)) ++units;
@@ -55,10 +55,10 @@ float16 to_float16(double value) {
 
 double to_double(float16 value) {
   const int exponent = value.bits >> 10 & 31, fraction = value.bits & 1023;
-  double magnitude =
+  double abs_value =
       exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(fraction + 1024, exponent - 25);
-  if (exponent == 31) magnitude = fraction == 0 ? HUGE_VAL : std::nan("");
-  return (value.bits & 0x8000) != 0 ? -magnitude : magnitude;
+  if (exponent == 31) abs_value = fraction == 0 ? HUGE_VAL : std::nan("");
+  return (value.bits & 0x8000) != 0 ? -abs_value : abs_value;
 }
 
 float16::float16(float value) : float16(to_float16(static_cast<double>(value))) {}

@@ -56,16 +56,16 @@ Scalar scalar_of(DataType type, float bound) {
   return Scalar(is_floating_point(type) ? wide : std::trunc(wide));
 }
 
-PreparedOperator prepare(const OperatorDesc& desc, const OperatorInfo& op) {
+OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
   const TensorView output = view_of(*desc.tensors[static_cast<std::size_t>(op.input_count())]);
   const ConstTensorView input = view_of(*desc.tensors[0]);
   const ActivationParameters parameters = {desc.numbers[0], desc.numbers[1]};
   const auto clip = [&](const auto& bounds) {
     const DataType type = input.type;
-    return prepare_clip(input,
-                        clip_parameters(type, scalar_of(type, bounds[0]),
-                                        scalar_of(type, bounds[1]), desc.scale_bias),
-                        output);
+    return plan_clip(input,
+                     clip_parameters(type, scalar_of(type, bounds[0]), scalar_of(type, bounds[1]),
+                                     desc.scale_bias),
+                     output);
   };
   switch (op.family) {
     case Family::clip:
@@ -73,7 +73,7 @@ PreparedOperator prepare(const OperatorDesc& desc, const OperatorInfo& op) {
     case Family::clip1:
       return clip(desc.scalars);
     case Family::activation:
-      return prepare_activation(op.activation, input, parameters, output);
+      return plan_activation(op.activation, input, parameters, output);
     case Family::batch_normalization: {
       ConstTensorView inputs[5];
       for (std::size_t i = 0; i < 5; ++i) inputs[i] = view_of(*desc.tensors[i]);
@@ -83,16 +83,16 @@ PreparedOperator prepare(const OperatorDesc& desc, const OperatorInfo& op) {
         fused = {find_operator(activation.type)->activation,
                  {activation.numbers[0], activation.numbers[1]}};
       }
-      return prepare_batch_normalization(inputs, desc.numbers[0], fused, output);
+      return plan_batch_normalization(inputs, desc.numbers[0], fused, output);
     }
     case Family::log_softmax:
-      return prepare_log_softmax(input, 1u << (input.rank - 1), output);
+      return plan_log_softmax(input, 1u << (input.rank - 1), output);
     case Family::log_softmax1:
       break;
   }
   unsigned int reduced = 0;
   for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
-  return prepare_log_softmax(input, reduced, output);
+  return plan_log_softmax(input, reduced, output);
 }
 
 bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
@@ -126,7 +126,7 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
   auto compiled = std::make_shared<CompiledOperator::Implementation>();
   const OperatorInfo& op = *find_operator(desc.type);
   compiled->op = &op;
-  compiled->prepared = prepare(desc, op);
+  compiled->plan = plan_operator(desc, op);
   const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.input_count())];
   for (int i = 0; i < op.tensor_count(); ++i) {
     const BufferTensorDesc& tensor = *desc.tensors[static_cast<std::size_t>(i)];

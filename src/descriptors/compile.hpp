@@ -5,7 +5,7 @@
 
 #include "descriptors/table.hpp"
 #include "dmlops/device.hpp"
-#include "operators/prepared.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 
@@ -28,7 +28,7 @@ void require_initial_count(const OperatorInfo& op, std::size_t given);
 
 struct CompiledOperator::Implementation {
   const OperatorInfo* op = nullptr;
-  PreparedOperator prepared;
+  OperatorPlan plan;
   Slot slots[OperatorDesc::kMaxTensors];  // the output last
   std::vector<BufferTensorDesc> tensors;
   std::int64_t elements = 0;  // of the output

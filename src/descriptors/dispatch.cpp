@@ -105,7 +105,7 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
     data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 alone
   }
   const FloatEnvironment environment;
-  compiled.prepared.run(data);
+  compiled.plan.run(data);
 }
 
 }  // namespace dmlops

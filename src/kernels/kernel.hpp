@@ -110,7 +110,7 @@ constexpr std::int64_t kSumBlock = 1024;  // elements after which the lanes' sum
 
 // A run of the elements of each group, dense: `length` of them, then those of the next group. It
 // begins at a whole number of the sum's blocks, and `max` is that of the whole group.
-struct GroupParts {
+struct GroupChunks {
   std::int64_t count = 0;  // groups
   std::int64_t length = 0;
   const void* input = nullptr;
@@ -119,9 +119,9 @@ struct GroupParts {
 
 // The lanes of each block, [count][blocks][kSumLanes][2], of the sum without the maxima and of the
 // plain one, and how many elements equal the maximum.
-using GroupSumsKernel = void (*)(const GroupParts& parts, double* lanes, double* maxima);
+using GroupSumsKernel = void (*)(const GroupChunks& chunks, double* lanes, double* maxima);
 // The results, from the sums over the whole groups, [count][2].
-using GroupFinishKernel = void (*)(const GroupParts& parts, const double* sums,
+using GroupFinishKernel = void (*)(const GroupChunks& chunks, const double* sums,
                                    const double* maxima, void* output);
 
 constexpr std::size_t kFloatTypes = 2;  // float32, float16: the order of the tables' second index

@@ -4,7 +4,7 @@
 #include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
-#include "operators/prepared.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 
@@ -42,13 +42,12 @@ const char* accepted_types(Activation type) {
   }
 }
 
-PreparedOperator prepare_activation(Activation type, const ConstTensorView& input,
-                                    const ActivationParameters& parameters,
-                                    const TensorView& output) {
+OperatorPlan plan_activation(Activation type, const ConstTensorView& input,
+                             const ActivationParameters& parameters, const TensorView& output) {
   if (!is_floating_point(input.type)) {
     if (type == Activation::relu) {
       const Scalar zero(std::int64_t{0});
-      return prepare_clip(input, clip_parameters(input.type, zero, {}, std::nullopt), output);
+      return plan_clip(input, clip_parameters(input.type, zero, {}, std::nullopt), output);
     }
     const RowKernel shrink = kernels().shrink_integer[static_cast<std::size_t>(input.type)];
     return {make_nest(output, &input, 1), shrink, parameters};
@@ -77,7 +76,7 @@ void activation(const FloatEnvironment&, Activation type, const ConstTensorView&
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_activation(type, readable.view(), parameters, output).run();
+  plan_activation(type, readable.view(), parameters, output).run();
 }
 
 void hard_sigmoid(const ConstTensorView& input, float alpha, float beta, const TensorView& output) {

@@ -5,7 +5,7 @@
 #include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
-#include "operators/prepared.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
@@ -66,9 +66,9 @@ void check_batch_normalization(const BatchNormalizationInputs& inputs) {
   require_broadcastable("bias", inputs.bias, input);
 }
 
-PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
-                                             const std::optional<FusedActivation>& fused_activation,
-                                             const TensorView& output) {
+OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
+                                      const std::optional<FusedActivation>& fused_activation,
+                                      const TensorView& output) {
   const FusedActivation activation = fused_activation.value_or(FusedActivation{});
   const auto& by_type = kernels().batch_normalization[static_cast<std::size_t>(activation.type)];
   return {make_nest(output, inputs, kInputs, work_of(activation.type)),
@@ -106,7 +106,7 @@ void batch_normalization(const FloatEnvironment&, const BatchNormalizationInputs
   const ConstTensorView views[kInputs] = {readable[0].view(), readable[1].view(),
                                           readable[2].view(), readable[3].view(),
                                           readable[4].view()};
-  prepare_batch_normalization(views, epsilon, fused_activation, output).run();
+  plan_batch_normalization(views, epsilon, fused_activation, output).run();
 }
 
 }  // namespace dmlops

@@ -9,7 +9,7 @@
 #include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
-#include "operators/prepared.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
@@ -145,8 +145,8 @@ ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& m
   return parameters;
 }
 
-PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
-                              const TensorView& output) {
+OperatorPlan plan_clip(const ConstTensorView& input, const ClipParameters& parameters,
+                       const TensorView& output) {
   return {make_nest(output, &input, 1), kernel_for(parameters, input.type), parameters};
 }
 
@@ -164,7 +164,7 @@ void clip(const FloatEnvironment&, const ConstTensorView& input, const Scalar& m
   require_output(kClip, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_clip(readable.view(), parameters, output).run();
+  plan_clip(readable.view(), parameters, output).run();
 }
 
 }  // namespace dmlops

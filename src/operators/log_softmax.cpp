@@ -7,7 +7,7 @@
 #include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
-#include "operators/prepared.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
@@ -109,17 +109,17 @@ InputOutputNest kept_nest(const ConstTensorView& input, const ConstTensorView& o
 
 }  // namespace
 
-PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int reduced,
-                                     const TensorView& output) {
+OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
+                              const TensorView& output) {
   const InputOutputNest elements = reduced_nest(input, output, reduced);
   // A single element gives 0, or NaN if it is not finite, as 0 x + 0 does.
   if (elements.rank == 1 && elements.sizes[0] == 1)
-    return prepare_activation(Activation::linear, input, {0, 0}, output);
-  PreparedOperator prepared;
-  prepared.nest.operands = 2;
-  prepared.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
-  prepared.nest.data[0] = static_cast<char*>(output.data);
-  prepared.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+    return plan_activation(Activation::linear, input, {0, 0}, output);
+  OperatorPlan plan;
+  plan.nest.operands = 2;
+  plan.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
+  plan.nest.data[0] = static_cast<char*>(output.data);
+  plan.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
   GroupParameters parameters{kernels().log_softmax[float_index(input.type)], {}, kWeight};
   Groups& groups = parameters.groups;
   groups.elements = elements;
@@ -128,8 +128,8 @@ PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int 
   groups.kept = kept_nest(input, output, reduced, contiguous);
   groups.end = 1;
   for (int d = 0; d < groups.kept.rank; ++d) groups.end *= groups.kept.sizes[d];
-  prepared.parameters = parameters;
-  return prepared;
+  plan.parameters = parameters;
+  return plan;
 }
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
@@ -145,7 +145,7 @@ void log_softmax(const FloatEnvironment&, const ConstTensorView& input, const st
   require_output(kLogSoftmax, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  prepare_log_softmax(readable.view(), reduced, output).run();
+  plan_log_softmax(readable.view(), reduced, output).run();
 }
 
 }  // namespace dmlops

@@ -126,7 +126,7 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
 }
 
 // A BufferBinding.
-bool Bindings::read_part(int i, PyObject* value) {
+bool Bindings::read_buffer_binding(int i, PyObject* value) {
   const Reference buffer(PyObject_GetAttrString(value, "buffer"));
   ConstBinding& binding = bindings_[i];
   std::uint64_t offset = 0, size = total_size(tensors_[first_ + i]);
@@ -159,9 +159,9 @@ bool Bindings::read_one(int i, PyObject* value) {
     Py_XSETREF(kept_[i], value);
     return true;
   }
-  const int is_part = is_array(value) ? 0 : has_attribute(value, "size_in_bytes");
-  if (is_part < 0) return false;
-  return is_part != 0 ? read_part(i, value) : read_array(i, value, false);
+  const int is_buffer_binding = is_array(value) ? 0 : has_attribute(value, "size_in_bytes");
+  if (is_buffer_binding < 0) return false;
+  return is_buffer_binding != 0 ? read_buffer_binding(i, value) : read_array(i, value, false);
 }
 
 bool Bindings::read_sequence(PyObject* values) {

@@ -42,7 +42,7 @@ class Bindings {
   int find(PyObject* key) const;  // -1: no tensor of that name
   bool read_dictionary(const char* argument, PyObject* values);
   bool read_one(int i, PyObject* value);
-  bool read_part(int i, PyObject* value);
+  bool read_buffer_binding(int i, PyObject* value);
   bool read_array(int i, PyObject* value, bool raw);
   [[noreturn]] void refuse(int i, const std::string& what) const;
 

@@ -6,12 +6,12 @@
 
 #include "compiled_operator.hpp"
 #include "core/pool.hpp"
+#include "dask.hpp"
 #include "descriptors.hpp"
 #include "dmlops/runtime.hpp"
 #include "errors.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
-#include "parts.hpp"
 #include "traversal/policy.hpp"
 
 namespace py = pybind11;
@@ -37,7 +37,7 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
     dmlops::python::throw_python_error();
   dmlops::python::add_descriptors(module);
   dmlops::python::add_compiled_operator(module);
-  dmlops::python::add_parts(module);
+  dmlops::python::add_dask_functions(module);
   module.def("add_docstring", &add_docstring);
   module.def("version", &dmlops::version);
   module.def("isa", &dmlops::isa);

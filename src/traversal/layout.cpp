@@ -226,8 +226,8 @@ void LoopLayout::choose_outer_loops() {
     const int first = row_counter(dimensions, count);
     std::rotate(dimensions, dimensions + first, dimensions + first + 1);
   }
-  const auto add = [this](Part& part, int d, std::int64_t size, std::int64_t chunk) {
-    Loop& loop = part.loops[part.rank++];
+  const auto add = [this](LoopNest& loop_nest, int d, std::int64_t size, std::int64_t chunk) {
+    Loop& loop = loop_nest.loops[loop_nest.rank++];
     loop.size = size;
     for (int k = 0; k < nest_.operands; ++k) loop.strides[k] = nest_.strides[k][d] * chunk;
   };
@@ -265,36 +265,36 @@ bool LoopLayout::has_common_steps() const {
 // The dimension of the loops that shards split: the outermost whose largest shard exceeds the mean
 // by at most 25 %, or else the largest. -1 stands for the rows' elements, which have to have a
 // common step. Shards of an inner dimension may share cache lines of the input.
-int LoopLayout::split_loop(const Part& part, std::int64_t shards) const {
+int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const {
   const auto splits_evenly = [shards](std::int64_t size) {
     const std::int64_t largest = (size + shards - 1) / shards;
     return 4 * largest * shards <= 5 * size;
   };
-  int d = part.rank - 1;
-  while (d >= 0 && !splits_evenly(part.loops[d].size)) --d;
+  int d = loop_nest.rank - 1;
+  while (d >= 0 && !splits_evenly(loop_nest.loops[d].size)) --d;
   if (d >= 0) return d;
   const bool divisible = has_common_steps();
-  if (divisible && splits_evenly(part.length)) return -1;
+  if (divisible && splits_evenly(loop_nest.length)) return -1;
   int largest = divisible ? -1 : 0;
-  for (int i = 0; i < part.rank; ++i) {
-    if (largest < 0 ? part.loops[i].size > part.length
-                    : part.loops[i].size > part.loops[largest].size)
+  for (int i = 0; i < loop_nest.rank; ++i) {
+    if (largest < 0 ? loop_nest.loops[i].size > loop_nest.length
+                    : loop_nest.loops[i].size > loop_nest.loops[largest].size)
       largest = i;
   }
   return largest;
 }
 
-void LoopLayout::run_shard(const Part& part, std::int64_t shards, std::int64_t i, RowKernel kernel,
-                           const void* parameters) const {
+void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i,
+                           RowKernel kernel, const void* parameters) const {
   Rows rows = rows_;
-  rows.length = part.length;
-  std::copy_n(part.data, nest_.operands, rows.data);
+  rows.length = loop_nest.length;
+  std::copy_n(loop_nest.data, nest_.operands, rows.data);
   Loop loops[kMaxRank];
-  std::copy_n(part.loops, part.rank, loops);
-  if (shards > 1 && part.rank == 0 && !has_common_steps()) {
+  std::copy_n(loop_nest.loops, loop_nest.rank, loops);
+  if (shards > 1 && loop_nest.rank == 0 && !has_common_steps()) {
     if (i > 0) return;  // a single row of at most a table's length
   } else if (shards > 1) {
-    const int split = split_loop(part, shards);
+    const int split = split_loop(loop_nest, shards);
     std::int64_t& size = split < 0 ? rows.length : loops[split].size;
     // Shards of a row share no cache line.
     const std::int64_t unit = split < 0 ? 64 : 1;
@@ -305,10 +305,10 @@ void LoopLayout::run_shard(const Part& part, std::int64_t shards, std::int64_t i
       rows.data[k] += begin * (split < 0 ? rows.step[k] : loops[split].strides[k]);
     if (split == 0 && rows.row_offsets != nullptr) rows.row_offsets += begin;
   }
-  if (part.rank > 0) {
+  if (loop_nest.rank > 0) {
     rows.count = loops[0].size;
     for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loops[0].strides[k];
-    rows.outer_rank = part.rank - 1;
+    rows.outer_rank = loop_nest.rank - 1;
     rows.outer = loops + 1;
   }
   // Units of several elements are not transposed.

@@ -32,7 +32,7 @@ class LoopLayout {
   };
 
   // Rows of one length, and the loops around them, the first of which counts rows.
-  struct Part {
+  struct LoopNest {
     std::int64_t length = 0;
     char* data[kMaxOperands];
     int rank = 0;
@@ -48,16 +48,16 @@ class LoopLayout {
   void choose_outer_loops();
   int row_counter(const int* dimensions, int count) const;
   bool has_common_steps() const;  // true if no operand is gathered
-  int split_loop(const Part& part, std::int64_t shards) const;
-  void run_shard(const Part& part, std::int64_t shards, std::int64_t i, RowKernel kernel,
+  int split_loop(const LoopNest& loop_nest, std::int64_t shards) const;
+  void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
 
   const Nest& nest_;
   bool taken_[kMaxRank] = {};  // dimensions of the row or of the column
   Chain row_, column_;
   Rows rows_;
-  Part main_;
-  Part tail_;  // the remainder of the dimension that the row has in part
+  LoopNest main_;
+  LoopNest tail_;  // the remainder of the dimension that the row has in part
   std::int64_t tables_[kMaxOperands][kTable];
 };
 

@@ -9,18 +9,18 @@ namespace dmlops::DMLOPS_TARGET {
 
 // The part of [from, from + extent) that lies within [0, size): at least a square's side, which may
 // overlap the part before. `outside` is the part before 0, a negative number.
-struct Part {
+struct Span {
   std::int64_t begin, count, outside;
 
-  Part(std::int64_t from, std::int64_t extent, std::int64_t size, std::int64_t side)
-      : begin(least(from < 0 ? 0 : from, size - side)), outside(least(from, 0)) {
-    const std::int64_t within = least(from + extent, size) - begin;
+  Span(std::int64_t from, std::int64_t extent, std::int64_t size, std::int64_t side)
+      : begin(min(from < 0 ? 0 : from, size - side)), outside(min(from, 0)) {
+    const std::int64_t within = min(from + extent, size) - begin;
     count = within < side ? side : within;
   }
 };
 
 struct Area {
-  Part across, down;
+  Span columns, rows;
 };
 
 // Calls visit(c, r), the corner of a square, until an area is covered; before each column of
@@ -28,12 +28,12 @@ struct Area {
 template <class Begin, class Visit>
 DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Begin& begin,
                                    const Visit& visit) {
-  const std::int64_t last = area.down.count - side;
-  for (std::int64_t i = 0; i < area.across.count; i += side) {
+  const std::int64_t last = area.rows.count - side;
+  for (std::int64_t i = 0; i < area.columns.count; i += side) {
     begin(i);
-    const std::int64_t c = least(i, area.across.count - side);
-    for (std::int64_t j = area.down.outside, r = -1; r < last; j += side) {
-      r = j < 0 ? 0 : least(j, last);
+    const std::int64_t c = min(i, area.columns.count - side);
+    for (std::int64_t j = area.rows.outside, r = -1; r < last; j += side) {
+      r = j < 0 ? 0 : min(j, last);
       visit(c, r);
     }
   }
@@ -46,10 +46,10 @@ void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Ar
                     const Area& next) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
   const std::int64_t step = rows.step[1];
-  const char* const input = rows.data[1] + area.down.begin * size;
-  const char* const next_input = rows.data[1] + next.down.begin * size;
+  const char* const input = rows.data[1] + area.rows.begin * size;
+  const char* const next_input = rows.data[1] + next.rows.begin * size;
   if (rows.offsets[1] != nullptr) {
-    const std::int64_t* const offsets = rows.offsets[1] + area.across.begin;
+    const std::int64_t* const offsets = rows.offsets[1] + area.columns.begin;
     return for_each_square(
         area, side, [](std::int64_t) {},
         [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
@@ -59,12 +59,12 @@ void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Ar
   for_each_square(
       area, side,
       [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-        for (std::int64_t c = i; c < least(i + side, next.across.count); ++c)
-          prefetch_lines<2>(next_input + (next.across.begin + c) * step, next.down.count * size);
+        for (std::int64_t c = i; c < min(i + side, next.columns.count); ++c)
+          prefetch_lines<2>(next_input + (next.columns.begin + c) * step, next.rows.count * size);
       },
       [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
         transpose_square<U>(buffer + r * pitch + c * size, pitch,
-                            input + (area.across.begin + c) * step + r * size, step);
+                            input + (area.columns.begin + c) * step + r * size, step);
       });
 }
 

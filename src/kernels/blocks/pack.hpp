@@ -62,7 +62,7 @@ inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
   constexpr std::int64_t step = sizeof(u8x);
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
-  const std::int64_t head = least((kLineBytes - begun) % kLineBytes, bytes);
+  const std::int64_t head = min((kLineBytes - begun) % kLineBytes, bytes);
   const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
   if (head != 0) copy_run(target, source, head);
   if (ahead != nullptr) {
@@ -216,9 +216,9 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
       store_element(target + i * size, reversed(load_element<V>(source - (i + lanes - 1) * size),
                                                 std::make_index_sequence<std::size_t{lanes}>()));
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
-  } else if (size < 8 && length > 16 / size && magnitude(step) <= 4 * size) {
-    const std::int64_t elements = magnitude(step) / size;
-    if (elements * size != magnitude(step)) {
+  } else if (size < 8 && length > 16 / size && abs(step) <= 4 * size) {
+    const std::int64_t elements = abs(step) / size;
+    if (elements * size != abs(step)) {
       // elements at odd places: one by one
     } else if (elements == 1) {
       i = pack_shuffled<U, 1>(target, length, source, step);
@@ -265,20 +265,20 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
       if (!spills || length < 2) return false;
       // Each row overwrites what the one before it has spilled.
       for (std::int64_t row = 0; row < count; row += kWidth) {
-        const std::int64_t r = least(row, count - kWidth);
+        const std::int64_t r = min(row, count - kWidth);
         transpose_block<U, kWidth, 1>(target + r * target_pitch, target_pitch,
                                       [&column, length, r](int i) DMLOPS_LAMBDA_INLINE {
-                                        return column(least(i, length - 1)) + r * size;
+                                        return column(min(i, length - 1)) + r * size;
                                       });
       }
       return true;
     }
   }
   for (std::int64_t begin = 0; begin < length; begin += block) {
-    const std::int64_t c = least(begin, length - block);
+    const std::int64_t c = min(begin, length - block);
     column.prefetch(begin, block);
     for (std::int64_t row = 0; row < count; row += kWidth) {
-      const std::int64_t r = least(row, count - kWidth);
+      const std::int64_t r = min(row, count - kWidth);
       transpose_block<U, kWidth, kQuads>(
           target + r * target_pitch + c * size, target_pitch,
           [&column, c, r](int i) DMLOPS_LAMBDA_INLINE { return column(c + i) + r * size; });
@@ -294,7 +294,7 @@ struct SteppedColumns {
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
   DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
-    for (std::int64_t c = begin + 16; c < least(begin + 16 + count, columns); ++c) {
+    for (std::int64_t c = begin + 16; c < min(begin + 16 + count, columns); ++c) {
       prefetch_lines(source + c * step, bytes);
     }
   }

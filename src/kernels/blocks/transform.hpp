@@ -130,11 +130,11 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
       store_non_temporal(target + i, formula(load<V>(source + i)));
     return;
   }
-  const std::int64_t begin = least((line - begun) % line, count);
+  const std::int64_t begin = min((line - begun) % line, count);
   const std::int64_t end = count - (count - begin) % line;
   const auto regular = [&](std::int64_t i, std::int64_t to) DMLOPS_LAMBDA_INLINE {
     for (; i < to; i += lanes) {
-      const std::int64_t used = least(to - i, lanes);
+      const std::int64_t used = min(to - i, lanes);
       const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)));
       if (used == lanes) {
         store(target + i, result);

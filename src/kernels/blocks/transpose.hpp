@@ -19,12 +19,12 @@ DMLOPS_INLINE V interleave(V a, V b) {
 // kBytes of a 16-byte vector, and 0 above them.
 template <class V, std::size_t kBytes>
 DMLOPS_INLINE V load_low(const char* source) {
-  using Piece = typename UnsignedOf<(kBytes < 8 ? kBytes : 8)>::type;
+  using Word = typename UnsignedOf<(kBytes < 8 ? kBytes : 8)>::type;
   if constexpr (kBytes == sizeof(V)) {
     return load_element<V>(source);
   } else {
-    static_assert(kBytes == sizeof(Piece), "4 or 8 bytes");
-    return bit_cast<V>(typename VectorOf<Piece, 16>::type{load_element<Piece>(source)});
+    static_assert(kBytes == sizeof(Word), "4 or 8 bytes");
+    return bit_cast<V>(typename VectorOf<Word, 16>::type{load_element<Word>(source)});
   }
 }
 
@@ -115,25 +115,25 @@ template <class U, class Columns>
 DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Columns& column) {
   using V = Vec<U>;
   constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
-  constexpr int quads = kVectorBytes / 16, parts = kLineBytes / kVectorBytes;
-  V squares[parts][4][height];  // of 16 bytes; four groups of columns
+  constexpr int quads = kVectorBytes / 16, vectors = kLineBytes / kVectorBytes;
+  V squares[vectors][4][height];  // of 16 bytes; four groups of columns
   for (int group = 0; group < 4; ++group) {
-    for (int part = 0; part < parts; ++part) {
-      V(&rows)[height] = squares[part][group];
+    for (int vector = 0; vector < vectors; ++vector) {
+      V(&rows)[height] = squares[vector][group];
 #pragma GCC unroll 16
       for (int i = 0; i < height; ++i)
-        rows[i] = load_element<V>(column(group * height + i) + part * kVectorBytes);
+        rows[i] = load_element<V>(column(group * height + i) + vector * kVectorBytes);
       transpose_quads(rows);
     }
   }
-  for (int part = 0; part < parts; ++part) {
+  for (int vector = 0; vector < vectors; ++vector) {
     for (int i = 0; i < height; ++i) {
-      const V(&groups)[4][height] = squares[part];
+      const V(&groups)[4][height] = squares[vector];
       V line[4] = {groups[0][i], groups[1][i], groups[2][i], groups[3][i]};
       gather_quads(line);
       for (int k = 0; k < 4; ++k) {
-        const int row = (part * quads + k / parts) * height + i;
-        store_element(target + row * pitch + k % parts * kVectorBytes, line[k]);
+        const int row = (vector * quads + k / vectors) * height + i;
+        store_element(target + row * pitch + k % vectors * kVectorBytes, line[k]);
       }
     }
   }

@@ -82,7 +82,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
     Block block;
     block.rows = &rows;
     block.row = row;
-    block.length = least(kRows, rows.count - row);
+    block.length = min(kRows, rows.count - row);
     block.output = reinterpret_cast<char*>(results);
     block.input = block.output;
     pack<U>(block.output, 0, block.length, 1,
@@ -93,9 +93,9 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
       continue;
     }
     for (std::int64_t r = 0; r < block.length; ++r) {
-      fill_row<U>(filled, least(rows.length, capacity), results[r]);
+      fill_row<U>(filled, min(rows.length, capacity), results[r]);
       for (std::int64_t column = 0; column < rows.length; column += capacity)
-        write(rows, t.size, row + r, column, least(capacity, rows.length - column), filled);
+        write(rows, t.size, row + r, column, min(capacity, rows.length - column), filled);
     }
   }
 }
@@ -108,7 +108,7 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
     Block block;
     block.rows = &rows;
     block.column = column;
-    block.length = least(capacity, rows.length - column);
+    block.length = min(capacity, rows.length - column);
     block.output = buffer;
     block.input = buffer;
     if (rows.layout[1] == Layout::in_place) {
@@ -121,11 +121,11 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
       // Contiguous rows are written several at a time.
       const std::int64_t bytes = block.length * t.size;
       const bool contiguous = rows.row_offsets == nullptr && rows.pitch[0] == bytes;
-      const std::int64_t together = contiguous ? least(kBlockBytes / bytes, rows.count) : 1;
+      const std::int64_t together = contiguous ? min(kBlockBytes / bytes, rows.count) : 1;
       for (std::int64_t r = 1; r < together; ++r) copy_run(buffer + r * bytes, buffer, bytes);
       for (std::int64_t r = 0; r < rows.count; r += together)
         copy_run(output_row(rows, r) + column * t.size, buffer,
-                 least(together, rows.count - r) * bytes);
+                 min(together, rows.count - r) * bytes);
       continue;
     }
     for (std::int64_t r = 0; r < rows.count; ++r)
@@ -161,13 +161,13 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const bool packed = transform == nullptr && rows.layout[1] != Layout::in_place;
   const bool buffered =
       transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
-  const bool across = rows.layout[1] == Layout::transposed;
+  const bool transposed = rows.layout[1] == Layout::transposed;
   std::int64_t block_length = rows.length, block_count = rows.count;
   if (packed || buffered) {
     // A block of an input that is dense across the rows has rows enough for whole cache lines.
-    block_length = least(rows.length, across ? capacity / least(rows.count, 64) : capacity);
-    if (across && block_length > line) block_length -= block_length % line;
-    block_count = least(rows.count, capacity / block_length);
+    block_length = min(rows.length, transposed ? capacity / min(rows.count, 64) : capacity);
+    if (transposed && block_length > line) block_length -= block_length % line;
+    block_count = min(rows.count, capacity / block_length);
   }
   // Non-temporal stores write whole cache lines: the first block ends where a line of the output
   // does.
@@ -181,7 +181,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     block.row = row;
     block.column = column;
     block.length = length;
-    block.count = least(block_count, rows.count - row);
+    block.count = min(block_count, rows.count - row);
     block.input = rows.data[1] + row * rows.pitch[1] + column * rows.step[1];
     block.input_pitch = rows.pitch[1];
     if (packed) {
@@ -207,10 +207,10 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       write(rows, size, row + r, column, length * together, buffer + r * length * size,
             ahead == nullptr ? nullptr : ahead + r * block.input_pitch);
   };
-  if (across || t.down_first) {
+  if (transposed || t.down_first) {
     for (std::int64_t column = 0, length = first; column < rows.length;
          column += length, length = block_length) {
-      length = least(length, rows.length - column);
+      length = min(length, rows.length - column);
       for (std::int64_t row = 0; row < rows.count; row += block_count) visit(row, column, length);
     }
     return;
@@ -218,7 +218,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   for (std::int64_t row = 0; row < rows.count; row += block_count) {
     for (std::int64_t column = 0, length = first; column < rows.length;
          column += length, length = block_length) {
-      length = least(length, rows.length - column);
+      length = min(length, rows.length - column);
       visit(row, column, length);
     }
   }
@@ -249,26 +249,25 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
     std::int64_t column, row;
   };
   const auto area_at = [&rows](Corner from) {
-    return Area{Part(from.column, width, rows.length, side),
-                Part(from.row, height, rows.count, side)};
+    return Area{Span(from.column, width, rows.length, side),
+                Span(from.row, height, rows.count, side)};
   };
   for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
     next = {corner.column, corner.row + height};
     if (next.row >= rows.count) next = {corner.column + width, top};
     const Area area = area_at(corner);
-    const Part &across = area.across, &down = area.down;
     if (prefetches) {
-      for (std::int64_t r = 0; r < down.count; ++r)
-        prefetch_lines<2>(output_row(rows, down.begin + r) + across.begin * size,
-                          across.count * size);
+      for (std::int64_t r = 0; r < area.rows.count; ++r)
+        prefetch_lines<2>(output_row(rows, area.rows.begin + r) + area.columns.begin * size,
+                          area.columns.count * size);
     }
     transpose_area<U>(buffer, pitch, rows, area, area_at(next));
     Block block;
     block.rows = &rows;
-    block.row = down.begin;
-    block.column = across.begin;
-    block.count = down.count;
-    block.length = across.count;
+    block.row = area.rows.begin;
+    block.column = area.columns.begin;
+    block.count = area.rows.count;
+    block.length = area.columns.count;
     block.input = buffer;
     block.input_pitch = pitch;
     block.output = buffer;
@@ -280,8 +279,8 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
     }
     // No line is written by two areas.
     const std::int64_t begin = corner.column < 0 ? 0 : corner.column;
-    const std::int64_t length = least(corner.column + width, rows.length) - begin;
-    const std::int64_t skipped = (begin - across.begin) * size;
+    const std::int64_t length = min(corner.column + width, rows.length) - begin;
+    const std::int64_t skipped = (begin - area.columns.begin) * size;
     if (t.transforms.streaming != nullptr) {
       place_output(block, rows, size);
       block.column = begin;
@@ -292,8 +291,8 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
       continue;
     }
     t.transforms.dense(block, t.context);
-    for (std::int64_t r = 0; r < down.count; ++r)
-      write(rows, size, down.begin + r, begin, length, buffer + r * pitch + skipped);
+    for (std::int64_t r = 0; r < area.rows.count; ++r)
+      write(rows, size, area.rows.begin + r, begin, length, buffer + r * pitch + skipped);
   }
 }
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "dmlops/activation.hpp"
-#include "kernels/simd/eighths.hpp"
+#include "kernels/simd/exp_extended.hpp"
 #include "kernels/simd/product.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -86,7 +86,7 @@ struct HardSigmoid {
   explicit HardSigmoid(const ActivationParameters& p)
       : alpha(splat<f32x>(p.alpha)), beta(splat<f32x>(p.beta)) {}
   DMLOPS_INLINE NotNegative operator()(f32x x) const {
-    return {at_most(fma(alpha, x, beta), splat<f32x>(1.0f))};
+    return {min(fma(alpha, x, beta), splat<f32x>(1.0f))};
   }
 };
 
@@ -209,11 +209,13 @@ struct ScaledTanh {
     const f32x z = beta * x, square = z * z, linear = product * x;
     const f32x p = polynomial(square, -0x1.555524p-2f, 0x1.1103fp-3f, -0x1.b7cfb2p-5f,
                               0x1.4f5d36p-6f, -0x1.6968fap-8f);
-    const f32x near = fma(linear, square * p, linear);
+    const f32x near_zero = fma(linear, square * p, linear);
     const auto [power, delta, positive] = exp(x);
     const f32x e = fma(power, delta, power);  // times 2^126
-    const f32x far = fma(alpha, e / fma(e, splat<f32x>(-0.5f), splat<f32x>(-0x1p125f)), alpha);
-    return copysign(abs(z) < 0.65f ? near : far, bit_cast<f32x>(bit_cast<i32x>(z) ^ sign));
+    const f32x away_from_zero =
+        fma(alpha, e / fma(e, splat<f32x>(-0.5f), splat<f32x>(-0x1p125f)), alpha);
+    return copysign(abs(z) < 0.65f ? near_zero : away_from_zero,
+                    bit_cast<f32x>(bit_cast<i32x>(z) ^ sign));
   }
 };
 
@@ -254,7 +256,7 @@ struct Softsign {
   explicit Softsign(const ActivationParameters&) {}
   DMLOPS_INLINE f32x operator()(f32x x) const {
     const f32x largest = splat<f32x>(0x1.fffffep127f);
-    const f32x finite = at_least(at_most(x, largest), -largest);
+    const f32x finite = max(min(x, largest), -largest);
     return finite / (1.0f + abs(finite));
   }
 };

@@ -30,19 +30,19 @@ void clip(const Rows& rows, const void* parameters) {
     clip_float16(rows, static_cast<std::uint16_t>(p.min_bits),
                  static_cast<std::uint16_t>(p.max_bits));
   } else {
-    const auto min = splat<Vec<T>>(bound_from_bits<T>(p.min_bits));
-    const auto max = splat<Vec<T>>(bound_from_bits<T>(p.max_bits));
+    const auto lower = splat<Vec<T>>(bound_from_bits<T>(p.min_bits));
+    const auto upper = splat<Vec<T>>(bound_from_bits<T>(p.max_bits));
     map<T, Vec<T>, 4>(
-        rows, [min, max](Vec<T> x) DMLOPS_LAMBDA_INLINE { return at_least(at_most(x, max), min); });
+        rows, [lower, upper](Vec<T> x) DMLOPS_LAMBDA_INLINE { return max(min(x, upper), lower); });
   }
 }
 
 template <class T>
 void clip_scaled_float(const Rows& rows, const ClipParameters& p) {
-  const f32x min = splat_bound<T>(p.min_bits), max = splat_bound<T>(p.max_bits);
+  const f32x lower = splat_bound<T>(p.min_bits), upper = splat_bound<T>(p.max_bits);
   const f32x scale = splat<f32x>(p.scale), bias = splat<f32x>(p.bias);
   map<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
-    return canonical_nan(at_least(at_most(fma(x, scale, bias), max), min));
+    return canonical_nan(max(min(fma(x, scale, bias), upper), lower));
   });
 }
 

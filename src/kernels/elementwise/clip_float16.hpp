@@ -19,44 +19,44 @@ struct From {
   u16x origin, bound;
   From(std::uint16_t origin_, std::uint16_t bound_)
       : origin(splat<u16x>(origin_)), bound(splat<u16x>(bound_) - origin) {}
-  DMLOPS_INLINE u16x operator()(u16x x) const { return at_least(x - origin, bound) + origin; }
+  DMLOPS_INLINE u16x operator()(u16x x) const { return max(x - origin, bound) + origin; }
 };
 
 // The bound where it is less than x, else x: equal zeros stay what they are. Positive bounds first.
 template <bool kNegative>
-struct HalfAtMost {
+struct HalfMin {
   i16x bound;
-  explicit HalfAtMost(std::uint16_t bits) : bound(splat<i16x>(static_cast<std::int16_t>(bits))) {}
+  explicit HalfMin(std::uint16_t bits) : bound(splat<i16x>(static_cast<std::int16_t>(bits))) {}
   DMLOPS_INLINE u16x operator()(u16x x) const {
-    return bit_cast<u16x>(at_most(bit_cast<i16x>(x), bound));
+    return bit_cast<u16x>(min(bit_cast<i16x>(x), bound));
   }
 };
 template <>
-struct HalfAtMost<true> : From {  // for a bound of -0, +0 comes last
-  explicit HalfAtMost(std::uint16_t bits) : From(bits == kHalfSign ? 1 : 0, bits) {}
+struct HalfMin<true> : From {  // for a bound of -0, +0 comes last
+  explicit HalfMin(std::uint16_t bits) : From(bits == kHalfSign ? 1 : 0, bits) {}
 };
 
 // The bound where it is greater than x, else x. Negative bounds first.
 template <bool kPositive>
-struct HalfAtLeast {
+struct HalfMax {
   u16x bound;
-  explicit HalfAtLeast(std::uint16_t bits) : bound(splat<u16x>(bits)) {}
-  DMLOPS_INLINE u16x operator()(u16x x) const { return at_most(x, bound); }
+  explicit HalfMax(std::uint16_t bits) : bound(splat<u16x>(bits)) {}
+  DMLOPS_INLINE u16x operator()(u16x x) const { return min(x, bound); }
 };
 template <>
-struct HalfAtLeast<true> : From {  // for a bound of +0, -0 comes last
-  explicit HalfAtLeast(std::uint16_t bits) : From(bits == 0 ? kHalfSign + 1 : kHalfSign, bits) {}
+struct HalfMax<true> : From {  // for a bound of +0, -0 comes last
+  explicit HalfMax(std::uint16_t bits) : From(bits == 0 ? kHalfSign + 1 : kHalfSign, bits) {}
 };
 
 template <bool kNegativeMax, bool kPositiveMin>
 void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
-  const HalfAtMost<kNegativeMax> at_most_max(max);
-  const HalfAtLeast<kPositiveMin> at_least_min(min);
+  const HalfMin<kNegativeMax> clip_above(max);
+  const HalfMax<kPositiveMin> clip_below(min);
   map<float16, u16x, 4>(rows, [=](u16x x) DMLOPS_LAMBDA_INLINE {
     keep_in_register(x);  // GCC reads it from memory for each use
-    const i16x magnitudes = bit_cast<i16x>(x & static_cast<std::uint16_t>(~kHalfSign));
-    const i16x is_nan = magnitudes > static_cast<std::int16_t>(kHalfInfinity);
-    return is_nan ? x | kHalfQuiet : at_least_min(at_most_max(x));
+    const i16x abs_bits = bit_cast<i16x>(x & static_cast<std::uint16_t>(~kHalfSign));
+    const i16x is_nan = abs_bits > static_cast<std::int16_t>(kHalfInfinity);
+    return is_nan ? x | kHalfQuiet : clip_below(clip_above(x));
   });
 }
 

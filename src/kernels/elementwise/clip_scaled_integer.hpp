@@ -12,19 +12,19 @@ DMLOPS_INLINE T bound_from_bits(std::uint64_t bits) {
 
 template <class T>
 struct ScaledInteger {
-  T min, max;
+  T lower, upper;
   double scale, bias;
 
   explicit ScaledInteger(const ClipParameters& p)
-      : min(bound_from_bits<T>(p.min_bits)),
-        max(bound_from_bits<T>(p.max_bits)),
+      : lower(bound_from_bits<T>(p.min_bits)),
+        upper(bound_from_bits<T>(p.max_bits)),
         scale(static_cast<double>(p.scale)),
         bias(static_cast<double>(p.bias)) {}
 
   DMLOPS_INLINE T operator()(T x) const {
     const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
-    const T limited = scaled < max ? scaled : max;
-    return limited > min ? limited : min;
+    const T limited = scaled < upper ? scaled : upper;
+    return limited > lower ? limited : lower;
   }
 };
 
@@ -68,12 +68,12 @@ DMLOPS_INLINE i32half truncate(f64x x) {
 template <class T>
 struct ScaledIntegers {
   using V = typename VectorOf<T, kVectorBytes / 2>::type;
-  i32half min;
-  f64x max, scale, bias;
+  i32half lower;
+  f64x upper, scale, bias;
 
   explicit ScaledIntegers(const ScaledInteger<T>& one)
-      : min(splat<i32half>(one.min)),
-        max(splat<f64x>(one.max)),
+      : lower(splat<i32half>(one.lower)),
+        upper(splat<f64x>(one.upper)),
         scale(splat<f64x>(one.scale)),
         bias(splat<f64x>(one.bias)) {}
 
@@ -88,24 +88,28 @@ struct ScaledIntegers {
 
  private:
   DMLOPS_INLINE i32half scaled(i32half x) const {
-    return at_least(truncate(at_most(fma(to_double(x), scale, bias), max)), min);
+    return max(truncate(min(fma(to_double(x), scale, bias), upper)), lower);
   }
 };
 
 #if defined(__AVX2__) && !defined(__AVX512VBMI__)  // which looks up bytes faster
-// Byte k of each 32 bits from the lanes of parts[k], saturated.
+// Byte k of each 32 bits from the lanes of integers[k], saturated.
 template <class T>
-DMLOPS_INLINE Vec<T> join_bytes(const i32x (&parts)[4]) {
+DMLOPS_INLINE Vec<T> join_bytes(const i32x (&integers)[4]) {
   const __m128i transposed = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
 #if defined(__AVX512F__)
-  const __m512i low = _mm512_packs_epi32(bit_cast<__m512i>(parts[0]), bit_cast<__m512i>(parts[1]));
-  const __m512i high = _mm512_packs_epi32(bit_cast<__m512i>(parts[2]), bit_cast<__m512i>(parts[3]));
+  const __m512i low =
+      _mm512_packs_epi32(bit_cast<__m512i>(integers[0]), bit_cast<__m512i>(integers[1]));
+  const __m512i high =
+      _mm512_packs_epi32(bit_cast<__m512i>(integers[2]), bit_cast<__m512i>(integers[3]));
   const __m512i bytes =
       std::is_signed_v<T> ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
   return bit_cast<Vec<T>>(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(transposed)));
 #else
-  const __m256i low = _mm256_packs_epi32(bit_cast<__m256i>(parts[0]), bit_cast<__m256i>(parts[1]));
-  const __m256i high = _mm256_packs_epi32(bit_cast<__m256i>(parts[2]), bit_cast<__m256i>(parts[3]));
+  const __m256i low =
+      _mm256_packs_epi32(bit_cast<__m256i>(integers[0]), bit_cast<__m256i>(integers[1]));
+  const __m256i high =
+      _mm256_packs_epi32(bit_cast<__m256i>(integers[2]), bit_cast<__m256i>(integers[3]));
   const __m256i bytes =
       std::is_signed_v<T> ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
   return bit_cast<Vec<T>>(_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(transposed)));
@@ -123,18 +127,18 @@ DMLOPS_INLINE i32x truncate(f32x x) {
 // The same for bytes, in float32: right for most parameters, not for all.
 template <class T>
 struct ScaledBytes {
-  Vec<T> min, max;
+  Vec<T> lower, upper;
   f32x scale, bias;
 
   explicit ScaledBytes(const ScaledInteger<T>& one)
-      : min(splat<Vec<T>>(one.min)),
-        max(splat<Vec<T>>(one.max)),
+      : lower(splat<Vec<T>>(one.lower)),
+        upper(splat<Vec<T>>(one.upper)),
         scale(splat<f32x>(static_cast<float>(one.scale))),
         bias(splat<f32x>(static_cast<float>(one.bias))) {}
 
   DMLOPS_INLINE Vec<T> operator()(Vec<T> x) const {
-    const i32x parts[] = {scaled(x, 0), scaled(x, 1), scaled(x, 2), scaled(x, 3)};
-    return at_least(at_most(join_bytes<T>(parts), max), min);
+    const i32x integers[] = {scaled(x, 0), scaled(x, 1), scaled(x, 2), scaled(x, 3)};
+    return max(min(join_bytes<T>(integers), upper), lower);
   }
 
   bool equals(const ByteTable& exact) const {

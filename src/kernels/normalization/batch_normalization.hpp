@@ -9,7 +9,7 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class Normalization {
  public:
-  // `largest`: elements of the largest part of a block that a loop takes.
+  // `largest`: elements of the largest chunk of a block that a loop takes.
   Normalization(const Rows& rows, float epsilon, const NormalizationLoops<T>& loops,
                 const void* act, std::int64_t largest)
       : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act), largest_(largest) {
@@ -34,74 +34,74 @@ class Normalization {
   template <bool kStreaming>
   static void normalize(const Block& block, const void* context) {
     // The traversal passes on a pointer to const, as formulas are.
-    static_cast<Normalization*>(const_cast<void*>(context))->normalize_parts(block, kStreaming);
+    static_cast<Normalization*>(const_cast<void*>(context))->normalize_chunks(block, kStreaming);
   }
 
-  void normalize_parts(const Block& block, bool streaming) {
+  void normalize_chunks(const Block& block, bool streaming) {
     const std::int64_t capacity = Channels<T>::kCapacity;
-    const std::int64_t largest = along_ && !dense_ ? least(capacity, largest_) : largest_;
-    // Parameters of a part's columns serve all rows.
+    const std::int64_t largest = along_ && !dense_ ? min(capacity, largest_) : largest_;
+    // Parameters of a chunk's columns serve all rows.
     for (std::int64_t column = 0, length; column < block.length; column += length) {
-      length = least(largest, block.length - column);
+      length = min(largest, block.length - column);
       const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
       const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
-      const std::int64_t count = least(least(block.count, largest_ / length), together);
+      const std::int64_t count = min(min(block.count, largest_ / length), together);
       for (std::int64_t r = 0; r < block.count; r += count)
-        normalize_part(block, column, r, length, least(count, block.count - r), streaming);
+        normalize_chunk(block, column, r, length, min(count, block.count - r), streaming);
     }
   }
 
-  DMLOPS_INLINE void normalize_part(const Block& block, std::int64_t column, std::int64_t row,
-                                    std::int64_t length, std::int64_t count, bool streaming) {
-    Block part = block;
-    part.row += row;
-    part.column += column;
-    part.length = length;
-    part.count = count;
-    part.input += row * block.input_pitch + column * std::int64_t{sizeof(T)};
-    part.output += column * std::int64_t{sizeof(T)};
+  DMLOPS_INLINE void normalize_chunk(const Block& block, std::int64_t column, std::int64_t row,
+                                     std::int64_t length, std::int64_t count, bool streaming) {
+    Block chunk = block;
+    chunk.row += row;
+    chunk.column += column;
+    chunk.length = length;
+    chunk.count = count;
+    chunk.input += row * block.input_pitch + column * std::int64_t{sizeof(T)};
+    chunk.output += column * std::int64_t{sizeof(T)};
     if (block.output_offsets != nullptr) {
-      part.output_offsets += row;
+      chunk.output_offsets += row;
     } else {
-      part.output += row * block.output_pitch;
+      chunk.output += row * block.output_pitch;
     }
-    const std::int64_t parameter_row = own_ ? part.row : 0;
+    const std::int64_t parameter_row = own_ ? chunk.row : 0;
     if (dense_ && length >= kLanes<f32x>) {
-      loops_.unshared(part, *part.rows, epsilon_, act_);
-    } else if (!channels_.prepare(*part.rows, parameter_row, along_ ? part.column : 0,
-                                  along_ ? length
-                                  : own_ ? count
-                                         : 1,
-                                  !along_, epsilon_)) {
-      normalize_extreme(part);
+      loops_.unshared(chunk, *chunk.rows, epsilon_, act_);
+    } else if (!channels_.pack_parameters(*chunk.rows, parameter_row, along_ ? chunk.column : 0,
+                                          along_ ? length
+                                          : own_ ? count
+                                                 : 1,
+                                          !along_, epsilon_)) {
+      normalize_extreme(chunk);
     } else if (along_) {
-      loops_.by_element(part, channels_, act_);
+      loops_.by_element(chunk, channels_, act_);
     } else {
-      (streaming ? loops_.by_row_streaming : loops_.by_row)(part, channels_, own_, act_);
+      (streaming ? loops_.by_row_streaming : loops_.by_row)(chunk, channels_, own_, act_);
     }
   }
 
   // Packs all parameters into dense rows for loops_.unshared, which takes extreme ones.
-  DMLOPS_NO_INLINE void normalize_extreme(const Block& part) {
-    constexpr std::int64_t kPart = 512;
-    alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kPart] = {};
-    Rows operands = *part.rows;
+  DMLOPS_NO_INLINE void normalize_extreme(const Block& chunk) {
+    constexpr std::int64_t kChunk = 512;
+    alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kChunk] = {};
+    Rows operands = *chunk.rows;
     for (int k = kMean; k < kBatchNormalizationEnd; ++k)
       operands.data[k] = reinterpret_cast<char*>(packed[k]);
-    for (std::int64_t r = 0; r < part.count; ++r) {
-      Block piece = part;
-      piece.count = 1;
-      piece.row = piece.column = 0;  // of the packed operands
-      for (std::int64_t column = 0; column < part.length; column += kPart) {
-        piece.length = least(kPart, part.length - column);
-        piece.input = part.input_row(r) + column * std::int64_t{sizeof(T)};
-        piece.output = part.output_row(r) + column * std::int64_t{sizeof(T)};
-        piece.output_offsets = nullptr;
+    for (std::int64_t r = 0; r < chunk.count; ++r) {
+      Block slice = chunk;
+      slice.count = 1;
+      slice.row = slice.column = 0;  // of the packed operands
+      for (std::int64_t column = 0; column < chunk.length; column += kChunk) {
+        slice.length = min(kChunk, chunk.length - column);
+        slice.input = chunk.input_row(r) + column * std::int64_t{sizeof(T)};
+        slice.output = chunk.output_row(r) + column * std::int64_t{sizeof(T)};
+        slice.output_offsets = nullptr;
         for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
-          pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, piece.length, 1,
-                        Channels<T>::source(*part.rows, k, part.row + r, part.column + column));
+          pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, slice.length, 1,
+                        Channels<T>::source(*chunk.rows, k, chunk.row + r, chunk.column + column));
         }
-        loops_.unshared(piece, operands, epsilon_, act_);
+        loops_.unshared(slice, operands, epsilon_, act_);
       }
     }
   }

@@ -42,8 +42,8 @@ class Channels {
 
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
   // Returns false if any of them is_extreme(); its factor is unspecified.
-  bool prepare(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
-               bool of_rows, float epsilon) {
+  bool pack_parameters(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
+                       bool of_rows, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
     for (int k = kMean; k < kBatchNormalizationEnd; ++k)
       first[k - kMean] = rows.data[k] + row * rows.pitch[k];
@@ -70,7 +70,7 @@ class Channels {
       const auto computed = normalization_factor<T>(scale, variance, epsilons);
       const i32x valid = lane_indices() < static_cast<std::int32_t>(count - i);
       extreme |= valid & is_extreme(scale, variance + epsilons);
-      for (int k = 0; k < Factor::kParts; ++k) store(factor_[k] + i, computed.parts[k]);
+      for (int k = 0; k < Factor::kTerms; ++k) store(factor_[k] + i, computed.terms[k]);
     }
     usual_ = !any_bit(bit_cast<u32x>(extreme), ~0u);
     return usual_;
@@ -93,7 +93,7 @@ class Channels {
   template <class Get>
   DMLOPS_INLINE Vector vector(const Get& get) const {
     Vector result = {get(mean_), get(bias_), {}};
-    for (int k = 0; k < Factor::kParts; ++k) result.factor.parts[k] = get(factor_[k]);
+    for (int k = 0; k < Factor::kTerms; ++k) result.factor.terms[k] = get(factor_[k]);
     return result;
   }
 
@@ -103,7 +103,7 @@ class Channels {
   bool usual_ = true;  // false if any is extreme
   alignas(kVectorBytes) float mean_[kRoom];
   alignas(kVectorBytes) float variance_[kRoom];
-  alignas(kVectorBytes) float factor_[Factor::kParts][kRoom];
+  alignas(kVectorBytes) float factor_[Factor::kTerms][kRoom];
   alignas(kVectorBytes) float bias_[kRoom];
 };
 

@@ -26,31 +26,31 @@ DMLOPS_INLINE f32x inverse_root_estimate(f32x x) {
 // are the same infinity. In float16, which is 8,192 times as coarse, it is a single number.
 template <class T>
 struct NormalizationFactor {
-  static constexpr int kParts = std::is_same_v<T, float> ? 2 : 1;
-  f32x parts[kParts];
+  static constexpr int kTerms = std::is_same_v<T, float> ? 2 : 1;
+  f32x terms[kTerms];
 
   DMLOPS_INLINE f32x times_plus(f32x x, f32x addend) const {
-    for (int k = kParts - 1; k >= 0; --k) addend = fma(x, parts[k], addend);
+    for (int k = kTerms - 1; k >= 0; --k) addend = fma(x, terms[k], addend);
     return addend;
   }
 };
 
-// Within 0.01 ulp of the first part, or 2 ulp where there is but one.
+// Within 0.01 ulp of the first term, or 2 ulp where there is but one.
 template <class T>
 DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32x epsilon,
                                                   f32x sum) {
   // One step of Newton's, with constants that leave it below the root.
   const f32x z = inverse_root_estimate(sum);
-  const f32x near = z * fma(-(sum * z), z, splat<f32x>(0x1.e3cap0f));
+  const f32x estimate = z * fma(-(sum * z), z, splat<f32x>(0x1.e3cap0f));
   // h is between 0.0001 and 0.0044.
-  if constexpr (NormalizationFactor<T>::kParts == 1) {
-    const f32x h = fma(-(sum * near), near, splat<f32x>(1.0f));
-    return {{scale * fma(near * h, polynomial(h, 0.5f, 0.375f), near)}};
+  if constexpr (NormalizationFactor<T>::kTerms == 1) {
+    const f32x h = fma(-(sum * estimate), estimate, splat<f32x>(1.0f));
+    return {{scale * fma(estimate * h, polynomial(h, 0.5f, 0.375f), estimate)}};
   } else {
-    const f32x larger = at_least(variance, epsilon), smaller = at_most(variance, epsilon);
+    const f32x larger = max(variance, epsilon), smaller = min(variance, epsilon);
     const f32x error = smaller - (sum - larger);
     // Of 12 bits, y has an exact square.
-    const f32x y = bit_cast<f32x>(bit_cast<u32x>(near) & ~0xfffu), square = y * y;
+    const f32x y = bit_cast<f32x>(bit_cast<u32x>(estimate) & ~0xfffu), square = y * y;
     const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));
     const f32x high = scale * y;
     const f32x rest = scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f)));
@@ -86,7 +86,7 @@ DMLOPS_INLINE NormalizationFactor<T> normalization_factor(f32x scale, f32x varia
   NormalizationFactor<T> factor = usual_factor<T>(scale, variance, epsilon, sum);
   if (!all_usual(distance)) {
     const f32x quotient = scale * (1.0f / sqrt(sum));
-    for (f32x& part : factor.parts) part = distance < 0x40000000u ? part : quotient;
+    for (f32x& term : factor.terms) term = distance < 0x40000000u ? term : quotient;
   }
   return factor;
 }

@@ -112,7 +112,7 @@ struct ActivatedLoops {
       }
     };
     const std::int64_t begin =
-        least(distance_to_alignment<f32x>(outputs[0]) % kLanesHere, rows.length);
+        min(distance_to_alignment<f32x>(outputs[0]) % kLanesHere, rows.length);
     const std::int64_t end = begin + (rows.length - begin) / kLanesHere * kLanesHere;
     edge(0, begin);
     for (std::int64_t i = begin; i < end; i += kLanesHere) {

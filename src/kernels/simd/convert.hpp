@@ -18,12 +18,12 @@ DMLOPS_INLINE f32x widen(u16half half) {
 #else
   const u32x h = __builtin_convertvector(half, u32x);
   const u32x sign = (h & 0x8000u) << 16;
-  const u32x magnitude = (h & 0x7fffu) << 13;
+  const u32x abs_bits = (h & 0x7fffu) << 13;
   // Moving the exponent by a product is exact for normal and subnormal numbers alike.
-  const f32x finite = bit_cast<f32x>(magnitude) * splat<f32x>(0x1p112f);
-  const u32x special = magnitude | 0x7f800000u;  // infinity and NaN
-  const u32x quiet = magnitude > 0x0f800000u ? special | 0x00400000u : special;
-  return bit_cast<f32x>(sign | (magnitude >= 0x0f800000u ? quiet : bit_cast<u32x>(finite)));
+  const f32x finite = bit_cast<f32x>(abs_bits) * splat<f32x>(0x1p112f);
+  const u32x special = abs_bits | 0x7f800000u;  // infinity and NaN
+  const u32x quiet = abs_bits > 0x0f800000u ? special | 0x00400000u : special;
+  return bit_cast<f32x>(sign | (abs_bits >= 0x0f800000u ? quiet : bit_cast<u32x>(finite)));
 #endif
 }
 
@@ -37,17 +37,17 @@ DMLOPS_INLINE u16half narrow(f32x value) {
 #else
   const u32x bits = bit_cast<u32x>(value);
   const u32x sign = (bits >> 16) & 0x8000u;
-  const u32x magnitude = bits & 0x7fffffffu;
+  const u32x abs_bits = bits & 0x7fffffffu;
   // Normal numbers: round the low 13 bits away by an addition that carries into the exponent.
-  const u32x odd = (magnitude >> 13) & 1u;
-  const u32x normal = (magnitude + 0x0fffu + odd - (112u << 23)) >> 13;
+  const u32x odd = (abs_bits >> 13) & 1u;
+  const u32x normal = (abs_bits + 0x0fffu + odd - (112u << 23)) >> 13;
   // Below 2^-14 the unit is 2^-24: adding 0.5 leaves it in the last place of the sum.
-  const f32x shifted = bit_cast<f32x>(magnitude) + splat<f32x>(0.5f);
+  const f32x shifted = bit_cast<f32x>(abs_bits) + splat<f32x>(0.5f);
   const u32x subnormal = bit_cast<u32x>(shifted) - bit_cast<u32x>(splat<f32x>(0.5f));
-  const u32x nan = ((magnitude >> 13) & 0x3ffu) | 0x7e00u;
-  u32x half = magnitude < 0x38800000u ? subnormal : normal;
-  half = magnitude >= 0x477ff000u ? splat<u32x>(0x7c00u) : half;  // from 65520 on
-  half = magnitude > 0x7f800000u ? nan : half;
+  const u32x nan = ((abs_bits >> 13) & 0x3ffu) | 0x7e00u;
+  u32x half = abs_bits < 0x38800000u ? subnormal : normal;
+  half = abs_bits >= 0x477ff000u ? splat<u32x>(0x7c00u) : half;  // from 65520 on
+  half = abs_bits > 0x7f800000u ? nan : half;
   return __builtin_convertvector(sign | half, u16half);
 #endif
 }

@@ -60,7 +60,7 @@ class Folding {
   template <class Operation>
   DMLOPS_INLINE V fold(std::int64_t k, std::int64_t count, const Operation& operation) const {
     V rows[kLanes<V>];
-    for (int i = 0; i < kLanes<V>; ++i) rows[i] = load<V>(rows_[least(k + i, count - 1)]);
+    for (int i = 0; i < kLanes<V>; ++i) rows[i] = load<V>(rows_[min(k + i, count - 1)]);
     return fold_rows<kLanes<V> / 2>(rows, operation);
   }
 

@@ -46,14 +46,14 @@ DMLOPS_INLINE Power nearest_power(f32x x, f32x log2, f32x shift) {
 }
 
 // x = n ln(2) + r with |r| <= ln(2) / 2.
-struct Reduced {
+struct RangeReduction {
   f32x n;
   f32x r;      // exact but for the missing -n * kLn2Low
   f32x power;  // 2^(n + kBias), where that is a normal number
 };
 
 template <int kBias>
-DMLOPS_INLINE Reduced reduce(f32x x) {
+DMLOPS_INLINE RangeReduction reduce_range(f32x x) {
   const Power power = nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift + kBias));
   return {power.n, fma(power.n, splat<f32x>(-kLn2), x), power.value};
 }
@@ -67,13 +67,13 @@ DMLOPS_INLINE f32x exp_tail(f32x r, float k) {
 // e^r - 1.
 DMLOPS_INLINE f32x expm1_of_remainder(f32x r) { return fma(exp_tail(r, 1.0f), r * r, r); }
 
-// x - n ln(2), after reduce().
-DMLOPS_INLINE f32x remainder(Reduced reduced) {
+// x - n ln(2), after reduce_range().
+DMLOPS_INLINE f32x remainder(RangeReduction reduced) {
   return fma(reduced.n, splat<f32x>(-kLn2Low), reduced.r);
 }
 
 // e^x / 2^n times k, a power of two.
-DMLOPS_INLINE f32x exp_mantissa(Reduced reduced, float k) {
+DMLOPS_INLINE f32x exp_mantissa(RangeReduction reduced, float k) {
   const f32x r = remainder(reduced);
   return fma(fma(exp_tail(r, k), r, splat<f32x>(k)), r, splat<f32x>(k));
 }
@@ -83,13 +83,14 @@ constexpr float kExpEnd = -132.4f;  // n = -191: the bits of the power 2^(n + 64
 // e^x for kExpEnd <= x < 43, and 0 at kExpEnd. A subnormal result is rounded once, as the factors
 // 2^-64 and 2^(n + 64) are normal.
 DMLOPS_INLINE f32x exp_in_range(f32x x) {
-  const Reduced reduced = reduce<64>(x);
+  const RangeReduction reduced = reduce_range<64>(x);
   return exp_mantissa(reduced, 0x1p-64f) * reduced.power;
 }
 
 // e^x. The power of two goes in halves, since neither it nor 2^64 times it need be a float32.
 DMLOPS_INLINE f32x exp(f32x x) {
-  const Reduced reduced = reduce<0>(at_most(at_least(x, splat<f32x>(-104.5f)), splat<f32x>(89.0f)));
+  const RangeReduction reduced =
+      reduce_range<0>(min(max(x, splat<f32x>(-104.5f)), splat<f32x>(89.0f)));
   const i32x n = __builtin_convertvector(reduced.n, i32x);
   const i32x half = n >> 1;
   return exp_mantissa(reduced, 1.0f) * power_of_two(half) * power_of_two(n - half);
@@ -97,7 +98,8 @@ DMLOPS_INLINE f32x exp(f32x x) {
 
 // e^x - 1. A large one is computed as twice its half, since 2^128 is no float32.
 DMLOPS_INLINE f32x expm1(f32x x) {
-  const Reduced reduced = reduce<-1>(at_most(at_least(x, splat<f32x>(-18.0f)), splat<f32x>(89.0f)));
+  const RangeReduction reduced =
+      reduce_range<-1>(min(max(x, splat<f32x>(-18.0f)), splat<f32x>(89.0f)));
   const f32x factor = x > 1.0f ? splat<f32x>(2.0f) : splat<f32x>(1.0f);
   const f32x power = reduced.power * (3.0f - factor);  // 2^n / factor
   const f32x m = expm1_of_remainder(remainder(reduced));
@@ -108,7 +110,7 @@ DMLOPS_INLINE f32x expm1(f32x x) {
 // for others: the roundings of 1 + e and of the quotient count little, and a small result has as
 // good an error as e.
 DMLOPS_INLINE f32x sigmoid(f32x x) {
-  const f32x e = exp_in_range(at_least(minus_abs(x), splat<f32x>(kExpEnd)));
+  const f32x e = exp_in_range(max(minus_abs(x), splat<f32x>(kExpEnd)));
   const f32x factor = x < 0.0f ? e : splat<f32x>(1.0f);
   return fma(factor, e / (-1.0f - e), factor);
 }
@@ -210,7 +212,7 @@ DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
 // erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The errors are
 // 3.5e-9 and 3.4e-9 of it.
 DMLOPS_INLINE f32x erf(f32x x) {
-  const f32x a = at_most(abs(x), splat<f32x>(4.0f));
+  const f32x a = min(abs(x), splat<f32x>(4.0f));
   const f32x p = polynomial(x * x, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce2888p-4f, -0x1.b774a4p-6f,
                             0x1.4d5f72p-8f, -0x1.570096p-11f);
   const f32x q = polynomial(a, -0x1.20e79ap0f, -0x1.45740ap-1f, -0x1.af858cp-4f, 0x1.77fd28p-6f,
@@ -225,8 +227,8 @@ DMLOPS_INLINE f32x erf(f32x x) {
 // little that the rounding of t does not count, and c makes g(0) a float32. No digits cancel for
 // x < 0; and for x > 0, x Phi(x) = x - x Phi(-x).
 DMLOPS_INLINE f32x gelu(f32x x) {
-  const f32x a = at_most(abs(x), splat<f32x>(16.27f));  // the square ends at kExpEnd
-  const f32x half = a * -0.5f, square = a * half;       // -a^2 / 2
+  const f32x a = min(abs(x), splat<f32x>(16.27f));  // the square ends at kExpEnd
+  const f32x half = a * -0.5f, square = a * half;   // -a^2 / 2
   const f32x p = polynomial(square, 0x1.988452p-2f, 0x1.1057b8p-3f, 0x1.46b204p-5f, 0x1.343972p-7f,
                             0x1.9e0bdap-10f);
   constexpr float c = 0x1.bd86e4p0f, k = -0x1p-64f;
@@ -234,10 +236,10 @@ DMLOPS_INLINE f32x gelu(f32x x) {
       polynomial((a - c) / (a + c), k * 0x1.4b6514p-2f, k * 0x1.873c62p-3f, k * -0x1.247ba4p-3f,
                  k * 0x1.a59612p-8f, k * 0x1.6b3048p-6f, k * 0x1.049b28p-8f, k * -0x1.c71894p-9f,
                  k * -0x1.6038a8p-9f, k * -0x1.8124a4p-12f, k * 0x1.13eb4ap-10f);
-  Reduced reduced = reduce<64>(square);
+  RangeReduction reduced = reduce_range<64>(square);
   reduced.r += fma(a, half, -square);
   const f32x tail = fma(g, expm1_of_remainder(remainder(reduced)), g) * reduced.power;
-  return a < 0.8f ? x * fma(x, p, splat<f32x>(0.5f)) : at_least(x, splat<f32x>(-0.0f)) + tail;
+  return a < 0.8f ? x * fma(x, p, splat<f32x>(0.5f)) : max(x, splat<f32x>(-0.0f)) + tail;
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -12,10 +12,10 @@ struct Decomposed {
 
   explicit Decomposed(double value) : power(value), fraction(1.0) {
     if (value == 0 || value - value != 0) return;  // 0, infinity, NaN
-    const double magnitude = __builtin_fabs(value);
-    power = bit_cast<double>(bit_cast<std::uint64_t>(magnitude) & ~std::uint64_t{0} << 52);
+    const double abs_value = __builtin_fabs(value);
+    power = bit_cast<double>(bit_cast<std::uint64_t>(abs_value) & ~std::uint64_t{0} << 52);
     power = power < 0x1p-126 ? 0x1p-126 : power > 0x1p126 ? 0x1p126 : power;
-    fraction = magnitude / power;
+    fraction = abs_value / power;
     power = __builtin_copysign(power, value);
   }
 };
@@ -80,7 +80,7 @@ class ExpOfProduct {
       : ExpOfProduct(Decomposed(factor * 0x1.71547652b82fep0), scale) {}
 
   DMLOPS_INLINE Result operator()(f32x x) const {
-    const f32x scaled = x * power_, below = at_least(minus_abs(scaled), bound_);
+    const f32x scaled = x * power_, below = max(minus_abs(scaled), bound_);
     // A float32 has not exponents enough for all of n: a deep power is lifted by 2^26 on the way.
     const i32x deep = below < deep_bound_;
     const Power power =

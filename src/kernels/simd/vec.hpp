@@ -34,8 +34,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 // The standard library's would be compiled with this target's flags, for everybody to link.
-DMLOPS_INLINE std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-DMLOPS_INLINE std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
+DMLOPS_INLINE std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+DMLOPS_INLINE std::int64_t abs(std::int64_t x) { return x < 0 ? -x : x; }
 
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
@@ -140,7 +140,7 @@ DMLOPS_INLINE void keep_in_register(V& v) {
 // The first operand where it is unordered: a NaN in `x` passes through, and so does -0 against a
 // bound of +0. On x86 that is one instruction, which compilers do not find.
 template <class V>
-DMLOPS_INLINE V at_most(V x, V bound) {
+DMLOPS_INLINE V min(V x, V bound) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, f32x>) return _mm512_min_ps(bound, x);
   if constexpr (std::is_same_v<V, f64x>) return _mm512_min_pd(bound, x);
@@ -153,7 +153,7 @@ DMLOPS_INLINE V at_most(V x, V bound) {
   return bound < x ? bound : x;
 }
 template <class V>
-DMLOPS_INLINE V at_least(V x, V bound) {
+DMLOPS_INLINE V max(V x, V bound) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, f32x>) return _mm512_max_ps(bound, x);
   if constexpr (std::is_same_v<V, f64x>) return _mm512_max_pd(bound, x);
@@ -245,7 +245,7 @@ DMLOPS_INLINE f32x canonical_nan(NotNegative v) {
 #if defined(__AVX512F__)
   return by_class(v.x, 0x18181100);
 #else
-  return canonical_nan(at_least(v.x, splat<f32x>(0.0f)));
+  return canonical_nan(max(v.x, splat<f32x>(0.0f)));
 #endif
 }
 
@@ -268,9 +268,9 @@ struct DoubleSums {
     const __m128i tops = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
     const __m128i midway = _mm_cmpeq_epi32(_mm_and_si128(ends, _mm_set1_epi32(0x1fffffff)),
                                            _mm_set1_epi32(0x10000000));
-    const __m128i magnitude = _mm_and_si128(tops, _mm_set1_epi32(0x7fffffff));
-    const __m128i small = _mm_cmplt_epi32(magnitude, _mm_set1_epi32((1023 - 125) << 20));
-    const __m128i not_zero = _mm_cmpgt_epi32(magnitude, _mm_setzero_si128());
+    const __m128i abs_tops = _mm_and_si128(tops, _mm_set1_epi32(0x7fffffff));
+    const __m128i small = _mm_cmplt_epi32(abs_tops, _mm_set1_epi32((1023 - 125) << 20));
+    const __m128i not_zero = _mm_cmpgt_epi32(abs_tops, _mm_setzero_si128());
     return _mm_movemask_epi8(_mm_or_si128(midway, _mm_and_si128(small, not_zero))) == 0;
   }
 

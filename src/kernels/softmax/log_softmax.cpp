@@ -1,7 +1,7 @@
-// The kernels of log_softmax, whole and in parts.
+// The kernels of log_softmax, whole and in chunks.
 #include "kernels/softmax/log_softmax.hpp"
 
-#include "kernels/softmax/log_softmax_parts.hpp"
+#include "kernels/softmax/log_softmax_chunks.hpp"
 #include "kernels/table.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

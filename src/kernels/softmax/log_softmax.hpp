@@ -20,15 +20,15 @@ void log_softmax(const Groups& groups) {
   // Elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;
   const bool contiguous =
-      magnitude(in.step()) <= kShared && magnitude(out.step()) <= kShared && in.run() >= kSumLanes;
+      abs(in.step()) <= kShared && abs(out.step()) <= kShared && in.run() >= kSumLanes;
   // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
   const bool few = count <= 8 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
-    const bool in_place = RowParts<T>::dense(in) && in.rank > 1;
+    const bool in_place = ChunkedRows<T>::dense(in) && in.rank > 1;
     if (WholeRows<T>::fit(in, out) && !in_place) {
       RowBatch<T, WholeRows<T>>(groups, in, out).run(groups.first, groups.end);
     } else {
-      RowBatch<T, RowParts<T>>(groups, in, out).run(groups.first, groups.end);
+      RowBatch<T, ChunkedRows<T>>(groups, in, out).run(groups.first, groups.end);
     }
   } else {
     ColumnBatch<T>(groups, in, out).run(groups.first, groups.end);

@@ -37,20 +37,19 @@ class ColumnBlock {
     if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
       const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
       if (blocks < 4) columns = (size + blocks - 1) / blocks;
-      columns = least(columns, size - first % size);
+      columns = min(columns, size - first % size);
     }
     if (streaming() && kept.rank > 0 && kept.output_strides[0] == kSize) {
       offsets_.select(first, 1, true);
       const auto place = reinterpret_cast<std::uintptr_t>(groups_.output + offsets_.output[0]);
-      columns =
-          least(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
+      columns = min(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
     }
-    return least(columns, groups_.end - first);
+    return min(columns, groups_.end - first);
   }
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
   std::int64_t rows(std::int64_t block) const {
-    return least(kBlockRows, count_ - block * kBlockRows);
+    return min(kBlockRows, count_ - block * kBlockRows);
   }
 
   // Elements [64 block, 64 block + rows) of the groups.
@@ -102,14 +101,14 @@ class ColumnBlock {
                             if (direct) {
                               write(target + offsets_.output[0], out_.step(), source, length);
                             } else {
-                              move(target, source, length);
+                              unpack_results(target, source, length);
                             }
                           });
   }
 
  private:
   // Along the groups or along their elements, whichever are contiguous.
-  void move(char* target, const char* source, std::int64_t rows) const {
+  void unpack_results(char* target, const char* source, std::int64_t rows) const {
     const std::int64_t step = offsets_.output_step;
     if (step != kSize && out_.step() == kSize && rows > 1) {
       const Source results = {source, kSize, kPitch, nullptr};
@@ -185,8 +184,8 @@ class ColumnSums {
           return sum;
         };
         // In a single block, each lane takes in its partner at once.
-        const std::int64_t used = least(rows, kSumLanes);
-        for (std::int64_t lane = 0; lane < least(used, kHalf); ++lane) {
+        const std::int64_t used = min(rows, kSumLanes);
+        for (std::int64_t lane = 0; lane < min(used, kHalf); ++lane) {
           Sums sum = lane_sum(lane);
           if (lane + kHalf < used) {
             const Sums partner = lane_sum(lane + kHalf);
@@ -203,8 +202,7 @@ class ColumnSums {
       });
     }
     if (blocks > kSteps) {
-      add_blocks(false, least(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes),
-                 columns);
+      add_blocks(false, min(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes), columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         alignas(kVectorBytes) double lanes[kLanes<f32x>];
         combined<LaneSums<float>, kSumLanes>(blocks_, kSumLanes, c).store_to(lanes);
@@ -271,57 +269,59 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
   }
 
  private:
-  using Base::subtrahends_;
+  using Base::log_sum_exp_;
 
   static constexpr int kVectors = kColumns / kLanes<f32x>;
 
   std::int64_t elements() const { return block_.count(); }
 
   void find_maxima() {
-    for (float& max : subtrahends_.max) max = -kInfinity;
+    for (float& largest : log_sum_exp_.largest) largest = -kInfinity;
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
       const char* const x = block_.load(b);
       const std::int64_t rows = block_.rows(b);
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        f32x max = load<f32x>(subtrahends_.max + c);
-        for (std::int64_t r = 0; r < rows; ++r) max = at_least(max, load_columns<T>(x, r, c));
-        store(subtrahends_.max + c, max);
+        f32x largest = load<f32x>(log_sum_exp_.largest + c);
+        for (std::int64_t r = 0; r < rows; ++r) largest = max(largest, load_columns<T>(x, r, c));
+        store(log_sum_exp_.largest + c, largest);
       });
     }
   }
 
-  template <bool kNear>
+  template <bool kInRange>
   void add_plain() {
     Range seen[kVectors];
     sums_.add_up(
-        block_, [](std::int64_t) { return PlainTerms<T, kNear>(); }, seen, subtrahends_.plain);
+        block_, [](std::int64_t) { return PlainTerms<T, kInRange>(); }, seen,
+        log_sum_exp_.plain_sum);
     for_each_vector(block_.columns(), [&](std::int64_t c) {
-      store(subtrahends_.min + c, seen[c / kLanes<f32x>].min);
-      store(subtrahends_.max + c, seen[c / kLanes<f32x>].max);
+      store(log_sum_exp_.smallest + c, seen[c / kLanes<f32x>].smallest);
+      store(log_sum_exp_.largest + c, seen[c / kLanes<f32x>].largest);
     });
   }
 
-  void add_rest() {
-    Others seen[kVectors];
+  void add_excluding_max() {
+    NonMaxCount seen[kVectors];
     sums_.add_up(
-        block_, [&](std::int64_t c) { return OtherTerms<T>(load<f32x>(subtrahends_.max + c)); },
-        seen, subtrahends_.rest);
+        block_,
+        [&](std::int64_t c) { return TermsExcludingMax<T>(load<f32x>(log_sum_exp_.largest + c)); },
+        seen, log_sum_exp_.sum_excluding_maxima);
     const i32x count = splat<i32x>(static_cast<std::int32_t>(block_.count()));
     for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const i32x maxima = count - seen[c / kLanes<f32x>].count;
-      store(subtrahends_.maxima + c, __builtin_convertvector(maxima, f32x));
+      store(log_sum_exp_.max_count + c, __builtin_convertvector(maxima, f32x));
     });
   }
 
   void finish() {
-    if (subtrahends_.all_near(block_.columns())) {
+    if (log_sum_exp_.all_in_range(block_.columns())) {
       finish_blocks<true>();
     } else {
       finish_blocks<false>();
     }
   }
 
-  template <bool kNear>
+  template <bool kInRange>
   void finish_blocks() {
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
       block_.load(b);
@@ -330,10 +330,10 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
         constexpr int kTogether = 4;
         std::int64_t c = 0;
         for (; c + kTogether * kLanes<f32x> <= block_.columns(); c += kTogether * kLanes<f32x>) {
-          finish_columns<kNear, kTogether>(target, pitch, source, rows, c);
+          finish_columns<kInRange, kTogether>(target, pitch, source, rows, c);
         }
         for (; c < block_.columns(); c += kLanes<f32x>) {
-          finish_columns<kNear, 1>(target, pitch, source, rows, c);
+          finish_columns<kInRange, 1>(target, pitch, source, rows, c);
         }
       });
     }
@@ -341,20 +341,20 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
 
   // Several vectors of a row before the next: the rows of the output may lie a power of two apart,
   // and then a processor keeps few of their cache lines.
-  template <bool kNear, int kVectorsInRow>
+  template <bool kInRange, int kVectorsInRow>
   DMLOPS_INLINE void finish_columns(char* target, std::int64_t pitch, const char* source,
                                     std::int64_t rows, std::int64_t c) {
     Difference<T> differences[kVectorsInRow];
     for (int k = 0; k < kVectorsInRow; ++k) {
       const std::int64_t column = c + k * kLanes<f32x>;
-      differences[k] = Difference<T>(load<f32x>(subtrahends_.high + column),
-                                     load<f32x>(subtrahends_.low + column));
+      differences[k] = Difference<T>(load<f32x>(log_sum_exp_.high + column),
+                                     load<f32x>(log_sum_exp_.low + column));
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (int k = 0; k < kVectorsInRow; ++k) {
         const std::int64_t column = c + k * kLanes<f32x>;
         store(reinterpret_cast<T*>(target + r * pitch) + column,
-              differences[k].template of<kNear>(load_columns<T>(source, r, column)));
+              differences[k].template of<kInRange>(load_columns<T>(source, r, column)));
       }
     }
   }

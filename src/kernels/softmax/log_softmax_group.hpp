@@ -6,7 +6,7 @@
 // ways keep to this shape, which makes the result independent of instruction set and layout.
 #pragma once
 
-#include "kernels/softmax/log_softmax_subtrahends.hpp"
+#include "kernels/softmax/log_softmax_log_sum_exp.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -15,7 +15,7 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 constexpr std::int64_t kPlainFirst = std::is_same_v<T, float> ? 0 : 128;
 
-// Groups that are done together: their subtrahends, and the steps there, which `Way` knows.
+// Groups that are done together: their log_sum_exp, and the steps there, which `Way` knows.
 template <class Way, class T, int kCapacity>
 class Batch {
  protected:
@@ -23,28 +23,28 @@ class Batch {
     Way& way = static_cast<Way&>(*this);
     bool enough = false;
     if (kPlainFirst<T> == 0 || way.elements() >= kPlainFirst<T>) {
-      if (near_) {
+      if (in_range_) {
         way.template add_plain<true>();
-        near_ = subtrahends_.all_from(count, kExpEnd);
+        in_range_ = log_sum_exp_.all_from(count, kExpEnd);
       }
-      if (!near_) way.template add_plain<false>();
-      enough = subtrahends_.take_plain(count);
+      if (!in_range_) way.template add_plain<false>();
+      enough = log_sum_exp_.take_plain(count);
     } else {
       way.find_maxima();
-      subtrahends_.take_none(count);
+      log_sum_exp_.take_nothing(count);
     }
     if (!enough) {
-      way.add_rest();
-      subtrahends_.take_rest(count);
+      way.add_excluding_max();
+      log_sum_exp_.take_excluding_max(count);
     }
-    subtrahends_.compute(count);
+    log_sum_exp_.compute(count);
     way.finish();
   }
 
-  Subtrahends<T, kCapacity> subtrahends_ = {};
+  LogSumExp<T, kCapacity> log_sum_exp_ = {};
 
  private:
-  bool near_ = true;  // have no elements been far below 0 yet?
+  bool in_range_ = true;  // have no elements been far below 0 yet?
 };
 
 // The loop nest of a group's elements in one operand, the outermost dimension first.
@@ -67,12 +67,12 @@ struct ElementLoops {
   DMLOPS_INLINE void prefetch_next(const char* row) const {
     if (rank == 1) return;
     constexpr std::int64_t kMost = 2048;
-    for (std::int64_t i = 0; i < least(run() * step(), kMost); i += kLineBytes) {
+    for (std::int64_t i = 0; i < min(run() * step(), kMost); i += kLineBytes) {
       __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
     }
   }
 
-  // visit(offset of a run in memory, its index in the part, its length) for the part [begin, end)
+  // visit(offset of a run in memory, its index in the chunk, its length) for the chunk [begin, end)
   // of the group.
   template <class Visit>
   DMLOPS_INLINE void for_each_run(std::int64_t begin, std::int64_t end, const Visit& visit) const {
@@ -85,7 +85,7 @@ struct ElementLoops {
       offset += index[d] * strides[d];
     }
     for (std::int64_t i = begin; i < end; first = 0) {
-      const std::int64_t length = least(inner - first, end - i);
+      const std::int64_t length = min(inner - first, end - i);
       visit(offset + first * step(), i - begin, length);
       i += length;
       for (int d = rank - 2; d >= 0; --d) {

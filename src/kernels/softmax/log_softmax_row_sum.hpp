@@ -10,12 +10,12 @@ constexpr int kSumSteps = kSumBlock / kSumLanes;
 // The maximum of neighbours in memory, in lanes.
 template <class T>
 struct RowMaximum {
-  f32x max = splat<f32x>(-kInfinity);
+  f32x largest = splat<f32x>(-kInfinity);
 
   DMLOPS_INLINE void add(const T* x, std::int64_t count) {
     std::int64_t i = 0;
-    for (; i + kLanes<f32x> <= count; i += kLanes<f32x>) max = at_least(max, load<f32x>(x + i));
-    if (i < count) max = at_least(max, load_first(x + i, count - i, kNegativeInfinity<T>));
+    for (; i + kLanes<f32x> <= count; i += kLanes<f32x>) largest = max(largest, load<f32x>(x + i));
+    if (i < count) largest = max(largest, load_first(x + i, count - i, kNegativeInfinity<T>));
   }
 };
 
@@ -33,10 +33,10 @@ class RowSum {
   DMLOPS_INLINE void add(const T* x, std::int64_t count) {
     for (std::int64_t begin = 0; begin < count;) {
       if (steps_ == kSumSteps) end_block();
-      const std::int64_t part = least(count - begin, (kSumSteps - steps_) * kSumLanes);
-      add_steps(x + begin, part);
-      steps_ += (part + kSumLanes - 1) / kSumLanes;
-      begin += part;
+      const std::int64_t chunk = min(count - begin, (kSumSteps - steps_) * kSumLanes);
+      add_steps(x + begin, chunk);
+      steps_ += (chunk + kSumLanes - 1) / kSumLanes;
+      begin += chunk;
     }
   }
 
@@ -61,7 +61,9 @@ class RowSum {
     return sums_[0].folded();
   }
   const Seen& seen() const { return seen_; }
-  std::int64_t others() const { return others_; }  // of several blocks, once they are added up
+  std::int64_t non_max_count() const {
+    return non_max_counts_;
+  }  // of several blocks, once they are added up
 
  private:
   using Term = decltype(std::declval<Terms>().term(f32x(), std::declval<Seen&>()));
@@ -89,7 +91,7 @@ class RowSum {
         sums += terms_.term(load<f32x>(x + i), seen);
       }
       if (last < count) {
-        sums += terms_.last_terms(x + last, least(count - last, kLanes<f32x>), seen);
+        sums += terms_.last_terms(x + last, min(count - last, kLanes<f32x>), seen);
       }
       sums_[k] = sums;
     }
@@ -106,7 +108,7 @@ class RowSum {
       const f64x ended = to_double(lanes + j);
       store(blocks_ + j, block_ == 0 ? ended : load<f64x>(blocks_ + j) + ended);
     }
-    others_ += seen_.others();
+    non_max_counts_ += seen_.non_max_count();
     steps_ = 0;
     ++block_;
   }
@@ -115,7 +117,7 @@ class RowSum {
   LaneSums<T> sums_[kVectors];                      // of the current block
   alignas(kVectorBytes) double blocks_[kSumLanes];  // of those before
   Seen seen_;
-  std::int64_t steps_ = 0, block_ = 0, others_ = 0;
+  std::int64_t steps_ = 0, block_ = 0, non_max_counts_ = 0;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -6,11 +6,11 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-template <bool kNear, class T>
+template <bool kInRange, class T>
 DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
                               const Difference<T>& difference) {
   transform_row<f32x, 2>(y, x, count, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-    return difference.template of<kNear>(v);
+    return difference.template of<kInRange>(v);
   });
 }
 
@@ -57,12 +57,12 @@ class WholeRows {
     sum.add(input_, count_);
   }
 
-  template <bool kNear>
+  template <bool kInRange>
   DMLOPS_INLINE void finish(float high, float low) {
     const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
     // Results that are unpacked replace the packed elements, which no later step needs.
     char* const results = !unpacks_ ? output_ : packs_ ? packed() : buffer_;
-    finish_row<kNear>(reinterpret_cast<T*>(results), input_, count_, difference);
+    finish_row<kInRange>(reinterpret_cast<T*>(results), input_, count_, difference);
     if (unpacks_) unpack_row(results);
   }
 
@@ -92,12 +92,12 @@ class WholeRows {
   alignas(kVectorBytes) char buffer_[kRowBatchBytes];
 };
 
-// Groups that are too long for that, part by part: in place where it is dense, through a buffer
+// Groups that are too long for that, chunk by chunk: in place where it is dense, through a buffer
 // where it is not.
 template <class T>
-class RowParts {
+class ChunkedRows {
  public:
-  RowParts(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+  ChunkedRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
       : groups_(groups),
         in_(in),
         out_(out),
@@ -124,12 +124,12 @@ class RowParts {
                  DMLOPS_LAMBDA_INLINE { sum.add(x, length); });
   }
 
-  template <bool kNear>
+  template <bool kInRange>
   void finish(float high, float low) {
     const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
     for_each([&](const T* x, std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
       const auto write = [&](T* y, const T* from, std::int64_t count) DMLOPS_LAMBDA_INLINE {
-        finish_row<kNear>(y, from, count, difference);
+        finish_row<kInRange>(y, from, count, difference);
       };
       if (!dense_output_) write(reinterpret_cast<T*>(buffer_), x, length);
       out_.for_each_run(
@@ -147,15 +147,15 @@ class RowParts {
 
  private:
   static constexpr std::int64_t kSize = sizeof(T);
-  static constexpr std::int64_t kPart = 4 * kSumBlock;
+  static constexpr std::int64_t kChunk = 4 * kSumBlock;
 
   // visit(dense elements, index of the first, their number): runs where the input is dense, which
   // are a whole number of steps unless there is but one.
   template <class Visit>
   DMLOPS_INLINE void for_each(const Visit& visit) {
-    const std::int64_t part = dense_input_ && dense_output_ ? count_ : kPart;
-    for (std::int64_t begin = 0; begin < count_; begin += part) {
-      const std::int64_t length = least(part, count_ - begin);
+    const std::int64_t chunk = dense_input_ && dense_output_ ? count_ : kChunk;
+    for (std::int64_t begin = 0; begin < count_; begin += chunk) {
+      const std::int64_t length = min(chunk, count_ - begin);
       in_.for_each_run(begin, begin + length,
                        [&](std::int64_t offset, std::int64_t i, std::int64_t run)
                            DMLOPS_LAMBDA_INLINE {
@@ -178,7 +178,7 @@ class RowParts {
   bool dense_input_, dense_output_;
   const char* input_ = nullptr;
   char* output_ = nullptr;
-  alignas(kVectorBytes) char buffer_[kPart * kSize];
+  alignas(kVectorBytes) char buffer_[kChunk * kSize];
 };
 
 template <class T, class Layout>
@@ -190,13 +190,13 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   RowBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
       : rows_(groups, in, out), offsets_(groups.kept), single_block_(in.count() <= kSumBlock) {
     const std::int64_t fitting = kRowBatchBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
-    size_ = fitting < 1 ? 1 : least(fitting, kRowBatch);
+    size_ = fitting < 1 ? 1 : min(fitting, kRowBatch);
   }
 
   // The groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
     for (; first < end; first += size_) {
-      count_ = least(size_, end - first);
+      count_ = min(size_, end - first);
       offsets_.select(first, count_, true);
       rows_.load(offsets_, count_);
       Base::run(count_);
@@ -204,7 +204,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
  private:
-  using Base::subtrahends_;
+  using Base::log_sum_exp_;
   using Sum = typename LaneSums<T>::Lane;
   using Folded = Vec<Sum>;
 
@@ -215,45 +215,45 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
       rows_.select(k, offsets_.input[k], offsets_.output[k]);
       RowMaximum<T> maximum;
       rows_.add_to(maximum);
-      maxima_.set(k, maximum.max);
+      maxima_.set(k, maximum.largest);
     }
     fold_maxima();
   }
 
-  template <bool kNear>
+  template <bool kInRange>
   void add_plain() {
     for (std::int64_t k = 0; k < count_; ++k) {
       rows_.select(k, offsets_.input[k], offsets_.output[k]);
-      RowSum<PlainTerms<T, kNear>> sum({});
-      add_group(k, sum, subtrahends_.plain);
-      minima_.set(k, sum.seen().min);
-      maxima_.set(k, sum.seen().max);
+      RowSum<PlainTerms<T, kInRange>> sum({});
+      add_group(k, sum, log_sum_exp_.plain_sum);
+      minima_.set(k, sum.seen().smallest);
+      maxima_.set(k, sum.seen().largest);
     }
-    fold_sums(subtrahends_.plain);
+    fold_sums(log_sum_exp_.plain_sum);
     fold_minima();
     fold_maxima();
   }
 
-  void add_rest() {
+  void add_excluding_max() {
     for (std::int64_t k = 0; k < count_; ++k) {
       rows_.select(k, offsets_.input[k], offsets_.output[k]);
-      if (subtrahends_.others[k] >= 0) {  // it has all that it needs
-        others_.set(k, i32x{});
+      if (log_sum_exp_.sum_excluding_max[k] >= 0) {  // it has all that it needs
+        non_max_counts_.set(k, i32x{});
         continue;
       }
-      RowSum<OtherTerms<T>> sum(OtherTerms<T>(splat<f32x>(subtrahends_.max[k])));
-      add_group(k, sum, subtrahends_.rest);
+      RowSum<TermsExcludingMax<T>> sum(TermsExcludingMax<T>(splat<f32x>(log_sum_exp_.largest[k])));
+      add_group(k, sum, log_sum_exp_.sum_excluding_maxima);
       if (single_block_) {
-        others_.set(k, sum.seen().count);
+        non_max_counts_.set(k, sum.seen().count);
       } else {
-        subtrahends_.maxima[k] = static_cast<float>(rows_.count() - sum.others());
+        log_sum_exp_.max_count[k] = static_cast<float>(rows_.count() - sum.non_max_count());
       }
     }
-    fold_sums(subtrahends_.rest);
+    fold_sums(log_sum_exp_.sum_excluding_maxima);
     for (std::int64_t k = 0; single_block_ && k < count_; k += kLanes<f32x>) {
-      const i32x others = others_.fold(k, count_, Addition());
-      const i32x maxima = static_cast<std::int32_t>(rows_.count()) - others;
-      store(subtrahends_.maxima + k, __builtin_convertvector(maxima, f32x));
+      const i32x below_max = non_max_counts_.fold(k, count_, Addition());
+      const i32x maxima = static_cast<std::int32_t>(rows_.count()) - below_max;
+      store(log_sum_exp_.max_count + k, __builtin_convertvector(maxima, f32x));
     }
   }
 
@@ -272,13 +272,13 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   void fold_minima() {
-    fold_into(subtrahends_.min, minima_,
-              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_most(a, b); });
+    fold_into(log_sum_exp_.smallest, minima_,
+              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return min(a, b); });
   }
 
   void fold_maxima() {
-    fold_into(subtrahends_.max, maxima_,
-              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return at_least(a, b); });
+    fold_into(log_sum_exp_.largest, maxima_,
+              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return max(a, b); });
   }
 
   template <class V, class Operation>
@@ -291,8 +291,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   void finish() {
     for (std::int64_t k = 0; k < count_; ++k) {
       rows_.select(k, offsets_.input[k], offsets_.output[k]);
-      const float high = subtrahends_.high[k], low = subtrahends_.low[k];
-      if (subtrahends_.near(k)) {
+      const float high = log_sum_exp_.high[k], low = log_sum_exp_.low[k];
+      if (log_sum_exp_.in_range(k)) {
         rows_.template finish<true>(high, low);
       } else {
         rows_.template finish<false>(high, low);
@@ -304,7 +304,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   GroupOffsets<kRowBatch> offsets_;
   Folding<f32x, kRowBatch> minima_, maxima_;
   Folding<Folded, kRowBatch> sums_;
-  Folding<i32x, kRowBatch> others_;
+  Folding<i32x, kRowBatch> non_max_counts_;
   bool single_block_;  // of the sums
   std::int64_t size_, count_ = 0;
 };

@@ -17,13 +17,13 @@ constexpr float kTermScale = 0x1p64f;  // of all terms, so that nothing is lost 
 
 // The least and the largest of elements; NaN are passed over (they come back through the sum).
 struct Range {
-  f32x min = splat<f32x>(kInfinity), max = splat<f32x>(-kInfinity);
+  f32x smallest = splat<f32x>(kInfinity), largest = splat<f32x>(-kInfinity);
 
   DMLOPS_INLINE void operator+=(f32x x) {
-    min = at_most(min, x);
-    max = at_least(max, x);
+    smallest = min(smallest, x);
+    largest = max(largest, x);
   }
-  DMLOPS_INLINE static std::int64_t others() { return 0; }
+  DMLOPS_INLINE static std::int64_t non_max_count() { return 0; }
 };
 
 // A term in factors, the second a power of two, for one instruction to add.
@@ -50,16 +50,16 @@ template <>
 inline constexpr float16 kNegativeInfinity<float16> = float16::from_bits(0xfc00);
 
 // kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2: what kLn2Low makes of it is left to
-// Subtrahends. Below kExpEnd it is 0, and beyond x = 43 the bits have no meaning. kNear: no element
-// lies below kExpEnd.
-template <class T, bool kNear>
+// LogSumExp. Below kExpEnd it is 0, and beyond x = 43 the bits have no meaning. kInRange: no
+// element lies below kExpEnd.
+template <class T, bool kInRange>
 struct PlainTerms {
   using Element = T;
   using Seen = Range;
 
   // To 1.2 * 2^-24, and for float16 to 2e-7.
   DMLOPS_INLINE static auto exp(f32x x) {
-    const Reduced reduced = reduce<64>(kNear ? x : at_least(x, splat<f32x>(kExpEnd)));
+    const RangeReduction reduced = reduce_range<64>(kInRange ? x : max(x, splat<f32x>(kExpEnd)));
     if constexpr (std::is_same_v<T, float>) {
       return fma(expm1_of_remainder(reduced.r), reduced.power, reduced.power);
     } else {
@@ -80,11 +80,11 @@ struct PlainTerms {
 };
 
 // How many elements are not the maximum.
-struct Others {
+struct NonMaxCount {
   i32x count = {};
 
   // How many since the last call.
-  DMLOPS_INLINE std::int64_t others() {
+  DMLOPS_INLINE std::int64_t non_max_count() {
     const i32x counted = count;
     count = i32x{};
     return fold(counted, Addition());
@@ -93,71 +93,72 @@ struct Others {
 
 // kTermScale e^(x - max), for given maxima, and 0 where x is the maximum. Below 2^-190 they are 0.
 template <class T>
-class OtherTerms;
+class TermsExcludingMax;
 
 // kTermScale e^(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. The maximum is
 // not subtracted first, as the rounding of the difference would show in a small sum; only the
 // exponents are. Beyond 2^20, where n kLn2 would lose digits, the difference is exact for every x
 // that counts.
 template <>
-class OtherTerms<float> {
+class TermsExcludingMax<float> {
  public:
   using Element = float;
-  using Seen = Others;
+  using Seen = NonMaxCount;
 
-  explicit OtherTerms(f32x max)
+  explicit TermsExcludingMax(f32x max)
       : max_(max),
-        far_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)),
-        n_(nearest_power(max - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n),
+        offset_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)),
+        n_(nearest_power(max - offset_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n),
         shift_(splat<f32x>(kPowerShift + 64) - n_),
         end_((n_ - 191.0f) * kLn2),
         low_(n_ * kLn2Low) {}
 
   // To 0.75 ulp.
-  DMLOPS_INLINE f32x term(f32x x, Others& others) const {
-    const i32x is_other = x != max_;
-    others.count -= is_other;
-    const f32x d = at_least(x - far_, end_);
+  DMLOPS_INLINE f32x term(f32x x, NonMaxCount& counter) const {
+    const i32x is_below_max = x != max_;
+    counter.count -= is_below_max;
+    const f32x d = max(x - offset_, end_);
     const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
     const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
     const f32x low = fma(power.n, splat<f32x>(-kLn2Low), low_);  // (N - n) kLn2Low
     const f32x m = r + fma(exp_tail(r, 1.0f), r * r, low);       // e^(r + low) - 1, nearly
-    const f32x factor = is_other ? power.value : splat<f32x>(0.0f);
+    const f32x factor = is_below_max ? power.value : splat<f32x>(0.0f);
     return fma(m, factor, factor);
   }
 
   // What is missing is the maximum, which is not there.
-  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, Others& others) const {
-    return term(load_first(x, used, max_[0]), others);
+  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, NonMaxCount& counter) const {
+    return term(load_first(x, used, max_[0]), counter);
   }
 
   // N, and max without what all elements are lessened by.
   DMLOPS_INLINE f32x n() const { return n_; }
-  DMLOPS_INLINE f32x near() const { return max_ - far_; }
+  DMLOPS_INLINE f32x shifted_max() const { return max_ - offset_; }
 
  private:
-  f32x max_, far_, n_, shift_, end_, low_;
+  f32x max_, offset_, n_, shift_, end_, low_;
 };
 
 // To 2e-7: the difference of two float16 is near enough in float32.
 template <>
-class OtherTerms<float16> {
+class TermsExcludingMax<float16> {
  public:
   using Element = float16;
-  using Seen = Others;
+  using Seen = NonMaxCount;
 
-  explicit OtherTerms(f32x max) : max_(max) {}
+  explicit TermsExcludingMax(f32x max) : max_(max) {}
 
-  DMLOPS_INLINE Product term(f32x x, Others& others) const {
-    const i32x is_other = x != max_;
-    others.count -= is_other;
-    const Reduced reduced = reduce<64>(at_least(x - max_, splat<f32x>(kExpEnd)));
-    return {short_exp(reduced.r), is_other ? reduced.power : splat<f32x>(0.0f)};
+  DMLOPS_INLINE Product term(f32x x, NonMaxCount& counter) const {
+    const i32x is_below_max = x != max_;
+    counter.count -= is_below_max;
+    const RangeReduction reduced = reduce_range<64>(max(x - max_, splat<f32x>(kExpEnd)));
+    return {short_exp(reduced.r), is_below_max ? reduced.power : splat<f32x>(0.0f)};
   }
 
-  DMLOPS_INLINE Product last_terms(const float16* x, std::int64_t used, Others& others) const {
+  DMLOPS_INLINE Product last_terms(const float16* x, std::int64_t used,
+                                   NonMaxCount& counter) const {
     const u16half max = narrow(max_);
-    return term(load_first(x, used, float16::from_bits(max[0])), others);
+    return term(load_first(x, used, float16::from_bits(max[0])), counter);
   }
 
  private:

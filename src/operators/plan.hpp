@@ -18,7 +18,7 @@ struct GroupParameters {
   int weight = 1;
 };
 
-struct PreparedOperator {
+struct OperatorPlan {
   Nest nest;
   RowKernel kernel = nullptr;
   std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters>
@@ -48,16 +48,15 @@ constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 0;
 
 // Each: no checks; inputs and output are apart or the same. Data pointers may be null, to be added
 // later.
-PreparedOperator prepare_clip(const ConstTensorView& input, const ClipParameters& parameters,
-                              const TensorView& output);
-PreparedOperator prepare_activation(Activation type, const ConstTensorView& input,
-                                    const ActivationParameters& parameters,
-                                    const TensorView& output);
-PreparedOperator prepare_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
-                                             const std::optional<FusedActivation>& activation,
-                                             const TensorView& output);
+OperatorPlan plan_clip(const ConstTensorView& input, const ClipParameters& parameters,
+                       const TensorView& output);
+OperatorPlan plan_activation(Activation type, const ConstTensorView& input,
+                             const ActivationParameters& parameters, const TensorView& output);
+OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
+                                      const std::optional<FusedActivation>& activation,
+                                      const TensorView& output);
 // `reduced`: the axes as a set of bits.
-PreparedOperator prepare_log_softmax(const ConstTensorView& input, unsigned int reduced,
-                                     const TensorView& output);
+OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
+                              const TensorView& output);
 
 }  // namespace dmlops

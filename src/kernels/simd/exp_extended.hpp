@@ -38,13 +38,13 @@ DMLOPS_INLINE ExpTerms exp_terms(f32x r, f32x h, f32x k, f32x low) {
 }
 
 // x = (k ln(2) / 8 + shift) / kFactor + r, but for what kLn2Low adds to ln(2); r is exact.
-struct Eighths {
+struct EighthReduction {
   f32x k, r;
   i32x index;
 };
 
 template <int kFactor>
-DMLOPS_INLINE Eighths reduce_to_eighth(f32x x) {
+DMLOPS_INLINE EighthReduction reduce_range_to_eighth(f32x x) {
   const f32x shifted = fma(x, splat<f32x>(kFactor * 8 * kLog2E), splat<f32x>(kEighthUnit));
   const f32x k = shifted - kEighthUnit;
   const i32x index = bit_cast<i32x>(shifted);
@@ -55,7 +55,7 @@ DMLOPS_INLINE Eighths reduce_to_eighth(f32x x) {
 
 // e^x - 1 for x <= 0: power - 1 + power r, with what their roundings lose, and the small terms.
 DMLOPS_INLINE f32x expm1_nonpositive(f32x x) {
-  const auto [k, r, index] = reduce_to_eighth<1>(at_least(x, splat<f32x>(-18.0f)));
+  const auto [k, r, index] = reduce_range_to_eighth<1>(max(x, splat<f32x>(-18.0f)));
   const auto [square, rest] = exp_terms(r, r * 0.5f, k, splat<f32x>(kLn2Low / 8));
   const f32x power = power_of_eighth(index);
   const f32x before = power - 1.0f, lost = power - (before + 1.0f);
@@ -67,8 +67,8 @@ DMLOPS_INLINE f32x expm1_nonpositive(f32x x) {
 // (m + m_low), and m is r + r^2, rounded.
 DMLOPS_INLINE f32x tanh(f32x x) {
   const i32x sign = bit_cast<i32x>(x) & INT32_MIN;
-  const f32x negative = at_least(minus_abs(x), splat<f32x>(-9.02f)), half = splat<f32x>(0.5f);
-  const auto [k, r, index] = reduce_to_eighth<2>(negative);
+  const f32x negative = max(minus_abs(x), splat<f32x>(-9.02f)), half = splat<f32x>(0.5f);
+  const auto [k, r, index] = reduce_range_to_eighth<2>(negative);
   const f32x power = power_of_eighth(index);
   const f32x half_power = bit_cast<f32x>(bit_cast<u32x>(power) - (1u << 23));
   const f32x m = fma(r, r, r), cube = r * r * r;

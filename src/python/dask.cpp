@@ -1,5 +1,5 @@
-// What the distributed arrays need of the core: log_softmax in parts, and checks without data.
-#include "parts.hpp"
+// What the distributed arrays need of the core: log_softmax in chunks, and checks without data.
+#include "dask.hpp"
 
 #include <pybind11/numpy.h>
 
@@ -19,27 +19,27 @@ using Dense = py::array_t<T, py::array::c_style>;
 std::size_t type_index(const py::array& x) { return x.itemsize() == sizeof(float) ? 0 : 1; }
 
 // x[groups][length], float32 or float16.
-GroupParts parts_of(const py::array& x, const Dense<float>& max) {
+GroupChunks chunks_of(const py::array& x, const Dense<float>& max) {
   const bool is_float = x.dtype().kind() == 'f' && (x.itemsize() == 4 || x.itemsize() == 2);
   const bool is_dense = (x.flags() & py::array::c_style) != 0;
   if (!is_float || !is_dense || x.ndim() != 2 || max.ndim() != 1 || max.shape(0) != x.shape(0))
-    throw py::value_error("a part is a dense table of float32 or float16, one maximum per row");
+    throw py::value_error("a chunk is a dense table of float32 or float16, one maximum per row");
   return {x.shape(0), x.shape(1), x.data(), max.data()};
 }
 
 // (lanes[groups][blocks][kSumLanes][2], maxima[groups])
 py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
-  const GroupParts parts = parts_of(x, max);
-  const std::int64_t blocks = (parts.length + kSumBlock - 1) / kSumBlock;
-  Dense<double> lanes({parts.count, blocks, std::int64_t{kSumLanes}, std::int64_t{2}});
-  Dense<double> maxima(parts.count);
+  const GroupChunks chunks = chunks_of(x, max);
+  const std::int64_t blocks = (chunks.length + kSumBlock - 1) / kSumBlock;
+  Dense<double> lanes({chunks.count, blocks, std::int64_t{kSumLanes}, std::int64_t{2}});
+  Dense<double> maxima(chunks.count);
   const auto kernel = kernels().log_softmax_sums[type_index(x)];
   double* const lanes_data = lanes.mutable_data();
   double* const maxima_data = maxima.mutable_data();
   {
     const py::gil_scoped_release released;
     const FloatEnvironment environment;
-    kernel(parts, lanes_data, maxima_data);
+    kernel(chunks, lanes_data, maxima_data);
   }
   return py::make_tuple(lanes, maxima);
 }
@@ -47,12 +47,12 @@ py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
 // The results, from the sums[groups][2] without the maxima and with them, and how many these are.
 py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const Dense<double>& sums,
                              const Dense<double>& maxima) {
-  const GroupParts parts = parts_of(x, max);
-  const bool is_pair = sums.ndim() == 2 && sums.shape(0) == parts.count && sums.shape(1) == 2;
-  if (!is_pair || maxima.ndim() != 1 || maxima.shape(0) != parts.count)
-    throw py::value_error("a part has two sums, and one number of maxima, per row");
-  py::array result(x.dtype(), std::vector<py::ssize_t>{parts.count, parts.length});
-  if (parts.length == 0) return result;
+  const GroupChunks chunks = chunks_of(x, max);
+  const bool is_pair = sums.ndim() == 2 && sums.shape(0) == chunks.count && sums.shape(1) == 2;
+  if (!is_pair || maxima.ndim() != 1 || maxima.shape(0) != chunks.count)
+    throw py::value_error("a chunk has two sums, and one number of maxima, per row");
+  py::array result(x.dtype(), std::vector<py::ssize_t>{chunks.count, chunks.length});
+  if (chunks.length == 0) return result;
   const auto kernel = kernels().log_softmax_finish[type_index(x)];
   void* const output = result.mutable_data();
   const double* const sums_data = sums.data();
@@ -60,7 +60,7 @@ py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const 
   {
     const py::gil_scoped_release released;
     const FloatEnvironment environment;
-    kernel(parts, sums_data, maxima_data, output);
+    kernel(chunks, sums_data, maxima_data, output);
   }
   return result;
 }
@@ -89,7 +89,7 @@ void check_batch_normalization(const py::object& input, const py::object& mean,
 
 }  // namespace
 
-void add_parts(py::module_& module) {
+void add_dask_functions(py::module_& module) {
   module.attr("LOG_SOFTMAX_BLOCK") = kSumBlock;
   module.def("log_softmax_sums", &log_softmax_sums, py::arg("x"), py::arg("max"));
   module.def("log_softmax_finish", &log_softmax_finish, py::arg("x"), py::arg("max"),

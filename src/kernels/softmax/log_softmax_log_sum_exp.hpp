@@ -5,7 +5,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// e^-r after reduce(), as a rounded number and what it lacks, together to 2^-26.
+// e^-r after reduce_range(), as a rounded number and what it lacks, together to 2^-26.
 //
 // The terms of a sum lack their factors e^(-n kLn2Low), which this makes up for. It takes n to be
 // the maximum's less 1; for each 1 that it is not, the error is 2^-29, which counts in small sums
@@ -25,16 +25,16 @@ struct Inverse {
 // rounded sum and what its rounding took. In float16, whose differences of two elements float32
 // holds well enough, they are the two terms.
 template <class T, int kCapacity>
-struct Subtrahends {
+struct LogSumExp {
   using Sum = typename LaneSums<T>::Lane;
 
-  alignas(kVectorBytes) float min[kCapacity];
-  alignas(kVectorBytes) float max[kCapacity];
-  alignas(kVectorBytes) Sum plain[kCapacity];     // the plain sum
-  alignas(kVectorBytes) Sum rest[kCapacity];      // the sum without the maxima
-  alignas(kVectorBytes) float maxima[kCapacity];  // how many elements equal the maximum
+  alignas(kVectorBytes) float smallest[kCapacity];
+  alignas(kVectorBytes) float largest[kCapacity];
+  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // the plain sum
+  alignas(kVectorBytes) Sum sum_excluding_maxima[kCapacity];  // the sum without the maxima
+  alignas(kVectorBytes) float max_count[kCapacity];           // how many elements equal the maximum
   // e^(x - max) of all elements but one maximum; -1 where it takes `rest` and `maxima` to know.
-  alignas(kVectorBytes) Sum others[kCapacity];
+  alignas(kVectorBytes) Sum sum_excluding_max[kCapacity];
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
@@ -51,14 +51,14 @@ struct Subtrahends {
     Vec<Sum> worst = {};  // of vectors: what is beside the last group is like a group
     const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
       if (i >= count) return;  // a half that no group is in
-      constexpr Sum kLeast = is_float ? 0x1p-20f : 0.5f;
-      const Vec<Sum> taken = sum >= kLeast ? sum : splat<Vec<Sum>>(-1);
-      store(others + i, taken);
-      worst = at_most(worst, taken);
+      constexpr Sum kSmallest = is_float ? 0x1p-20f : 0.5f;
+      const Vec<Sum> taken = sum >= kSmallest ? sum : splat<Vec<Sum>>(-1);
+      store(sum_excluding_max + i, taken);
+      worst = min(worst, taken);
     };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const f32x top = load<f32x>(max + i);
-      const Reduced reduced = reduce<64>(top);
+      const f32x top = load<f32x>(largest + i);
+      const RangeReduction reduced = reduce_range<64>(top);
       const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
       const i32x in_range = (top >= -64.0f) & (top <= kLargest);
       const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
@@ -69,12 +69,12 @@ struct Subtrahends {
         const Doubles terms = to_double(term), rounded = to_double(inverse.rounded * scale),
                       lacking = to_double(inverse.lacking * scale);
         constexpr std::int64_t half = kLanes<f64x>;
-        const f64x lower = load<f64x>(plain + i) - terms.lower;
-        const f64x upper = load<f64x>(plain + i + half) - terms.upper;
+        const f64x lower = load<f64x>(plain_sum + i) - terms.lower;
+        const f64x upper = load<f64x>(plain_sum + i + half) - terms.upper;
         take(i, lower * kUnscale * (rounded.lower + lacking.lower));
         take(i + half, upper * kUnscale * (rounded.upper + lacking.upper));
       } else {
-        const f32x sum = load<f32x>(plain + i) - term.value();
+        const f32x sum = load<f32x>(plain_sum + i) - term.value();
         take(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
       }
     }
@@ -82,32 +82,35 @@ struct Subtrahends {
                 [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? a : b; }) >= 0;
   }
 
-  void take_none(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) others[i] = -1;
+  void take_nothing(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) sum_excluding_max[i] = -1;
   }
 
   // From `rest` and `maxima`, where `plain` was not enough.
-  void take_rest(std::int64_t count) {
+  void take_excluding_max(std::int64_t count) {
     const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
-      const auto before = load<Vec<Sum>>(others + i);
-      store(others + i, before >= Sum{0} ? before : sum);
+      const auto before = load<Vec<Sum>>(sum_excluding_max + i);
+      store(sum_excluding_max + i, before >= Sum{0} ? before : sum);
     };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const f32x top = load<f32x>(max + i);
-      const f32x more = load<f32x>(maxima + i) - 1.0f + (top - top);  // NaN of an infinite maximum
+      const f32x top = load<f32x>(largest + i);
+      const f32x more =
+          load<f32x>(max_count + i) - 1.0f + (top - top);  // NaN of an infinite maximum
       if constexpr (std::is_same_v<T, float>) {
-        const OtherTerms<T> terms(top);
-        alignas(kVectorBytes) float near[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
-        store(near, terms.near());
+        const TermsExcludingMax<T> terms(top);
+        alignas(kVectorBytes) float shifted[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
+        store(shifted, terms.shifted_max());
         store(n, terms.n());
         store(added, more);
         for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
-          const f64x remainder = to_double(near + k) - to_double(n + k) * static_cast<double>(kLn2);
-          take(i + k, load<f64x>(rest + i + k) * (1.0 / kTermScale) * exp_of_remainder(-remainder) +
+          const f64x remainder =
+              to_double(shifted + k) - to_double(n + k) * static_cast<double>(kLn2);
+          take(i + k, load<f64x>(sum_excluding_maxima + i + k) * (1.0 / kTermScale) *
+                              exp_of_remainder(-remainder) +
                           to_double(added + k));
         }
       } else {
-        take(i, fma(load<f32x>(rest + i), splat<f32x>(1.0f / kTermScale), more));
+        take(i, fma(load<f32x>(sum_excluding_maxima + i), splat<f32x>(1.0f / kTermScale), more));
       }
     }
   }
@@ -116,33 +119,33 @@ struct Subtrahends {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       if constexpr (std::is_same_v<T, float>) {
         for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>)
-          set(i + k, log1p(load<f64x>(others + i + k)));
+          set(i + k, log1p(load<f64x>(sum_excluding_max + i + k)));
       } else {
-        store(high + i, load<f32x>(max + i));
-        store(low + i, log1p(load<f32x>(others + i)));
+        store(high + i, load<f32x>(largest + i));
+        store(low + i, log1p(load<f32x>(sum_excluding_max + i)));
       }
     }
   }
 
-  bool all_from(std::int64_t count, float least) const {
-    return all_of(count, [&](std::int64_t i) { return load<f32x>(min + i) >= least; });
+  bool all_from(std::int64_t count, float lowest) const {
+    return all_of(count, [&](std::int64_t i) { return load<f32x>(smallest + i) >= lowest; });
   }
 
   // Do groups have what Difference asks for, all or one?
-  bool all_near(std::int64_t count) const {
+  bool all_in_range(std::int64_t count) const {
     return all_of(count, [&](std::int64_t i) {
-      return is_near(load<f32x>(min + i), load<f32x>(high + i), load<f32x>(low + i));
+      return is_in_range(load<f32x>(smallest + i), load<f32x>(high + i), load<f32x>(low + i));
     });
   }
-  bool near(std::int64_t i) const { return is_near(min[i], high[i], low[i]) != 0; }
+  bool in_range(std::int64_t i) const { return is_in_range(smallest[i], high[i], low[i]) != 0; }
 
  private:
   template <class V>
-  DMLOPS_INLINE static auto is_near(V least, V high, V low) {
+  DMLOPS_INLINE static auto is_in_range(V lowest, V high, V low) {
     if constexpr (std::is_same_v<T, float>) {
       using Bits = std::conditional_t<std::is_same_v<V, float>, std::uint32_t, u32x>;
       const V same_exponent = bit_cast<V>(bit_cast<Bits>(high) | 0x7fffffu);  // the largest
-      return (high > 0.0f) & (high < 0x1p126f) & (least >= -same_exponent);
+      return (high > 0.0f) & (high < 0x1p126f) & (lowest >= -same_exponent);
     } else {
       return high - high == low - low;  // 0 of finite numbers, else NaN
     }
@@ -158,7 +161,7 @@ struct Subtrahends {
   }
 
   DMLOPS_INLINE void set(std::int64_t i, f64x log) {
-    const f64x top = to_double(max + i);
+    const f64x top = to_double(largest + i);
     const f32half rounded = to_float(top + log);
     std::memcpy(high + i, &rounded, sizeof rounded);
     const f32half left = to_float(log - (to_double(high + i) - top));
@@ -178,14 +181,14 @@ class Difference {
     keep_in_register(one_);
   }
 
-  // kNear: in float32 high > 0, no |x| has a larger exponent, and no result is infinite; in float16
-  // nothing that is subtracted is infinite or NaN.
-  template <bool kNear>
+  // kInRange: in float32 high > 0, no |x| has a larger exponent, and no result is infinite; in
+  // float16 nothing that is subtracted is infinite or NaN.
+  template <bool kInRange>
   DMLOPS_INLINE f32x of(f32x x) const {
     const f32x difference = x - high_;
     if constexpr (!std::is_same_v<T, float>) {
-      return kNear ? difference - low_ : canonical_nan(difference - low_);
-    } else if constexpr (kNear) {
+      return kInRange ? difference - low_ : canonical_nan(difference - low_);
+    } else if constexpr (kInRange) {
       return difference + (difference_to(x, plus_high(difference)) - low_);
     } else {
       // Unordered are all elements of some groups, and in others what belongs to -infinity.

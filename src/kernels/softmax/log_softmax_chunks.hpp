@@ -1,0 +1,62 @@
+// log_softmax in chunks, for groups that no one process holds: the lanes of a chunk's blocks, and
+// its results once the sums are known. The steps are those along rows, and so are the bits.
+#pragma once
+
+#include "kernels/softmax/log_softmax_rows.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+void log_softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) {
+  const T* x = static_cast<const T*>(chunks.input);
+  for (std::int64_t g = 0; g < chunks.count; ++g, x += chunks.length) {
+    const TermsExcludingMax<T> terms(splat<f32x>(chunks.max[g]));
+    maxima[g] = 0;
+    for (std::int64_t begin = 0; begin < chunks.length; begin += kSumBlock) {
+      const std::int64_t length = min(chunks.length - begin, kSumBlock);
+      RowSum<TermsExcludingMax<T>> excluding_max(terms);
+      excluding_max.add(x + begin, length);
+      alignas(kVectorBytes) double both[2][kSumLanes] = {};
+      excluding_max.store_to(both[0]);
+      RowSum<PlainTerms<T, false>> plain({});
+      plain.add(x + begin, length);
+      plain.store_to(both[1]);
+      for (int j = 0; j < kSumLanes; ++j, lanes += 2) {
+        lanes[0] = both[0][j];
+        lanes[1] = both[1][j];
+      }
+      maxima[g] += static_cast<double>(length - excluding_max.non_max_count());
+    }
+  }
+}
+
+template <class T>
+void log_softmax_finish(const GroupChunks& chunks, const double* sums, const double* maxima,
+                        void* output) {
+  constexpr std::int64_t kBatch = 32;
+  using Sum = typename LogSumExp<T, kBatch>::Sum;
+  LogSumExp<T, kBatch> log_sum_exp = {};
+  const T* x = static_cast<const T*>(chunks.input);
+  T* y = static_cast<T*>(output);
+  for (std::int64_t first = 0; first < chunks.count; first += kBatch) {
+    const std::int64_t used = min(kBatch, chunks.count - first);
+    for (std::int64_t k = 0; k < used; ++k) {
+      log_sum_exp.largest[k] = chunks.max[first + k];
+      log_sum_exp.sum_excluding_maxima[k] = static_cast<Sum>(sums[2 * (first + k)]);
+      log_sum_exp.plain_sum[k] = static_cast<Sum>(sums[2 * (first + k) + 1]);
+      log_sum_exp.max_count[k] = static_cast<float>(maxima[first + k]);
+    }
+    log_sum_exp.take_plain(used);
+    log_sum_exp.take_excluding_max(used);
+    log_sum_exp.compute(used);
+    for (std::int64_t k = 0; k < used; ++k, x += chunks.length, y += chunks.length) {
+      const Difference<T> difference(splat<f32x>(log_sum_exp.high[k]),
+                                     splat<f32x>(log_sum_exp.low[k]));
+      transform_row<f32x, 2>(y, x, chunks.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+        return difference.template of<false>(v);
+      });
+    }
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,10 @@
+// What the distributed arrays need of the core: log_softmax in chunks, and checks without data.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace dmlops::python {
+
+void add_dask_functions(pybind11::module_& module);
+
+}  // namespace dmlops::python
