@@ -28,7 +28,7 @@ enum class Activation : std::uint32_t {
   shrink,               ///< bias, threshold
   gelu,                 ///< no parameters
 };
-constexpr std::size_t kActivationCount = 17;  ///< how many there are
+constexpr std::size_t kActivationCount = 17;  ///< number of activations
 
 /// The FLOAT fields of the DirectML struct, in its order.
 struct ActivationParameters {
@@ -36,28 +36,28 @@ struct ActivationParameters {
   float beta = 0;   ///< the second
 };
 
-/// What an activation is called, and what its parameters are.
+/// The name and the parameters of an activation.
 struct ActivationInfo {
-  const char* name;                ///< as the function: "leaky_relu"
+  const char* name;                ///< that of the function: "leaky_relu"
   int parameter_count;             ///< 0 to 2
   const char* parameter_names[2];  ///< the first `parameter_count`
-  ActivationParameters defaults;   ///< those of DirectML's documents
+  ActivationParameters defaults;   ///< the defaults in DirectML's documentation
 };
-/// The row of an activation.
+/// Returns the name and the parameters of an activation.
 /// \throws Error for a value that is not an enumerator
 DMLOPS_API const ActivationInfo& info(Activation type);
 
 /// An activation that batch normalization applies to its result.
 struct FusedActivation {
   FusedActivation() = default;
-  /// With the default parameters of the activation.
+  /// An activation with its default parameters.
   FusedActivation(Activation type_) : type(type_), parameters(info(type_).defaults) {}
-  /// With these parameters, all of which count.
+  /// An activation with these parameters.
   FusedActivation(Activation type_, const ActivationParameters& parameters_)
       : type(type_), parameters(parameters_) {}
 
-  Activation type = Activation::identity;  ///< which one
-  ActivationParameters parameters;         ///< its parameters, all of which count
+  Activation type = Activation::identity;  ///< the activation
+  ActivationParameters parameters;         ///< its parameters
 };
 
 }  // namespace dmlops

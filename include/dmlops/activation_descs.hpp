@@ -1,4 +1,4 @@
-// DirectML's descriptors of the activations, a struct for each: on their own, or fused into batch
+// DirectML's descriptors of the activations, one struct each, standalone or fused into batch
 // normalization.
 #pragma once
 
@@ -6,14 +6,13 @@
 
 namespace dmlops {
 
-/// What the descriptors of the activations have in common. Both tensors are absent where the
-/// activation is fused.
+/// Base of the activations' descriptors. Both tensors are absent if the activation is fused.
 struct ActivationDesc {
-  std::optional<BufferTensorDesc> input_tensor;   ///< what is read
+  std::optional<BufferTensorDesc> input_tensor;   ///< the input
   std::optional<BufferTensorDesc> output_tensor;  ///< of the same data type and sizes
 
  protected:
-  /// As any operator's, with these numbers.
+  /// The general descriptor with these numbers.
   OperatorDesc with(OperatorType type, float first = 0, float second = 0) const {
     OperatorDesc desc;
     desc.type = type;
@@ -99,7 +98,7 @@ struct ActivationReluOperatorDesc : ActivationDesc {
 /// (exp(x) - 1).
 struct ActivationScaledEluOperatorDesc : ActivationDesc {
   float alpha = 1.67326319217681884765625f;  ///< the limit for very negative x, negated, over gamma
-  float gamma = 1.05070102214813232421875f;  ///< the factor of all
+  float gamma = 1.05070102214813232421875f;  ///< the factor of the result
 
   operator OperatorDesc() const {  ///< as any operator's
     return with(OperatorType::activation_scaled_elu, alpha, gamma);
@@ -148,7 +147,7 @@ struct ActivationTanhOperatorDesc : ActivationDesc {
 
 /// DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC: x where x > alpha, otherwise 0.
 struct ActivationThresholdedReluOperatorDesc : ActivationDesc {
-  float alpha = 1.0f;  ///< what is not above it becomes 0
+  float alpha = 1.0f;  ///< x <= alpha becomes 0
 
   operator OperatorDesc() const {  ///< as any operator's
     return with(OperatorType::activation_thresholded_relu, alpha);
@@ -158,8 +157,8 @@ struct ActivationThresholdedReluOperatorDesc : ActivationDesc {
 /// DML_ACTIVATION_SHRINK_OPERATOR_DESC: x - bias where x > threshold, x + bias where x <
 /// -threshold, otherwise 0.
 struct ActivationShrinkOperatorDesc : ActivationDesc {
-  float bias = 0.0f;       ///< what is subtracted from the magnitude
-  float threshold = 0.5f;  ///< what is not beyond it becomes 0
+  float bias = 0.0f;       ///< subtracted from |x|
+  float threshold = 0.5f;  ///< |x| <= threshold becomes 0
 
   operator OperatorDesc() const {  ///< as any operator's
     return with(OperatorType::activation_shrink, bias, threshold);

@@ -1,5 +1,6 @@
 // The activations as functions, with the names, parameters and defaults that they have in Python.
-// Each calls `activation` from operators.hpp, whose rules hold. hard_sigmoid is in operators.hpp.
+// Each calls `activation` from operators.hpp, and follows its rules. hard_sigmoid is in
+// operators.hpp.
 #pragma once
 
 #include "dmlops/operators.hpp"

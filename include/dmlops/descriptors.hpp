@@ -1,4 +1,4 @@
-// DirectML's descriptors: tensors, operators, feature levels, and the rules that they must keep.
+// DirectML's descriptors: tensors, operators, feature levels, and their validation.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ enum class FeatureLevel : std::uint32_t {
   level_6_4 = 0x6400,
 };
 
-/// The values of DML_OPERATOR_TYPE, of the operators that dmlops has.
+/// The values of DML_OPERATOR_TYPE for the operators of dmlops.
 enum class OperatorType : std::uint32_t {
   invalid = 0,
   element_wise_clip = 8,
@@ -64,44 +64,45 @@ enum class TensorFlags : std::uint32_t {
   owned_by_dml = 1,  ///< an input that is bound once, when the operator is compiled
 };
 
-using TensorDataType = DataType;  ///< the name that it has beside the other descriptors
+using TensorDataType = DataType;  ///< a name like those of the other descriptors
 
-/// DML_BUFFER_TENSOR_DESC. The arrays' first `dimension_count` entries count.
+/// DML_BUFFER_TENSOR_DESC. Only the first `dimension_count` entries of the arrays are used.
 struct BufferTensorDesc {
   using Dimensions = std::array<std::uint32_t, kMaxRank>;  ///< sizes or strides
 
   BufferTensorDesc() = default;
-  /// A packed tensor; or one with `strides`, which must be as many as the sizes. More than kMaxRank
-  /// of them make a descriptor that no operator accepts.
+  /// A packed tensor, or one with as many `strides` as sizes. More than kMaxRank sizes make a
+  /// descriptor that no operator accepts.
   /// \throws ValidationError if there are not as many strides as sizes
   DMLOPS_API BufferTensorDesc(TensorDataType data_type_, const std::vector<std::uint32_t>& sizes_,
                               const std::vector<std::uint32_t>& strides_ = {});
 
   TensorDataType data_type = TensorDataType::unknown;  ///< of the elements
-  TensorFlags flags = TensorFlags::none;               ///< who holds the memory
+  TensorFlags flags = TensorFlags::none;               ///< ownership of the memory
   std::uint32_t dimension_count = 0;                   ///< 1 to kMaxRank
   Dimensions sizes = {};                               ///< each at least 1
-  std::optional<Dimensions> strides;  ///< in elements; none: packed, the last dimension fastest
-  std::optional<std::uint64_t> total_tensor_size_in_bytes;  ///< none: as small as it can be
+  std::optional<Dimensions> strides;  ///< in elements; none: packed, in row-major order
+  std::optional<std::uint64_t> total_tensor_size_in_bytes;  ///< none: the minimum size
   std::uint32_t guaranteed_base_offset_alignment = 0;       ///< 0, or a power of two
 };
 
 /// DML_SCALAR_UNION: the bytes of a number whose data type another field gives.
 struct ScalarUnion {
-  std::uint64_t bits = 0;  ///< in memory, the number comes first
+  std::uint64_t bits = 0;  ///< the number is at the beginning
 };
 
 /// The bytes of a number of a data type.
 /// \throws ValidationError if the data type does not hold the number: integers must fit exactly
 DMLOPS_API ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value);
 
-/// DML_OPERATOR_DESC with the struct that it points to: any operator's. What an operator has no
-/// field for is ignored. The structs of operator_descs.hpp are easier to write, and become this.
+/// DML_OPERATOR_DESC of any operator, with the struct that it points to. Members that the operator
+/// lacks are ignored. The structs of operator_descs.hpp are easier to write, and convert to
+/// OperatorDesc.
 struct OperatorDesc {
-  static constexpr int kMaxTensors = 6;  ///< those of BATCH_NORMALIZATION
+  static constexpr int kMaxTensors = 6;  ///< the tensors of BATCH_NORMALIZATION
 
-  OperatorType type = OperatorType::invalid;  ///< which operator
-  /// In the order of the struct's fields, the output last. None are given where it is fused.
+  OperatorType type = OperatorType::invalid;  ///< the operator
+  /// In the order of the struct's fields, the output last. Empty if the operator is fused.
   std::array<std::optional<BufferTensorDesc>, kMaxTensors> tensors;
   /// The FLOAT fields in their order: Min, Max of CLIP, Epsilon, an activation's parameters.
   std::array<float, 2> numbers = {};

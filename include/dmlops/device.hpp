@@ -24,20 +24,20 @@ struct BasicBinding {
 using Binding = BasicBinding<void*>;             ///< of an output
 using ConstBinding = BasicBinding<const void*>;  ///< of an input
 
-/// An operator with all work done that needs no data. Immutable: many threads may dispatch it at
-/// once.
+/// An operator on which all work is done that needs no data. Immutable: many threads may dispatch
+/// it at once.
 class DMLOPS_API CompiledOperator {
  public:
-  /// Runs the operator. There is one binding for each input of the struct, in its order, and one
-  /// for the output. An input that is OWNED_BY_DML has none. Input and output may share memory
-  /// where the operator works in place and both bind the same bytes with the same strides. Every
-  /// rule is checked before anything is written; bytes between and behind the output's elements
-  /// are never written.
+  /// Runs the operator with a binding for each input of the struct, in its order, and one for the
+  /// output. An OWNED_BY_DML input has no binding. Input and output may share memory if the
+  /// operator works in place and both bind the same bytes with the same strides. Every rule is
+  /// checked before anything is written. Bytes between and after the output's elements are never
+  /// written.
   /// \throws BindingError for a binding that breaks a rule
   void dispatch(const ConstBinding* inputs, std::size_t input_count, const Binding* outputs,
                 std::size_t output_count) const;
 
-  /// The same, of bindings in vectors, arrays or braces.
+  /// Runs the operator with bindings in vectors, arrays or braces.
   void dispatch(const std::vector<ConstBinding>& inputs,
                 const std::vector<Binding>& outputs) const {
     dispatch(inputs.data(), inputs.size(), outputs.data(), outputs.size());
@@ -53,18 +53,18 @@ class DMLOPS_API CompiledOperator {
   std::shared_ptr<const Implementation> implementation_;
 };
 
-/// What accepts descriptors as a DirectML device of that feature level does.
+/// Validates and compiles descriptors as a DirectML device of the given feature level would.
 class DMLOPS_API Device {
  public:
-  /// A device of that level. ValidationError for what is no level.
+  /// A device of a feature level. Throws ValidationError for other values.
   explicit Device(FeatureLevel level = FeatureLevel::level_6_4);
 
-  /// The level it was made for.
+  /// The device's feature level.
   FeatureLevel feature_level() const { return level_; }
 
-  /// Checks every rule and prepares all work that needs no data. `initial` binds the inputs that
-  /// are OWNED_BY_DML, whose bytes are copied, and no others. It has one binding for each input, or
-  /// is empty where there are none to bind.
+  /// Checks every rule and does all work that needs no data. `initial` binds the OWNED_BY_DML
+  /// inputs only, and copies their bytes. It has one binding for each input, or is empty if no
+  /// input is OWNED_BY_DML.
   /// \throws ValidationError for a descriptor that the level does not accept
   /// \throws BindingError for an initial binding that breaks a rule
   CompiledOperator compile(const OperatorDesc& desc,

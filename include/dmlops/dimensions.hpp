@@ -46,7 +46,7 @@ class IntegerList {
       values_[d] = static_cast<std::int64_t>(container.data()[d]);
     }
   }
-  /// Not from Dimensions, which do not know how many of their entries count.
+  /// Deleted for Dimensions, whose number of used entries is unknown.
   IntegerList(const Dimensions&) = delete;
 
   int count() const { return count_; }                  ///< number of integers
@@ -70,10 +70,10 @@ struct ByteStrides : IntegerList {
 /// \cond parts of BasicTensorView
 namespace detail {
 
-// In bytes, in row-major order without gaps. Saturated, which no operator accepts.
+// Returns packed strides in bytes. Overflow saturates, and no operator accepts saturated strides.
 DMLOPS_API Dimensions packed_strides(const IntegerList& sizes, std::size_t element);
-// Strides in units of `unit` bytes as bytes, saturated. Throws Error unless there is one for each
-// size.
+// Converts strides in units of `unit` bytes to bytes, saturating. Throws Error unless there is one
+// stride for each size.
 DMLOPS_API Dimensions byte_strides(const IntegerList& sizes, const IntegerList& strides,
                                    std::size_t unit);
 // Throws Error if the tensor reaches outside a container of `count` elements of `element` bytes.

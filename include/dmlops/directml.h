@@ -1,8 +1,8 @@
-// DirectML's own structs as input: what a program for Windows describes, compiled for the CPU.
+// DirectML's own C structs as input, for programs written for Windows.
 //
-// Where Microsoft's <DirectML.h> has been included before, its declarations are used; where not,
-// those of directml_types.h, which have the same names and layouts. A program includes one or the
-// other: <DirectML.h> comes first, or not at all.
+// If Microsoft's <DirectML.h> has been included before, its declarations are used, otherwise those
+// of directml_types.h, which have the same names and layouts. A program includes <DirectML.h> first
+// or not at all.
 #pragma once
 
 #if !defined(DIRECTML_H) && !defined(__directml_h__) && !defined(DMLOPS_NO_WINDOWS_TYPES)
@@ -34,16 +34,15 @@ typedef std::uint64_t UINT64;
 
 namespace dmlops {
 
-/// What a DML_OPERATOR_DESC and the structs that it points to say, as a descriptor of this library.
-/// It holds no pointer to them. Pointers that must not be null, and counts and types that nobody
-/// could follow, are refused here; all other rules are those of validate().
+/// Converts a DML_OPERATOR_DESC, with the structs that it points to, to a descriptor of this
+/// library that holds no pointer to them. Refuses null pointers, counts and types with which the
+/// structs cannot be read; validate() checks all other rules.
 ///
-/// At most DML_TENSOR_DIMENSION_COUNT_MAX1 sizes, strides and axes are read, whatever their count
-/// says.
+/// Reads at most DML_TENSOR_DIMENSION_COUNT_MAX1 sizes, strides and axes, whatever their count is.
 /// \throws ValidationError for a tree that cannot be read
 DMLOPS_API OperatorDesc to_operator_desc(const DML_OPERATOR_DESC& desc);
 
-/// The same for a tensor.
+/// Converts a DML_TENSOR_DESC.
 /// \throws ValidationError for one that cannot be read
 DMLOPS_API BufferTensorDesc to_tensor_desc(const DML_BUFFER_TENSOR_DESC& desc);
 
@@ -74,7 +73,7 @@ inline std::uint64_t calc_buffer_tensor_size(const DML_BUFFER_TENSOR_DESC& desc)
   return calc_buffer_tensor_size(to_tensor_desc(desc));
 }
 
-#if DMLOPS_DIRECTML_TARGET >= 0x2000  // older versions of Microsoft's header know no levels
+#if DMLOPS_DIRECTML_TARGET >= 0x2000  // older versions of Microsoft's header lack feature levels
 
 /// Device(level).compile() of a DML_OPERATOR_DESC.
 /// \throws ValidationError for a descriptor that the level does not accept
@@ -94,10 +93,10 @@ inline void validate(const DML_OPERATOR_DESC& desc, DML_FEATURE_LEVEL level) {
 
 }  // namespace dmlops
 
-/// DirectML's helper of that name, in 64 bits: `sizes` and `strides` are arrays of `dimensionCount`
-/// numbers, and `strides` may be null. A template, so that a program may keep the definition that
-/// it has copied from DirectML's documentation: calls then prefer that one. \throws ValidationError
-/// for a rank, size or stride that no tensor can have
+/// DirectML's helper function, in 64-bit arithmetic: `sizes` and `strides` are arrays of
+/// `dimensionCount` numbers, and `strides` may be null. A template, so that overload resolution
+/// prefers a definition that a program has copied from DirectML's documentation. \throws
+/// ValidationError for a rank, size or stride that no tensor can have
 // NOLINTBEGIN(readability-identifier-naming): DirectML's names
 template <class = void>
 std::uint64_t DMLCalcBufferTensorSize(DML_TENSOR_DATA_TYPE dataType, std::uint32_t dimensionCount,

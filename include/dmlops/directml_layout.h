@@ -1,12 +1,12 @@
-// The sizes and offsets of DirectML's structs on 64-bit processors, held against whichever
-// declarations are in effect: Microsoft's, or those of directml_types.h.
+// Asserts the sizes and offsets of DirectML's structs on 64-bit processors, for the declarations in
+// effect: Microsoft's, or those of directml_types.h.
 #pragma once
 
 #include <cstddef>
 
 #include "dmlops/directml_types.h"
 
-// Levels that Microsoft's header was asked to leave out cannot be looked at.
+// Skips feature levels that DML_TARGET_VERSION excludes from Microsoft's header.
 #if defined(DML_TARGET_VERSION)
 #define DMLOPS_DIRECTML_TARGET DML_TARGET_VERSION
 #else

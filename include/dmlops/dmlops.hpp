@@ -1,4 +1,4 @@
-// The whole C++ interface but <dmlops/directml.h>, which takes the structs of <DirectML.h>.
+// The whole C++ interface except <dmlops/directml.h>, which takes the structs of <DirectML.h>.
 #pragma once
 
 #include "dmlops/activations.hpp"

@@ -1,9 +1,10 @@
-// The operators on tensor views. Inputs may have any strides; an output's elements must not overlap
-// one another.
+// The operators on tensor views. Inputs may have any strides; elements of an output must not
+// overlap one another.
 //
-// The output must have the input's data type and sizes. It may be the input itself (the same memory
-// and strides); any other overlap gives the same result as separate memory. Every rule is checked
-// before anything is written. A wrong data type throws TypeError, everything else Error.
+// The output must have the input's data type and sizes. The output may be the input itself (the
+// same memory and strides); any other overlap gives the same result as separate memory. Every rule
+// is checked before anything is written. An unsupported data type throws TypeError, any other
+// invalid argument Error.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ struct Scalar {
     }
   }
 
-  DataType type = DataType::unknown;  ///< says which member is valid; unknown: none
+  DataType type = DataType::unknown;  ///< tells the valid member; unknown: none
   union {
     double floating;           ///< valid if `type` is float64
     std::int64_t integer = 0;  ///< valid if `type` is int64
@@ -50,21 +51,21 @@ struct Scalar {
   };
 };
 
-/// max(min, min(x, max)) for x, or for x * scale + bias. All data types but float64 and the 4-bit
-/// ones.
+/// max(min, min(x, max)) for x, or for x * scale + bias. All data types except float64 and the
+/// 4-bit ones.
 DMLOPS_API void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
                      const std::optional<ScaleBias>& scale_bias, const TensorView& output);
-/// Without scale and bias.
+/// clip without scale and bias.
 inline void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
                  const TensorView& output) {
   clip(input, min, max, std::nullopt, output);
 }
 
-/// One of the activations; float32 and float16. relu also takes int8 to int32, shrink those and
-/// uint8 to uint32: computed in double, truncated toward zero and saturated.
+/// Applies an activation to float32 or float16. relu also takes int8 to int32; shrink takes int8 to
+/// int32 and uint8 to uint32, computed in double, truncated toward zero and saturated.
 DMLOPS_API void activation(Activation type, const ConstTensorView& input,
                            const ActivationParameters& parameters, const TensorView& output);
-/// With the default parameters of the activation.
+/// Applies an activation with its default parameters.
 inline void activation(Activation type, const ConstTensorView& input, const TensorView& output) {
   activation(type, input, info(type).defaults, output);
 }
@@ -72,7 +73,7 @@ inline void activation(Activation type, const ConstTensorView& input, const Tens
 /// max(0, min(alpha * x + beta, 1))
 DMLOPS_API void hard_sigmoid(const ConstTensorView& input, float alpha, float beta,
                              const TensorView& output);
-/// With alpha = 0.2 and beta = 0.5.
+/// hard_sigmoid with alpha = 0.2 and beta = 0.5.
 inline void hard_sigmoid(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::hard_sigmoid, input, output);
 }
@@ -81,8 +82,8 @@ inline void hard_sigmoid(const ConstTensorView& input, const TensorView& output)
 /// input's.
 struct BatchNormalizationInputs {
   ConstTensorView input;     ///< x
-  ConstTensorView mean;      ///< of x
-  ConstTensorView variance;  ///< of x
+  ConstTensorView mean;      ///< of the input
+  ConstTensorView variance;  ///< of the input
   ConstTensorView scale;     ///< factor of the normalized x
   ConstTensorView bias;      ///< addend
 };
@@ -90,12 +91,12 @@ struct BatchNormalizationInputs {
 DMLOPS_API void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                                     const std::optional<FusedActivation>& fused_activation,
                                     const TensorView& output);
-/// Without an activation.
+/// batch_normalization without an activation.
 inline void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                                 const TensorView& output) {
   batch_normalization(inputs, epsilon, std::nullopt, output);
 }
-/// With epsilon = 1e-5 and without an activation.
+/// batch_normalization with epsilon = 1e-5 and without an activation.
 inline void batch_normalization(const BatchNormalizationInputs& inputs, const TensorView& output) {
   batch_normalization(inputs, 1e-5f, output);
 }
@@ -104,12 +105,12 @@ inline void batch_normalization(const BatchNormalizationInputs& inputs, const Te
 /// axis counts from the end.
 DMLOPS_API void log_softmax(const ConstTensorView& input, const std::int64_t* axes,
                             std::size_t axis_count, const TensorView& output);
-/// The same: `log_softmax(input, {0, 2}, output)`.
+/// log_softmax with the axes in braces: `log_softmax(input, {0, 2}, output)`.
 inline void log_softmax(const ConstTensorView& input, const IntegerList& axes,
                         const TensorView& output) {
   log_softmax(input, axes.values().data(), static_cast<std::size_t>(axes.count()), output);
 }
-/// Over the last axis.
+/// log_softmax over the last axis.
 inline void log_softmax(const ConstTensorView& input, const TensorView& output) {
   log_softmax(input, -1, output);
 }

@@ -18,7 +18,7 @@ struct float16 {
   DMLOPS_API float16(float value);    ///< rounds to nearest even
   DMLOPS_API operator float() const;  ///< exact
 
-  /// The number with these bits.
+  /// Returns the number with these bits.
   static constexpr float16 from_bits(std::uint16_t bits_) { return float16(bits_, Bits()); }
 
   std::uint16_t bits;  ///< sign, 5 bits of exponent, 10 of fraction
@@ -114,7 +114,7 @@ struct BasicTensorView {
 
   BasicTensorView() = default;
 
-  /// All members.
+  /// A tensor with all members given.
   BasicTensorView(Pointer data_, DataType type_, int rank_, const Dimensions& sizes_,
                   const Dimensions& strides_)
       : data(data_), type(type_), rank(rank_), sizes(sizes_), strides(strides_) {}
@@ -136,7 +136,7 @@ struct BasicTensorView {
       : BasicTensorView(data_, type_, sizes_.count(), sizes_.values(),
                         detail::byte_strides(sizes_, strides_, 1)) {}
 
-  /// The same with the data type of the pointer: `TensorView(pointer, {2, 3})` is packed,
+  /// A tensor with the data type of the pointer: `TensorView(pointer, {2, 3})` is packed,
   /// `TensorView(pointer, {2, 3}, ElementStrides{1, 2})` has strides.
   template <class T, class... Strides, std::enable_if_t<detail::kIsElement<T, Pointer>, int> = 0>
   BasicTensorView(T* data_, const IntegerList& sizes_, const Strides&... strides_)
@@ -149,7 +149,7 @@ struct BasicTensorView {
       : BasicTensorView(array, detail::sizes_of_array<T[kCount]>(
                                    std::make_index_sequence<std::rank_v<T[kCount]>>())) {}
 
-  /// A contiguous container, as `std::vector`, `std::array` and `std::span`: 1 dimension.
+  /// A contiguous container such as `std::vector`, `std::array` or `std::span`: 1 dimension.
   template <class Container, class T = detail::ElementOf<Container>,
             std::enable_if_t<detail::kIsElement<T, Pointer>, int> = 0>
   BasicTensorView(Container&& container)

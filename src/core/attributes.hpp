@@ -1,5 +1,5 @@
-// For functions that are hardly ever called. In their callers they would take registers, which a
-// small call spends its time on saving.
+// Attributes for rarely called functions. Inlined, they would make their callers save more
+// registers, which dominates the time of a small call.
 #pragma once
 
 #define DMLOPS_COLD __attribute__((cold, noinline))

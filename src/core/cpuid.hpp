@@ -1,4 +1,4 @@
-// What an x86 processor says about itself.
+// CPUID of x86 processors.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -8,8 +8,8 @@
 
 namespace dmlops {
 
-// What CPUID says, read here: the compilers' own test (__builtin_cpu_supports) needs a run-time
-// library that not every linker brings.
+// The result of CPUID. The compilers' own __builtin_cpu_supports needs a run-time library that not
+// every linker links.
 struct CpuId {
   unsigned int a = 0, b = 0, c = 0, d = 0;
   explicit CpuId(unsigned int leaf, unsigned int subleaf = 0) {

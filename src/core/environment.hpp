@@ -1,4 +1,4 @@
-// What environment variables say.
+// Reads environment variables.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +10,8 @@
 
 namespace dmlops {
 
-// The whole number in a variable; none where it is not set or empty. Error for anything else.
+// Returns the integer in a variable, or none if the variable is unset or empty. Throws Error for
+// other values.
 inline std::optional<long long> whole_number_from(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return std::nullopt;

@@ -1,11 +1,11 @@
-// float16 from double and back, for parameters; the kernels have conversions of their own.
+// Converts parameters between float16 and double; the kernels have vectorized conversions.
 #pragma once
 
 #include "dmlops/tensor.hpp"
 
 namespace dmlops {
 
-// Rounded once, to nearest even.
+// Rounds once, to nearest even.
 float16 to_float16(double value);
 
 // Exact.

@@ -1,4 +1,5 @@
-// The floating-point state that results are defined in: nearest even, subnormals kept, no traps.
+// The floating-point state in which results are defined: round to nearest even, no flushing of
+// subnormals, no traps.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,11 @@
 
 namespace dmlops {
 
-// Holds the default state while it lives, and then puts the caller's back, with its sticky flags.
+// Enters the default state, and restores the caller's state and sticky flags on destruction.
 class FloatEnvironment {
  public:
 #if defined(__x86_64__) || defined(_M_X64)
-  // Writing the register takes as long as a small operator.
+  // Writes MXCSR only if needed: the write takes as long as a small operator.
   FloatEnvironment() : before_(_mm_getcsr()) {
     if ((before_ & ~kSticky) != kDefault) _mm_setcsr(kDefault);
   }

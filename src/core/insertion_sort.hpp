@@ -1,5 +1,4 @@
-// Sorts the few dimensions of a tensor: stable, and without the memory that std::stable_sort would
-// ask for.
+// A stable sort for the few dimensions of a tensor; std::stable_sort would allocate memory.
 #pragma once
 
 namespace dmlops {

@@ -1,5 +1,5 @@
-// Selects the kernels for the processor at hand: the fastest that it runs, or the one that
-// DMLOPS_ISA names.
+// Selects the kernels: those of the fastest instruction set that the processor supports, or of the
+// one in DMLOPS_ISA.
 #include "core/isa.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@
 #include "core/cpuid.hpp"
 #include "dmlops/runtime.hpp"
 
-// Each is defined in kernels/table.cpp, compiled for that instruction set.
+// Defined in kernels/table.cpp, which is compiled once per instruction set.
 namespace dmlops::baseline {
 void set_kernels(KernelTable& table);
 }
@@ -32,7 +32,7 @@ namespace dmlops {
 namespace {
 
 #if defined(DMLOPS_X86)
-// The system must save the registers too.
+// The operating system must save the vector registers, too.
 bool saves(unsigned int registers) {
   unsigned int low = 0, high = 0;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -46,7 +46,7 @@ bool has_avx512() {
   constexpr unsigned int kFDqBwVl = bits({16, 17, 30, 31});
   return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
 }
-// With VBMI's kernels where the processor has it.
+// Replaces kernels by those for VBMI if the processor supports it.
 void set_avx512_kernels(KernelTable& table) {
   avx512::set_kernels(table);
   constexpr unsigned int kVbmi = bits({1});
@@ -58,7 +58,7 @@ bool always() { return true; }
 struct Candidate {
   const char* name;
   bool (*runs_here)();
-  void (*set_kernels)(KernelTable& table);  // only where it runs
+  void (*set_kernels)(KernelTable& table);  // null if not supported by the processor
 };
 constexpr Candidate kCandidates[] = {
 // the fastest first
@@ -69,11 +69,12 @@ constexpr Candidate kCandidates[] = {
     {"baseline", always, baseline::set_kernels},
 };
 
-// The tables of the candidates; those that do not run here have no name.
+// The tables of the candidates; the name of an unsupported one is null.
 using Tables = std::array<KernelTable, std::size(kCandidates)>;
 
-// Filled when the library is loaded: were it at the first call, a fork by another thread could
-// leave the child with half of it. tables() fills it only for static constructors that run earlier.
+// Filled when the library is loaded: if filled at the first call, a fork by another thread could
+// leave the child with a partly filled table. tables() fills it earlier only for static
+// constructors that run before.
 Tables all_tables = {};
 bool tables_filled = false;
 
@@ -89,7 +90,8 @@ const Tables& tables() {
 }
 [[maybe_unused]] const Tables& filled_at_load = tables();
 
-// The kernels of that name, or the best where there is none. `who` asks for them.
+// Returns the kernels of the named instruction set, or of the fastest if the name is empty. `who`
+// begins the error message.
 const KernelTable& select(const std::string& name, const char* who) {
   for (const KernelTable& table : tables()) {
     if (table.name != nullptr && (name.empty() || name == table.name)) return table;
@@ -113,7 +115,7 @@ const KernelTable& initial() {
 std::atomic<const KernelTable*> selected{nullptr};
 
 DMLOPS_COLD const KernelTable& first_kernels() {
-  const KernelTable& found = initial();  // every thread that comes here at once finds the same
+  const KernelTable& found = initial();  // concurrent first calls all store the same pointer
   const KernelTable* table = nullptr;
   return selected.compare_exchange_strong(table, &found) ? found : *table;
 }

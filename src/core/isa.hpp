@@ -1,15 +1,15 @@
-// Selects the kernels for the processor at hand.
+// The kernels selected for this processor.
 #pragma once
 
 #include "kernels/kernel.hpp"
 
 namespace dmlops {
 
-// The selected kernels: one atomic load after the first call. Error if DMLOPS_ISA
-// cannot be had.
+// Returns the selected kernels, by one atomic load after the first call. Throws Error if DMLOPS_ISA
+// is unknown or unsupported.
 const KernelTable& kernels();
 
-// Copies elements of so many bytes: 1, 2, 4 or 8.
+// Returns the kernel that copies elements of 1, 2, 4 or 8 bytes.
 inline RowKernel copy_kernel(std::int64_t element_size) {
   int index = 0;
   while ((std::int64_t{1} << index) < element_size) ++index;

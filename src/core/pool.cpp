@@ -28,7 +28,7 @@
 namespace dmlops {
 namespace {
 
-constexpr long long kMaxThreads = 1024;  // a typing error should not start a million
+constexpr long long kMaxThreads = 1024;  // bounds the damage of a typing error
 
 int checked_thread_count(long long count, const std::string& source) {
   if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);
@@ -41,9 +41,10 @@ int initial_thread_count() {
   return count ? checked_thread_count(*count, "DMLOPS_NUM_THREADS") : usable_processors();
 }
 
-std::atomic<int> thread_count{0};  // 0: not asked for yet
+std::atomic<int> thread_count{0};  // 0: not initialized yet
 
-// Threads inherit the mask: a signal for the process must not land on a worker.
+// Blocks signals in workers, which inherit the mask: the main thread must get the process's
+// signals.
 class SignalsBlocked {
  public:
 #if defined(_WIN32)
@@ -63,7 +64,7 @@ class SignalsBlocked {
 #endif
 };
 
-// Tells the processor that this thread waits.
+// Hints to the processor that this is a spin loop.
 void relax() {
 #if defined(__x86_64__) || defined(_M_X64)
   _mm_pause();
@@ -72,11 +73,11 @@ void relax() {
 #endif
 }
 
-// Looks again and again whether something has become true, for about as long as it would take to
-// wake a thread, since the next call often follows at once.
+// Spins until a condition holds, at most for about 100 us: the next call often follows at once, and
+// waking a sleeping thread takes about as long.
 template <class Ready>
 bool spin(const Ready& ready) {
-  if (ready()) return true;  // mostly, at the end of a call: no need to read the clock
+  if (ready()) return true;  // the usual case at the end of a call; saves reading the clock
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
   do {
     for (int i = 0; i < 16; ++i) {
@@ -92,14 +93,14 @@ struct Job {
   const void* context;
   int count, step;
 
-  // Every shard that is `step` from the next, beginning at `first`.
+  // Runs shards first, first + step, ...
   void run(int first) const {
     for (int i = first; i < count; i += step) task(context, i);
   }
 };
 
-// A thread with a place at which the caller of the pool leaves a job. It has cache lines of its
-// own: whoever waits looks at the state only, and nobody else's changes.
+// A thread, and the slot in which a caller of the pool leaves a job. Aligned to cache lines, so
+// that spinning on one worker's state shares no line with another worker (false sharing).
 class alignas(128) Worker {
  public:
   explicit Worker(int first_shard) : first_shard_(first_shard) {
@@ -115,7 +116,7 @@ class alignas(128) Worker {
     notify();
   }
 
-  // By the caller: does the job itself if the thread has not come for it.
+  // Called by the pool's caller: takes the job back and runs it if the thread has not started it.
   void withdraw() {
     if (take()) finish();
   }
@@ -127,11 +128,11 @@ class alignas(128) Worker {
 
  private:
   enum class State {
-    free,     // without a job, and the thread looks for one
-    asleep,   // without a job, and the thread sleeps
-    offered,  // for the thread or, if it does not come, the caller
-    taken,    // somebody does the job, which stays as it is meanwhile
-    awaited,  // the thread does the job, and the caller sleeps until it is done
+    free,     // no job; the thread spins
+    asleep,   // no job; the thread sleeps
+    offered,  // a job for the thread or, if it is late, for the caller
+    taken,    // the job runs, and may not be replaced
+    awaited,  // the thread runs the job, and the caller sleeps until the job ends
   };
 
   void serve() {
@@ -154,7 +155,7 @@ class alignas(128) Worker {
     if (state_.exchange(State::free) == State::awaited) notify();
   }
 
-  // Sleeps until another thread changes the state, unless it has already.
+  // Sleeps until another thread changes the state; returns at once if the state has changed.
   void sleep(State awake, State asleep) {
     if (!state_.compare_exchange_strong(awake, asleep)) return;
     std::unique_lock<std::mutex> lock(mutex_);
@@ -162,7 +163,8 @@ class alignas(128) Worker {
   }
 
   void notify() {
-    const std::lock_guard<std::mutex> lock(mutex_);  // nobody is between looking and sleeping
+    const std::lock_guard<std::mutex> lock(
+        mutex_);  // the lock excludes a thread between its check and its sleep
     condition_.notify_one();
   }
 
@@ -172,12 +174,12 @@ class alignas(128) Worker {
   std::mutex mutex_;
   std::condition_variable condition_;
   std::thread::native_handle_type thread_ = {};
-  int kept_off_ = -1;  // a processor, from keep_apart()
+  int kept_off_ = -1;  // the result of keep_apart()
 };
 
 class Pool {
  public:
-  // Worker i always gets shard i + 1: in the next call on the same memory, its caches hold it.
+  // Worker i always gets shard i + 1, whose memory its caches may hold from the last call.
   void run(int count, void (*task)(const void*, int), const void* context) {
     start_workers(count - 1);
     const int helpers = std::min(count - 1, static_cast<int>(workers_.size()));
@@ -185,7 +187,7 @@ class Pool {
     const auto end = workers_.begin() + helpers;
     std::for_each(workers_.begin(), end, [&job](Worker& worker) { worker.offer(job); });
     job.run(0);
-    // Those called last are the likeliest to be on their way still.
+    // In reverse order: the workers woken last are the most likely not to have started.
     std::for_each(std::make_reverse_iterator(end), workers_.rend(),
                   [](Worker& worker) { worker.withdraw(); });
     std::for_each(workers_.begin(), end, [](Worker& worker) { worker.wait_until_done(); });
@@ -200,16 +202,16 @@ class Pool {
         workers_.emplace_back(static_cast<int>(workers_.size()) + 1);
       }
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-      // The system has no more threads, or no memory for one: those that there are do the work.
+      // Without resources for another thread, the existing ones do the work.
     }
   }
 
-  std::deque<Worker> workers_;  // which stay where they are
+  std::deque<Worker> workers_;  // pointers, since workers must not move
 };
 
-// The pool is never destroyed: its threads may outlive every static object. A fork leaves the child
-// without threads, so that it starts a pool of its own; the lock is held across the fork, so that
-// the parent's pool is at rest. The handlers are registered when the library is loaded: a fork
+// The pool is never destroyed, as its threads may outlive every static object. A fork leaves the
+// child without threads, so the child starts its own pool. The lock is held across the fork, so
+// that the parent's pool is idle. The handlers are registered when the library is loaded, as a fork
 // during the first call already needs them.
 std::mutex pool_in_use;
 Pool* pool = nullptr;
@@ -223,7 +225,8 @@ Pool* pool = nullptr;
                    });
 #endif
 
-thread_local bool inside = false;  // this thread runs a shard: it must not wait for itself
+thread_local bool inside =
+    false;  // this thread runs a shard, so a nested call must not wait for the pool
 
 thread_local int own_thread_count = 0;
 

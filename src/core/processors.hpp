@@ -1,4 +1,4 @@
-// Which processors the threads may run on.
+// Processor affinity of threads.
 #pragma once
 
 #include <thread>
@@ -19,10 +19,10 @@ inline int usable_processors() {
   return count == 0 ? 1 : static_cast<int>(count);
 }
 
-// Keeps another thread off the processor of this one, which is about to wake it. Linux likes to
-// bring both together, as if the one that wakes were about to wait; then they take turns, where
-// they should work side by side. Returns that processor. `before` is what the last call for the
-// thread returned, -1 at first.
+// Excludes the current processor from the affinity of a thread that is about to be woken. Linux
+// tends to place a woken thread on the processor of its waker, as if the waker were about to sleep;
+// both would then take turns instead of running in parallel. Returns the current processor.
+// `before` is the result of the last call for the thread, initially -1.
 inline int keep_apart([[maybe_unused]] std::thread::native_handle_type thread, int before) {
 #if defined(__linux__)
   const int here = sched_getcpu();

@@ -42,8 +42,7 @@ float16 to_float16(double value) {
   const double abs_value = std::fabs(value);
   if (std::isnan(value)) return bits(sign | 0x7e00);
   if (abs_value >= 65520.0) return bits(sign | 0x7c00);
-  // In units of the last place, which below 2^-14 stays 2^-24; then rounded to a whole number of
-  // them.
+  // In units in the last place, which are 2^-24 below 2^-14; then rounded to an integer.
   const int exponent = abs_value < 0x1p-14 ? -14 : std::ilogb(abs_value);
   const double exact = std::ldexp(abs_value, 10 - exponent);
   auto units = static_cast<unsigned int>(exact);

@@ -1,4 +1,4 @@
-// What this build is: for bug reports.
+// Version, compiler and flags of the build, for bug reports.
 #include "dmlops/dmlops.h"
 #include "dmlops/runtime.hpp"
 

@@ -19,7 +19,7 @@ struct dmlops_compiled_operator {
 namespace dmlops {
 namespace {
 
-// Fixed, so that reporting a failed allocation does not allocate.
+// A fixed buffer, so that reporting a failed allocation does not allocate.
 thread_local char last_error[1024] = "";
 
 dmlops_status fail(dmlops_status status, const char* message) {
@@ -27,7 +27,7 @@ dmlops_status fail(dmlops_status status, const char* message) {
   return status;
 }
 
-// Runs the body of a function. No exception leaves the C interface.
+// Runs the body of a function, and converts exceptions to status codes.
 template <class Body>
 dmlops_status guarded(const Body& body) noexcept {
   try {
@@ -201,7 +201,8 @@ dmlops_status dmlops_required_feature_level(const DML_OPERATOR_DESC* desc,
 
 dmlops_status dmlops_validate(const DML_OPERATOR_DESC* desc, uint32_t feature_level) {
   return guarded([&] {
-    const Device device(static_cast<FeatureLevel>(feature_level));  // throws if there is none
+    const Device device(
+        static_cast<FeatureLevel>(feature_level));  // throws for an unknown activation
     validate(required("dmlops_validate", "desc", desc), device.feature_level());
   });
 }
@@ -240,7 +241,7 @@ dmlops_status dmlops_dispatch(const dmlops_compiled_operator* compiled,
     std::array<ConstBinding, OperatorDesc::kMaxTensors> in;
     if (input_count > 0) required(function, "inputs", inputs);
     if (output_count > 0) required(function, "outputs", outputs);
-    // Any other count is refused before a binding is looked at.
+    // Refuses an invalid count before reading the bindings.
     std::transform(inputs, inputs + std::min(input_count, in.size()), in.begin(), to_binding<>);
     const Binding out = output_count == 1 ? to_binding<Binding>(*outputs) : Binding();
     op.dispatch(in.data(), input_count, &out, output_count);

@@ -1,4 +1,4 @@
-// Device::compile: from a descriptor to a kernel, its parameters and its traversal.
+// Device::compile: compiles a descriptor to a kernel, its parameters and its loop nest.
 #include "descriptors/compile.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace dmlops {
 namespace {
 
-// DirectML binds buffers at multiples of it, whatever a tensor guarantees.
+// DirectML's minimum alignment of buffer bindings, in addition to the tensor's own guarantee.
 constexpr std::uint64_t kMinimumBufferAlignment = 16;
 
 template <class T>
@@ -24,7 +24,7 @@ T from_bits(ScalarUnion scalar) {
   return value;
 }
 
-// CLIP1: the value that the union holds.
+// CLIP1: a bound in the union.
 Scalar scalar_of(DataType type, ScalarUnion scalar) {
   switch (type) {
     case DataType::float32:
@@ -50,7 +50,7 @@ Scalar scalar_of(DataType type, ScalarUnion scalar) {
   }
 }
 
-// CLIP: a FLOAT. For integers it is truncated toward zero, and saturated later.
+// CLIP: a FLOAT bound, truncated toward zero for integers, and saturated later.
 Scalar scalar_of(DataType type, float bound) {
   const auto wide = static_cast<double>(bound);
   return Scalar(is_floating_point(type) ? wide : std::trunc(wide));

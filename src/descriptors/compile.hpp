@@ -1,4 +1,4 @@
-// What a compiled operator holds.
+// The contents of a compiled operator.
 #pragma once
 
 #include <vector>
@@ -12,18 +12,18 @@ namespace dmlops {
 // The requirements of a tensor on its binding.
 struct Slot {
   const char* name = nullptr;   // "input_tensor"
-  std::uint64_t required = 0;   // bytes that exist in any memory; no byte past them is touched
+  std::uint64_t required = 0;   // bytes of an array; no byte past them is accessed
   std::uint64_t total = 0;      // bytes of a DirectML buffer
   std::uint64_t alignment = 1;  // a power of two
-  bool same_layout = false;     // as the output, element by element: may be the output's own memory
+  bool same_layout = false;     // the output's sizes and strides: may share its memory
   bool owned = false;
-  std::vector<char> content;  // of an owned one
+  std::vector<char> content;  // the bytes of an OWNED_BY_DML input
 
   // Throws BindingError unless the binding meets the requirements.
   void check(const OperatorInfo& op, const ConstBinding& binding) const;
 };
 
-// Throws BindingError for initial bindings that are neither none nor one for each input.
+// Throws BindingError unless there are no initial bindings or one for each input.
 void require_initial_count(const OperatorInfo& op, std::size_t given);
 
 struct CompiledOperator::Implementation {

@@ -1,5 +1,5 @@
-// DirectML's C structs as descriptors. The memory that they lie in is the program's: it is copied
-// from, never held to be aligned, and read no further than a valid descriptor can reach.
+// Converts DirectML's C structs to descriptors. The structs' memory is untrusted: it is copied, may
+// be misaligned, and is not read beyond the extent of a valid descriptor.
 #include "dmlops/directml.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ T load(const void* from) {
   return value;
 }
 
-// As many of `count` as the result holds.
+// Copies `count` values, at most the capacity of the result.
 void load_some(const std::uint32_t* from, std::uint32_t count,
                BufferTensorDesc::Dimensions& result) {
   std::memcpy(result.data(), from, std::min<std::size_t>(count, result.size()) * sizeof *from);
@@ -50,7 +50,7 @@ BufferTensorDesc read_buffer_tensor(const std::string& where, const DML_BUFFER_T
 
 std::optional<BufferTensorDesc> read_tensor(const std::string& where,
                                             const DML_TENSOR_DESC* pointer) {
-  if (pointer == nullptr) return std::nullopt;  // the rules say where that is wrong
+  if (pointer == nullptr) return std::nullopt;  // validation refuses null if the tensor is required
   const auto desc = load<DML_TENSOR_DESC>(pointer);
   if (desc.Type != DML_TENSOR_TYPE_BUFFER) {
     refuse_struct(where, " has tensor type " +
@@ -69,7 +69,7 @@ std::optional<ScaleBias> read_scale_bias(const DML_SCALE_BIAS* pointer) {
 
 std::vector<std::uint32_t> read_axes(const std::string& where, std::uint32_t count,
                                      const std::uint32_t* pointer) {
-  if (count == 0) return {};  // the rules refuse it
+  if (count == 0) return {};  // validation refuses this count
   if (pointer == nullptr) {
     refuse_struct(where,
                   "axes are missing: Axes is null, and AxisCount is " + std::to_string(count));
@@ -84,7 +84,7 @@ std::vector<std::uint32_t> read_axes(const std::string& where, std::uint32_t cou
   return axes;
 }
 
-// What all activations have in common with each other, and with LOG_SOFTMAX. Numbers follow.
+// The tensors of all activations and of LOG_SOFTMAX. An activation's numbers follow.
 struct Unary {
   const DML_TENSOR_DESC* input;
   const DML_TENSOR_DESC* output;
@@ -126,7 +126,8 @@ OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
       result.spatial = desc.Spatial != 0;
       result.numbers = {desc.Epsilon, 0};
       if (desc.FusedActivation == nullptr) break;
-      // Only activations are read: what nests deeper is refused by its type alone.
+      // Reads activations only: other operators are refused by their type, which bounds the
+      // nesting.
       const auto fused = load<DML_OPERATOR_DESC>(desc.FusedActivation);
       const OperatorInfo* const activation = find_operator(static_cast<OperatorType>(fused.Type));
       OperatorDesc unread;

@@ -24,7 +24,7 @@ void require_count(const OperatorInfo& op, const char* what, std::size_t given, 
   refuse(op, std::to_string(given) + " " + what + " bound; it has " + std::to_string(needed));
 }
 
-// Memory that is written may be read only where each element is written in its own place.
+// Output memory may be read only by an operator that works in place.
 void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input,
                     const Range& output) {
   if (input.end <= output.begin || output.end <= input.begin) return;
@@ -46,9 +46,8 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
   const auto refuse_size = [&](const std::string& why) {
     refuse(op, std::string(name) + " is bound to " + std::to_string(size) + " bytes; " + why);
   };
-  // An array that is bound whole is not a DirectML resource: its size is that of its elements,
-  // which the caller cannot round up. A buffer follows DirectML's rule, so that what runs here also
-  // runs there.
+  // An array is not a DirectML resource: its size is that of its elements, which the caller cannot
+  // round up. A buffer must follow DirectML's rules, so that bindings are portable.
   const std::uint64_t needed = binding.is_array ? required : total;
   if (size < needed) refuse_size("it needs " + std::to_string(needed));
   if ((binding.offset & (alignment - 1)) != 0) {
@@ -84,7 +83,7 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   compiled.output().check(op, output);
   const Range written = range_of(output);
 
-  char* data[kMaxOperands];  // the nest was made for tensors at address 0
+  char* data[kMaxOperands];  // the plan has tensors at address 0
   data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
   for (int i = 0; i < count; ++i) {
     const Slot& slot = compiled.slots[i];
@@ -102,7 +101,7 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
       check_aliasing(op, slot, range_of(binding), written);
       begin = static_cast<const char*>(binding.buffer) + binding.offset;
     }
-    data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 alone
+    data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 only
   }
   const FloatEnvironment environment;
   compiled.plan.run(data);

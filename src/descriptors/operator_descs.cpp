@@ -1,4 +1,4 @@
-// Converts the operators' own structs to OperatorDesc, which all operators share.
+// Converts each operator's own struct to OperatorDesc.
 #include "dmlops/operator_descs.hpp"
 
 #include <algorithm>
@@ -53,7 +53,8 @@ ScalarUnion whole(TensorDataType type, const Scalar& value) {
   bool fits = false;
   T result = 0;
   if (value.type == DataType::float64) {
-    const double number = value.floating;  // 2^digits is a double where the largest integer is not
+    const double number =
+        value.floating;  // 2^digits is exact in double, unlike the largest integer
     fits = number == std::trunc(number) && number >= static_cast<double>(Limits::min()) &&
            number < std::ldexp(1.0, Limits::digits);
     if (fits) result = static_cast<T>(number);
@@ -61,7 +62,7 @@ ScalarUnion whole(TensorDataType type, const Scalar& value) {
     fits = Limits::is_signed && value.integer >= static_cast<std::int64_t>(Limits::min());
     if (fits) result = static_cast<T>(value.integer);
   } else {
-    fits = value.natural <= max;  // the same bits as a positive `integer`
+    fits = value.natural <= max;  // same bits as a non-negative `integer`
     result = static_cast<T>(value.natural);
   }
   if (fits) return union_of(result);
@@ -131,7 +132,7 @@ ElementWiseClip1OperatorDesc::operator OperatorDesc() const {
   OperatorDesc desc = unary(OperatorType::element_wise_clip1, input_tensor, output_tensor);
   desc.scale_bias = scale_bias;
   desc.min_max_data_type = min_max_data_type;
-  if (element_size(min_max_data_type) > 0) {  // otherwise validation refuses the data type
+  if (element_size(min_max_data_type) > 0) {  // validation refuses other data types
     desc.scalars = {scalar_union(min_max_data_type, min), scalar_union(min_max_data_type, max)};
   }
   return desc;

@@ -1,4 +1,4 @@
-// What DirectML's documents say of each operator: names, fields, data types and ranks per feature
+// DirectML's operators, from its documentation: names, fields, data types and ranks per feature
 // level.
 #include "descriptors/table.hpp"
 
@@ -21,7 +21,7 @@ constexpr TypeSet kNumbers64 = kNumbers32 | set_of(DataType::int64) | set_of(Dat
 using Level = FeatureLevel;
 using Type = OperatorType;
 
-// The rows that most operators of the first level have.
+// The rows shared by most operators of the first level.
 #define DMLOPS_SINCE_1_0                                                  \
   {Level::level_1_0, 4, 4, kFloats}, {Level::level_2_0, 4, 5, kFloats}, { \
     Level::level_3_0, 1, 8, kFloats                                       \

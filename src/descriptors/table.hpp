@@ -1,4 +1,4 @@
-// What DirectML's documents say of each operator: names, fields, data types and ranks per feature
+// DirectML's operators, from its documentation: names, fields, data types and ranks per feature
 // level.
 #pragma once
 
@@ -9,13 +9,12 @@
 
 namespace dmlops {
 
-// Operators that differ in little but the name share their rules.
+// Operators with the same rules.
 enum class Family { clip, clip1, activation, batch_normalization, log_softmax, log_softmax1 };
 
 using TypeSet = std::uint32_t;  // bit i: the DataType of value i
 
-// From a feature level on, tensors of these ranks and data types are accepted, beside what was
-// before.
+// Ranks and data types that a feature level adds.
 struct Support {
   FeatureLevel since;
   std::uint32_t min_rank, max_rank;
@@ -26,7 +25,7 @@ struct OperatorInfo {
   static constexpr int kMaxSupports = 4;
 
   OperatorType type;
-  const char* name;  // of the descriptor: "ElementWiseClipOperatorDesc"
+  const char* name;  // the descriptor's name: "ElementWiseClipOperatorDesc"
   Family family;
   bool in_place;
   Support supports[kMaxSupports];  // oldest first; unused ones have no types
@@ -38,16 +37,16 @@ struct OperatorInfo {
   bool fusable() const { return family == Family::activation; }
 };
 
-// Null where dmlops does not have the operator.
+// Returns null if dmlops lacks the operator.
 const OperatorInfo* find_operator(OperatorType type);
-// The same; ValidationError where find_operator gives null.
+// Returns the row of an operator; throws ValidationError if dmlops lacks it.
 const OperatorInfo& known_operator(OperatorType type);
 
 // "mean_tensor"; the last one is the output.
 const char* tensor_name(const OperatorInfo& op, int index);
 
-// What the fields of a struct hold, and where OperatorDesc keeps it: the n-th tensor of a struct is
-// tensors[n], the n-th number numbers[n], the n-th scalar scalars[n].
+// The kind of a struct's field. OperatorDesc has the n-th tensor of a struct in tensors[n], the
+// n-th number in numbers[n], the n-th scalar in scalars[n].
 enum class FieldKind { tensor, number, scalar, data_type, scale_bias, boolean, axes, activation };
 struct Field {
   const char* name;

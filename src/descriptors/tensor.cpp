@@ -7,7 +7,8 @@
 namespace dmlops {
 namespace {
 
-constexpr std::uint64_t kMaxElements = 0xffffffff;  // of a buffer tensor, and of a size or stride
+constexpr std::uint64_t kMaxElements =
+    0xffffffff;  // DirectML's limit for elements, sizes and strides
 
 unsigned int bits_per_element(DataType type) {
   if (type == DataType::uint4 || type == DataType::int4) return 4;
@@ -31,8 +32,8 @@ void check_shape(const BufferTensorDesc& tensor, const std::string& where) {
   }
 }
 
-// The elements of a tensor, and those from its first to its last in memory. Each factor is below
-// 2^32, and what has passed before is as well, so that nothing wraps.
+// Checks the number of elements, and returns the extent in memory in elements. Every factor and
+// every checked product is below 2^32, so 64-bit arithmetic does not wrap.
 std::uint64_t count_elements(const BufferTensorDesc& tensor, const std::string& where) {
   std::uint64_t elements = 1, extent = 1;
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {

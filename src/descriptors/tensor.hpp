@@ -7,22 +7,23 @@
 
 namespace dmlops {
 
-// Throws ValidationError with `where` ("ElementWiseClipOperatorDesc: input_tensor") in front for
-// what no operator at any level accepts. After it, no size, stride or sum of them overflows.
+// Throws ValidationError for a tensor that no operator accepts at any level. `where` begins the
+// message: "ElementWiseClipOperatorDesc: input_tensor". Ensures that arithmetic on sizes and
+// strides does not overflow.
 void check_tensor(const BufferTensorDesc& tensor, const std::string& where);
 
-// The strides in elements; packed ones where the descriptor has none.
+// Returns the strides in elements; packed ones if the descriptor has none.
 BufferTensorDesc::Dimensions effective_strides(const BufferTensorDesc& tensor);
 
-// Is a dimension of size above 1 read again and again?
+// True if a dimension of size above 1 has stride 0.
 bool is_broadcast(const BufferTensorDesc& tensor, std::size_t axis);
 
 TensorView view_of(const BufferTensorDesc& tensor);
 // Minimum size of a DirectML buffer that holds the tensor.
 std::uint64_t total_size(const BufferTensorDesc& tensor);
 
-// Minimum size of an array that holds the tensor: without the bytes by which the total size was
-// rounded up to a multiple of 4, which are never touched.
+// Minimum size of an array that holds the tensor. Excludes the padding of the total size to a
+// multiple of 4, which is never accessed.
 std::uint64_t required_size(const BufferTensorDesc& tensor);
 
 std::string sizes_text(const BufferTensorDesc& tensor);  // "(2, 3)"

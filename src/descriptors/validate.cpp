@@ -1,5 +1,4 @@
-// The rules of DirectML's operators. Each is written once, for every operator and level that has
-// it.
+// The rules of DirectML's operators, each stated once for all operators and feature levels.
 #include <algorithm>
 
 #include "core/float_environment.hpp"
@@ -10,7 +9,7 @@
 namespace dmlops {
 namespace {
 
-// A descriptor, its operator's row of the table, and the level that it is held against.
+// Validates a descriptor against its operator's row of the table and a feature level.
 class Rules {
  public:
   Rules(const OperatorDesc& desc, const OperatorInfo& op, FeatureLevel level)
@@ -62,7 +61,7 @@ class Rules {
     check_tensor(tensor(i), std::string(op_.name) + ": " + name_of(i));
   }
 
-  // Data type and rank, of the input: the other tensors must have the same.
+  // Checks data type and rank of the input, which the other tensors must share.
   void check_level() const {
     const std::uint32_t rank = input().dimension_count;
     const auto type = static_cast<std::uint32_t>(input().data_type);
@@ -128,7 +127,7 @@ class Rules {
            "; they must be the same");
   }
 
-  // `of`: "fused_activation ActivationSoftplusOperatorDesc: " where it is one.
+  // `of` is "fused_activation ActivationSoftplusOperatorDesc: " for a fused activation.
   void check_steepness(const OperatorDesc& desc, const OperatorInfo& op,
                        const std::string& of) const {
     if (op.activation != Activation::softplus || level_ >= FeatureLevel::level_6_4) return;
@@ -137,7 +136,7 @@ class Rules {
            "; it must be at least 1" + at_level());
   }
 
-  // Height and width are the last dimensions, after batch and channel.
+  // Height and width are the dimensions after batch and channel.
   void check_spatial() const {
     if (desc_.spatial || level_ >= FeatureLevel::level_4_0) return;
     const std::size_t rank = input().dimension_count;
@@ -216,8 +215,8 @@ bool accepts(const OperatorDesc& desc, const OperatorInfo& op, FeatureLevel leve
   }
 }
 
-// The lowest level from `from` on that accepts a descriptor. A level accepts what those below it
-// do, so what the highest refuses need not be held against the others.
+// Returns the lowest level from `from` on that accepts a descriptor. Levels are cumulative, so a
+// descriptor that the highest one refuses needs no further search.
 std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const OperatorInfo& op,
                                             FeatureLevel from) {
   if (!accepts(desc, op, kHighestLevel)) return std::nullopt;
@@ -230,7 +229,7 @@ std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const Oper
 }  // namespace
 
 void validate(const OperatorDesc& desc, FeatureLevel level) {
-  const FloatEnvironment environment;  // comparisons and messages raise flags
+  const FloatEnvironment environment;  // keeps the caller's floating-point flags
   const OperatorInfo& op = known_operator(desc.type);
   if (level < op.since()) {
     const FeatureLevel needed = accepting_level(desc, op, op.since()).value_or(op.since());
@@ -251,7 +250,7 @@ FeatureLevel required_feature_level(const OperatorDesc& desc) {
   const FloatEnvironment environment;
   const OperatorInfo& op = known_operator(desc.type);
   const std::optional<FeatureLevel> accepting = accepting_level(desc, op, FeatureLevel::level_1_0);
-  if (!accepting.has_value()) validate(desc, kHighestLevel);  // says why
+  if (!accepting.has_value()) validate(desc, kHighestLevel);  // throws with the reason
   return *accepting;
 }
 

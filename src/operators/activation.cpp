@@ -1,4 +1,4 @@
-// The activations on their own, hard_sigmoid among them.
+// The activations as operators.
 #include <string>
 
 #include "core/isa.hpp"

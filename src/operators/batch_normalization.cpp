@@ -1,5 +1,5 @@
-// batch_normalization: checks that the parameters broadcast to the input, then the kernel with the
-// activation fused.
+// batch_normalization: checks that the parameters broadcast to the input, and runs the kernel with
+// the fused activation.
 #include <string>
 
 #include "core/isa.hpp"
@@ -13,13 +13,13 @@ namespace {
 constexpr const char* kBatchNormalization = "batch_normalization";
 constexpr int kInputs = 5;
 
-// The shape that makes a vector broadcast along the one axis that it fits, channels first: "(1, 3,
-// 1, 1)".
+// Returns the shape that makes a vector broadcast along the axis whose size it has, preferably the
+// channels: "(1, 3, 1, 1)".
 std::string reshape_advice(const char* argument, const ConstTensorView& parameter,
                            const ConstTensorView& input) {
   if (parameter.rank != 1 || input.rank < 2) return "";
   const std::int64_t length = parameter.sizes[0];
-  int axis = 1;  // the channels, as DirectML counts them; then the others
+  int axis = 1;  // DirectML's channel axis first
   if (input.sizes[1] != length) {
     for (axis = 0; axis < input.rank && input.sizes[static_cast<std::size_t>(axis)] != length;)
       ++axis;

@@ -1,5 +1,4 @@
-// The rules that the operators share, with the words for what breaks them, and the copies that
-// overlapping tensors need.
+// Rules and error messages that the operators share, and copies of overlapping inputs.
 #include "operators/check.hpp"
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 namespace dmlops {
 namespace {
 
-// The bytes that a view's elements lie in.
+// The range of bytes of a view's elements.
 std::pair<const char*, const char*> extent(const ConstTensorView& view) {
   const char* begin = static_cast<const char*>(view.data);
   const char* end = begin + element_size(view.type);
@@ -39,9 +38,9 @@ struct Steps {
   std::int64_t size, stride;
 };
 
-// Do two different indices reach addresses less than an element apart? Searches the differences of
-// indices, the largest stride first, as far as the smaller strides can still make up for what is
-// left. The search is bounded: what is too intricate for it counts as overlapping.
+// True if two different indices have addresses less than an element apart. Searches the differences
+// of indices, the largest stride first, and prunes those that the smaller strides cannot
+// compensate. The search is bounded; layouts beyond the bound count as overlapping.
 class OverlapSearch {
  public:
   OverlapSearch(const Steps* dimensions, int rank, std::int64_t element)
@@ -94,7 +93,7 @@ std::string shape_text(const ConstTensorView& view) {
 }
 
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view) {
-  constexpr std::int64_t limit = std::int64_t{1} << 56;  // above the address space of a process
+  constexpr std::int64_t limit = std::int64_t{1} << 56;  // exceeds the address space of a process
   const auto refuse = [&](const std::string& what) {
     throw Error(std::string(op) + ": " + argument + " " + what);
   };
@@ -176,7 +175,7 @@ bool overlaps_itself(const ConstTensorView& view) {
   insertion_sort(dimensions, rank,
                  [](const Steps& a, const Steps& b) { return a.stride > b.stride; });
   const auto element = static_cast<std::int64_t>(element_size(view.type));
-  // The usual case: each stride steps over all that the smaller ones reach.
+  // Fast path: each stride exceeds the extent of the smaller ones.
   std::int64_t reach = element;
   bool nested = true;
   for (int d = rank - 1; d >= 0; --d) {
@@ -203,7 +202,7 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   std::int64_t bytes = element;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
-    if (input.strides[axis] == 0) copy.sizes[axis] = 1;  // broadcast once more when it is read
+    if (input.strides[axis] == 0) copy.sizes[axis] = 1;  // keeps broadcast dimensions broadcast
     copy.strides[axis] = bytes;
     bytes *= copy.sizes[axis];
   }

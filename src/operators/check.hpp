@@ -1,5 +1,4 @@
-// The rules that the operators share, with the words for what breaks them, and the copies that
-// overlapping tensors need.
+// Rules and error messages that the operators share, and copies of overlapping inputs.
 #pragma once
 
 #include <memory>
@@ -9,24 +8,24 @@
 
 namespace dmlops {
 
-std::string number_text(double value);                // as short as it can be read back
-std::string shape_text(const ConstTensorView& view);  // "(2, 3)", as Python writes it
+std::string number_text(double value);  // the shortest text that reads back as the same number
+std::string shape_text(const ConstTensorView& view);  // "(2, 3)", like Python's tuples
 
-// What the operators take, in words.
+// Descriptions of the accepted data types, for messages.
 extern const char* const kFloatTypesText;
 extern const char* const kClipTypesText;
 const char* accepted_types(Activation type);
 bool takes(Activation type, DataType data);
 
-// Throws Error unless `type` is an enumerator: the value indexes tables. `where`
-// begins the message: "activation: ".
+// Throws Error unless `type` is an enumerator, since the value indexes tables. `where` begins the
+// message: "activation: ".
 void require_known(const char* where, Activation type);
 
-// Throws Error unless rank and sizes are a tensor's, and the strides keep all of it within the
-// addresses that a process can have: offsets computed from them do not wrap.
+// Throws Error unless rank and sizes are valid, and the strides keep the tensor within the address
+// space of a process, which ensures that offsets do not wrap.
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view);
 
-// Throws Error for a null pointer to elements. The view must be addressable.
+// Throws Error for a null pointer unless the tensor is empty. The view must be addressable.
 void require_data(const char* op, const char* argument, const ConstTensorView& view);
 
 // Throws Error unless the input is addressable and has data.
@@ -39,20 +38,20 @@ void require_floating_point(const char* op, const char* argument, const ConstTen
 void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
                        const ConstTensorView& input);
 
-// Throws unless the output is addressable, has data, the type and sizes of the input, and elements
-// that do not overlap.
+// Throws unless the output is addressable, has data, has the type and sizes of the input, and has
+// no overlapping elements.
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
-// The types and shapes of batch normalization's inputs; needs no data.
+// Throws unless the types and shapes of batch normalization's inputs match; needs no data.
 void check_batch_normalization(const BatchNormalizationInputs& inputs);
 
 bool is_empty(const ConstTensorView& view);
 
-// Do two elements share bytes? What is too intricate to find out counts as if they did.
+// True if two elements share bytes. Layouts that are too costly to analyze count as overlapping.
 bool overlaps_itself(const ConstTensorView& view);
 
-// The input itself where it and the output are apart or the very same; otherwise a dense copy of
-// it.
+// The input itself if input and output are disjoint or identical, otherwise a dense copy of the
+// input.
 class ReadableInput {
  public:
   ReadableInput(const ConstTensorView& input, const TensorView& output);

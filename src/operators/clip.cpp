@@ -1,4 +1,4 @@
-// clip: bounds in the tensor's own type, then the kernel.
+// clip: converts the bounds to the tensor's type, and runs the kernel.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -33,7 +33,7 @@ std::uint64_t to_bits(T value) {
   return bits;
 }
 
-// A scalar as an integer of type T, saturated.
+// Converts a scalar to an integer of type T, saturating.
 template <class T>
 std::uint64_t integer_bound(const Scalar& bound, const char* argument, T none) {
   using Limits = std::numeric_limits<T>;
@@ -53,7 +53,7 @@ std::uint64_t integer_bound(const Scalar& bound, const char* argument, T none) {
       const double value = bound.floating;
       if (std::isnan(value)) return to_bits(none);
       if (!std::isinf(value) && value != std::trunc(value)) refuse_fraction(argument, value);
-      // 2^63 or 2^64, which are doubles where the largest integer is not.
+      // 2^63 or 2^64, which unlike the largest integer are exact in double.
       if (value >= std::ldexp(1.0, Limits::digits)) return to_bits(Limits::max());
       return to_bits(value <= static_cast<double>(Limits::min()) ? Limits::min()
                                                                  : static_cast<T>(value));

@@ -1,4 +1,4 @@
-// The activations' names, parameters and defaults.
+// Names, parameters and defaults of the activations.
 #include <string>
 
 #include "dmlops/activation.hpp"

@@ -1,4 +1,4 @@
-// The operators for a caller that holds the default floating-point state: entering it takes as long
+// The operators for callers in the default floating-point state. Entering the state takes as long
 // as the rest of a small call, so each call enters it once.
 #pragma once
 

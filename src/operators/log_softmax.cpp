@@ -13,10 +13,10 @@ namespace dmlops {
 namespace {
 
 constexpr const char* kLogSoftmax = "log_softmax";
-constexpr int kWeight = 4;  // time for an element, in units of what an elementwise operator needs
+constexpr int kWeight = 4;  // time per element, relative to an elementwise operator
 
-// Which axes are reduced, as a set of bits. A tensor without dimensions has the axis 0, as NumPy's
-// reductions have it.
+// Returns the reduced axes as a set of bits. A tensor without dimensions has axis 0, as in NumPy's
+// reductions.
 unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes,
                           std::size_t axis_count) {
   if (axes == nullptr || axis_count == 0)
@@ -40,8 +40,7 @@ unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes
   return reduced;
 }
 
-// Adds a dimension outside of those that the nest has; dimensions that continue each other are
-// merged.
+// Adds an outer dimension to the nest, merged with the previous one if both are contiguous.
 void append(InputOutputNest& nest, std::int64_t size, std::int64_t input_stride,
             std::int64_t output_stride) {
   if (nest.rank > 0) {
@@ -58,7 +57,7 @@ void append(InputOutputNest& nest, std::int64_t size, std::int64_t input_stride,
   nest.output_strides[d] = output_stride;
 }
 
-// The reduced dimensions in their order, which fixes the order of the sum.
+// Returns the reduced dimensions in the tensor's order, which fixes the order of the sum.
 InputOutputNest reduced_nest(const ConstTensorView& input, const ConstTensorView& output,
                              unsigned int reduced) {
   InputOutputNest inner_first;
@@ -80,8 +79,8 @@ InputOutputNest reduced_nest(const ConstTensorView& input, const ConstTensorView
   return nest;
 }
 
-// The other dimensions in the order that uses whole cache lines: of the input, which is read more
-// than once, unless the elements of a group do so already; then of the output.
+// Returns the other dimensions in the order that uses whole cache lines: of the input, which is
+// read more than once, unless the elements of a group are contiguous; then of the output.
 InputOutputNest kept_nest(const ConstTensorView& input, const ConstTensorView& output,
                           unsigned int reduced, bool by_output) {
   struct Dimension {
@@ -94,7 +93,7 @@ InputOutputNest kept_nest(const ConstTensorView& input, const ConstTensorView& o
     if ((reduced >> d & 1u) != 0 || input.sizes[axis] == 1) continue;
     dimensions[rank++] = {input.sizes[axis], input.strides[axis], output.strides[axis]};
   }
-  // A broadcast dimension is outermost: it uses no further cache line.
+  // A broadcast dimension is outermost, since it touches no further cache line.
   const auto distance = [by_output](const Dimension& d) {
     if (by_output) return std::llabs(d.output_stride);
     return d.input_stride == 0 ? INT64_MAX : std::llabs(d.input_stride);

@@ -1,5 +1,4 @@
-// Arguments of the functions that are called in loops: matched by position and name with no
-// dictionary and no tuple.
+// Parses vectorcall arguments by position and name, without allocating a dictionary or a tuple.
 #include "arguments.hpp"
 
 #include <cmath>
@@ -38,7 +37,7 @@ DMLOPS_COLD int find_letters(const Signature& signature, PyObject* name) {
   return i;
 }
 
-// Keywords of other libraries.
+// Keywords of other libraries, for hints in messages.
 constexpr struct {
   const char *theirs, *ours;
 } kSynonyms[] = {{"axis", "axes"},         {"dim", "axes"},
@@ -69,7 +68,7 @@ DMLOPS_COLD bool refuse_keyword(const Signature& signature, PyObject* name) {
 }
 
 int find_parameter(const Signature& signature, PyObject* name) {
-  for (int i = signature.count; i-- > 0;) {  // `out` is the last
+  for (int i = signature.count; i-- > 0;) {  // `out` is the last parameter
     if (signature.interned[i] == name) return i;
   }
   return find_letters(signature, name);
@@ -82,7 +81,7 @@ bool not_a_number(const char* function, const char* argument, PyObject* value,
   return false;
 }
 
-// Strings have no __float__, but 1-element arrays do, and complex numbers must not lose a part.
+// Reads a real number through __float__: strings have none, and complex numbers are refused.
 bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
   if (to_double(value, result)) return true;
   if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
@@ -90,7 +89,8 @@ bool read_double(const char* function, const char* argument, PyObject* value, do
   return not_a_number(function, argument, value, "a number");
 }
 
-// A whole number of any size. Beyond 64 bits it becomes a double, as integer tensors saturate.
+// Reads an integer of any size. One beyond 64 bits becomes a double, since bounds of integer
+// tensors saturate.
 bool read_integer(PyObject* value, Scalar& result) {
   int overflow = 0;
   const long long integer = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -110,7 +110,7 @@ bool read_integer(PyObject* value, Scalar& result) {
   return true;
 }
 
-// A Fraction, Decimal or long double that is whole and has more digits than a double.
+// Reads a whole Fraction, Decimal or long double with more digits than a double.
 DMLOPS_COLD bool read_whole(PyObject* value, Scalar& result) {
   PyObject* const whole = PyNumber_Long(value);
   const int equal = whole == nullptr ? -1 : PyObject_RichCompareBool(value, whole, Py_EQ);
@@ -131,7 +131,8 @@ Signature::Signature(const char* function_, int positional_, int required_,
   for (std::size_t i = 0; i < names_.size(); ++i) {
     names[i] = names_[i];
     interned[i] = PyUnicode_InternFromString(names_[i]);
-    if (interned[i] == nullptr) PyErr_Clear();  // out of memory: it will be compared by its letters
+    if (interned[i] == nullptr)
+      PyErr_Clear();  // out of memory: names are compared by characters instead
   }
 }
 
@@ -168,7 +169,7 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
 
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
   if (PyLong_Check(value)) return read_integer(value, result);
-  if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integers
+  if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integer scalars
     PyObject* const index = PyNumber_Index(value);
     if (index != nullptr) {
       const bool done = read_integer(index, result);
@@ -176,7 +177,7 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
       return done;
     }
     if (!value_is_at_fault()) return false;
-    PyErr_Clear();  // an array of floats, say, of one element
+    PyErr_Clear();  // such as an array of floats with 1 element
   }
   double wide = 0;
   if (!read_double(function, argument, value, wide)) {

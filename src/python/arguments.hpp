@@ -1,5 +1,4 @@
-// Arguments of the functions that are called in loops: matched by position and name with no
-// dictionary and no tuple.
+// Parses vectorcall arguments by position and name, without allocating a dictionary or a tuple.
 #pragma once
 
 #include <optional>
@@ -11,11 +10,11 @@
 
 namespace dmlops::python {
 
-// The parameters of a function, as in `def f(input, alpha, /, *, out)`: the first `positional` may
-// come by position, the first `required` must come.
+// The parameters of a function: the first `positional` may be given by position, the first
+// `required` must be given.
 struct Signature {
   static constexpr int kMaxParameters = 8;
-  Signature() = default;  // none yet
+  Signature() = default;  // null until interned
   Signature(const char* function, int positional, int required,
             const std::vector<const char*>& names);
 
@@ -24,15 +23,15 @@ struct Signature {
   int required = 0;
   int count = 0;
   const char* names[kMaxParameters] = {};
-  PyObject* interned[kMaxParameters] = {};  // the names as Python has them
+  PyObject* interned[kMaxParameters] = {};  // the interned names
 };
 
-// Puts the arguments into values[signature.count], null where none was given. False with a Python
-// error set.
+// Stores the arguments in values[signature.count], null for those not given. Returns false with a
+// Python error set.
 bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values);
 
-// Each reads an argument that may be null (not given); false with a Python error set.
+// Each reads an argument, null if not given, and returns false with a Python error set.
 bool read_float(const char* function, const char* argument, PyObject* value, float& result);
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result);
 inline bool read_bound(const char* function, const char* argument, PyObject* value,

@@ -1,4 +1,4 @@
-// What a tensor is bound to: arrays, buffers, and parts of them, as ranges of bytes.
+// Reads bindings: arrays, buffers and BufferBindings, as ranges of bytes.
 #include "bindings.hpp"
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace dmlops::python {
 namespace {
 
-// The bytes from an array's first element to the end of its last, where no stride is negative. The
-// size of a binding is this and never a size that a descriptor claims.
+// Returns the bytes from an array's first element to the end of its last; strides are not negative.
+// This is the size of a binding, never a size that a descriptor claims.
 std::uint64_t extent_of(const ConstTensorView& view) {
   std::int64_t bytes = static_cast<std::int64_t>(element_size(view.type));
   for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {
@@ -31,7 +31,7 @@ bool is_dense(const ConstTensorView& view) {
   return dense || empty;
 }
 
-// Does the array lie in memory as the tensor says?
+// True if the array has the tensor's sizes and strides.
 bool same_layout(const ConstTensorView& array, const BufferTensorDesc& desc) {
   const TensorView tensor = view_of(desc);
   if (array.type != tensor.type || array.rank != tensor.rank) return false;
@@ -42,8 +42,8 @@ bool same_layout(const ConstTensorView& array, const BufferTensorDesc& desc) {
   return true;
 }
 
-// True if an array of these sizes may stand for the tensor. Arrays of one dimension are buffers. A
-// dimension of size 1 broadcasts where the tensor's stride is 0.
+// True if an array of these sizes may be bound to the tensor. Arrays of 1 dimension count as
+// buffers. A dimension of size 1 matches one that the tensor broadcasts with stride 0.
 template <class Size>
 bool is_shaped_like(int rank, const Size* sizes, const BufferTensorDesc& tensor) {
   if (rank <= 1) return true;
@@ -67,7 +67,8 @@ class Reference {
   PyObject* object_;
 };
 
-// A new reference: what reads an item can run any code, which may take it out of the list.
+// Returns a new reference, since reading an item can run arbitrary code that removes it from the
+// list.
 PyObject* item(PyObject* list_or_tuple, Py_ssize_t i) {
   if (PyTuple_Check(list_or_tuple)) return Py_NewRef(PyTuple_GET_ITEM(list_or_tuple, i));
 #ifndef Py_GIL_DISABLED
@@ -76,7 +77,8 @@ PyObject* item(PyObject* list_or_tuple, Py_ssize_t i) {
   return PySequence_GetItem(list_or_tuple, i);
 }
 
-// An attribute as a size; false with a Python error set. None leaves `result` as it is.
+// Reads an attribute as a size; None leaves `result` unchanged. Returns false with a Python error
+// set.
 bool read_size(PyObject* object, const char* attribute, std::uint64_t& result) {
   const Reference value(PyObject_GetAttrString(object, attribute));
   if (value.get() == nullptr) return false;
@@ -90,8 +92,8 @@ void Bindings::refuse(int i, const std::string& what) const {
   throw BindingError(std::string(op_.name) + ": " + tensor_name(op_, first_ + i) + " " + what);
 }
 
-// Raw memory may be of any type. An array as itself must be of the tensor's type, or bytes: a
-// float64 array where float32 is described is a mistake.
+// Raw memory may have any type. An array must have the tensor's type or be bytes, since a float64
+// array for a float32 tensor is a mistake.
 bool Bindings::read_array(int i, PyObject* value, bool raw) {
   ConstBinding& binding = bindings_[i];
   InputArray array;
@@ -125,7 +127,7 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
   return true;
 }
 
-// A BufferBinding.
+// Reads a BufferBinding.
 bool Bindings::read_buffer_binding(int i, PyObject* value) {
   const Reference buffer(PyObject_GetAttrString(value, "buffer"));
   ConstBinding& binding = bindings_[i];

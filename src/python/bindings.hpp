@@ -1,4 +1,4 @@
-// What a tensor is bound to: arrays, buffers, and parts of them, as ranges of bytes.
+// Reads bindings: arrays, buffers and BufferBindings, as ranges of bytes.
 #pragma once
 
 #include <new>
@@ -10,13 +10,13 @@
 
 namespace dmlops::python {
 
-// The bindings of an operator's inputs, or of its outputs: a sequence in the order of the struct's
-// fields, or a dictionary by their names; None is no binding. Keeps the memory alive.
+// The bindings of an operator's inputs or outputs: a sequence in the order of the struct's fields,
+// or a dictionary by name; None is no binding. Keeps the memory alive.
 class Bindings {
  public:
   static constexpr int kMaxCount = OperatorDesc::kMaxTensors - 1;
 
-  // The tensors from `first` on, `count` of them. `tensors` are the operator's, in their order.
+  // Bindings of `count` tensors from `first` on; `tensors` are the operator's.
   Bindings(const OperatorInfo& op, const BufferTensorDesc* tensors, int first, int count)
       : op_(op), tensors_(tensors), first_(first), count_(count) {
     for (int i = 0; i < count_; ++i) {
@@ -30,7 +30,7 @@ class Bindings {
   Bindings(const Bindings&) = delete;
   Bindings& operator=(const Bindings&) = delete;
 
-  // Throws, or sets a Python error and returns false.
+  // Reads the bindings. Throws, or sets a Python error and returns false.
   bool read(const char* argument, PyObject* value);
 
   std::size_t given() const { return given_; }
@@ -50,7 +50,7 @@ class Bindings {
   const BufferTensorDesc* tensors_;
   int first_, count_;
   std::size_t given_ = 0;
-  // Of both, `count_` are there: to fill them all takes as long as a small operator.
+  // Entries past `count_` are uninitialized; clearing them would take as long as a small operator.
   union {  // NOLINTNEXTLINE(readability-identifier-naming): a member of this class like the others
     ConstBinding bindings_[kMaxCount];
   };

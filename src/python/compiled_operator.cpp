@@ -1,5 +1,5 @@
-// CompiledOperator as a Python type of its own: pybind11's calls would cost more than a small
-// dispatch.
+// The Python type CompiledOperator, written with the C API, since pybind11's calls would cost more
+// than a small dispatch.
 #include "compiled_operator.hpp"
 
 #include <structmember.h>
@@ -50,18 +50,18 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
     Bindings inputs(*made.op, made.tensors.data(), 0, inputs_needed);
     Bindings outputs(*made.op, made.tensors.data(), inputs_needed, 1);
     if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
-    const ConstBinding& out = *outputs.data();  // known to be writable
+    const ConstBinding& out = *outputs.data();  // outputs were checked to be writable
     const Binding output = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes,
                             out.is_array};
     const GilReleased released(made.elements);
     compiled.dispatch(inputs.data(), inputs.given(), &output, outputs.given());
   } catch (...) {
-    return set_descriptor_error();  // the lock is held again here
+    return set_descriptor_error();  // holds the GIL again
   }
   Py_RETURN_NONE;
 }
 
-// Pickled as what it was compiled from; what is OWNED_BY_DML as bytes.
+// Pickles the descriptor and feature level, and OWNED_BY_DML inputs as bytes.
 PyObject* reduce(PyObject* self, PyObject*) {
   const auto& object = *reinterpret_cast<Object*>(self);
   const CompiledOperator::Implementation& made = object.compiled->implementation();

@@ -1,4 +1,4 @@
-// What the distributed arrays need of the core: log_softmax in chunks, and checks without data.
+// Functions for dask arrays: log_softmax in chunks, and checks without data.
 #include "dask.hpp"
 
 #include <pybind11/numpy.h>
@@ -44,7 +44,8 @@ py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
   return py::make_tuple(lanes, maxima);
 }
 
-// The results, from the sums[groups][2] without the maxima and with them, and how many these are.
+// Returns the results for sums[groups][2], excluding and including the maxima, and the numbers of
+// maxima.
 py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const Dense<double>& sums,
                              const Dense<double>& maxima) {
   const GroupChunks chunks = chunks_of(x, max);
@@ -65,7 +66,7 @@ py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const 
   return result;
 }
 
-// The parameters' rules, which look at types and shapes alone.
+// Checks the types and shapes of batch normalization's arguments.
 void check_batch_normalization(const py::object& input, const py::object& mean,
                                const py::object& variance, const py::object& scale,
                                const py::object& bias) {

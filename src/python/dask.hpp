@@ -1,4 +1,4 @@
-// What the distributed arrays need of the core: log_softmax in chunks, and checks without data.
+// Functions for dask arrays: log_softmax in chunks, and checks without data.
 #pragma once
 
 #include <pybind11/pybind11.h>

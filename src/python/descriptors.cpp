@@ -1,4 +1,4 @@
-// Python's descriptors as C++ ones, by the fields' names.
+// Converts Python's descriptors to C++, by the names of fields.
 #include "descriptors.hpp"
 
 #include <string>
@@ -23,12 +23,12 @@ bool has(const py::object& value, const char* attribute) {
   return found != 0;
 }
 
-// Instances, not their class, which has defaults for fields.
+// Accepts instances only: a class has attributes, too, the fields' defaults.
 bool is_operator_desc(const py::object& value) {
   return !PyType_Check(value.ptr()) && has(value, "operator_type");
 }
 
-// A tuple of as many UINT as the array holds; the count may be greater.
+// Reads a tuple of UINT, at most the capacity of the array; validation refuses a greater count.
 std::uint32_t read_dimensions(const std::string& where, py::handle values,
                               BufferTensorDesc::Dimensions& result) {
   const auto items = py::reinterpret_steal<py::object>(PySequence_Tuple(values.ptr()));
@@ -87,7 +87,7 @@ std::vector<std::uint32_t> read_axes(const std::string& where, const py::object&
   return axes;
 }
 
-// Reads the fields one after another, each into the next place of its kind.
+// Reads the fields in order, each into the next member of its kind.
 class Reader {
  public:
   Reader(const OperatorInfo& op, const py::object& desc) : op_(op), source_(desc) {
@@ -128,7 +128,8 @@ class Reader {
         if (!is_operator_desc(value)) {
           refuse_type(where, "the descriptor of an activation or None", value);
         }
-        // Only activations can be read here: what nests deeper is refused by its type alone.
+        // Reads activations only: other operators are refused by their type, which bounds the
+        // nesting.
         result_.fused_activation = std::make_shared<const OperatorDesc>(read_fused(value));
         break;
     }

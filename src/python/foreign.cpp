@@ -4,13 +4,14 @@
 namespace dmlops::python {
 namespace {
 
-// Steals the tuple of arguments, which may be null with an error set. Null with a Python error set.
+// Calls a function of dmlops._foreign. Steals the tuple of arguments, which may be null with an
+// error set. Returns null with a Python error set.
 PyObject* call_module(const char* name, PyObject* arguments) {
   if (arguments == nullptr) return nullptr;
   PyObject* const module = PyImport_ImportModule("dmlops._foreign");
   PyObject* const function = module == nullptr ? nullptr : PyObject_GetAttrString(module, name);
   PyObject* const result = function == nullptr ? nullptr : PyObject_CallObject(function, arguments);
-  // Python 3.11 sets no error where it has no memory for the frame of a function.
+  // Python 3.11 sets no error if the allocation of a function's frame fails.
   if (result == nullptr && PyErr_Occurred() == nullptr) PyErr_NoMemory();
   Py_XDECREF(function);
   Py_XDECREF(module);

@@ -23,19 +23,19 @@ std::int64_t element_count(const TensorView& view) {
   return elements;
 }
 
-// Runs `operate` on the output, and returns it.
+// Runs `operate` on the output, and returns the output.
 template <class Operate>
 PyObject* finish(OutputArray& output, const Operate& operate) {
   try {
     const GilReleased released(element_count(output.view()));
     operate(output.view());
   } catch (...) {
-    return set_error();  // the lock is held again here
+    return set_error();  // holds the GIL again
   }
   return output.take_result();
 }
 
-// Of the function below; set at import.
+// The vectorcall of the function below, set at import.
 template <auto kFunction>
 Signature signature_of;
 
@@ -64,7 +64,7 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
 template <Activation kType>
 const AcceptedTypes kTypesOf = activation_types(kType);
 
-// Each activation: f(input, its parameters, *, out).
+// An activation: f(input, parameters..., *, out).
 template <Activation kType>
 PyObject* activation(const FloatEnvironment& environment, PyObject* const* arguments,
                      Py_ssize_t positional, PyObject* keyword_names) {
@@ -115,7 +115,7 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
   });
 }
 
-// An axis beyond 64 bits.
+// Sets the error for an axis beyond 64 bits.
 DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTensorView& input) {
   PyErr_Clear();
   PyErr_Format(PyExc_ValueError,
@@ -124,7 +124,7 @@ DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTe
   return false;
 }
 
-// An int, or a sequence of them.
+// Reads an int or a sequence of ints.
 bool read_axes(const char* function, PyObject* value, const ConstTensorView& input,
                std::int64_t (&axes)[kMaxRank], std::size_t& count) {
   const auto read_axis = [&](PyObject* item, std::int64_t& axis) {
@@ -144,7 +144,8 @@ bool read_axes(const char* function, PyObject* value, const ConstTensorView& inp
     return true;
   }
   if (PyIndex_Check(value) && !PySequence_Check(value)) return read_axis(value, axes[0]);
-  // A tuple of its own: what reads an item can run any code, which may empty the caller's list.
+  // Copies the sequence, since reading an item can run arbitrary code that changes the caller's
+  // list.
   PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Tuple(value);
   if (items == nullptr) {
     if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
@@ -186,8 +187,8 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
   });
 }
 
-// Arguments are rounded, and results defined, in the default floating-point state, whatever the
-// caller's is. Dask arrays and labelled arrays are looked for only when an argument was refused.
+// Arguments are rounded and results computed in the default floating-point state, independent of
+// the caller's. The lookup of dask and labelled arrays runs only after an argument was refused.
 template <auto kFunction>
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
@@ -216,7 +217,7 @@ PyMethodDef activation_entry() {
   return entry<&activation<kType>>({about.name, 1 + about.parameter_count, 1, names});
 }
 
-PyMethodDef operators[4] = {}, activations[kActivationCount + 1] = {};  // null at the end
+PyMethodDef operators[4] = {}, activations[kActivationCount + 1] = {};  // null-terminated
 
 template <std::size_t... kIndex>
 void set_activations(std::index_sequence<kIndex...>) {
@@ -236,7 +237,7 @@ void set_operators() {
 }  // namespace
 
 bool add_functions(PyObject* module) {
-  if (operators[0].ml_name == nullptr) {  // a second import finds them set
+  if (operators[0].ml_name == nullptr) {  // already set on a second import
     set_operators();
     set_activations(std::make_index_sequence<kActivationCount>());
   }

@@ -5,7 +5,7 @@
 
 namespace dmlops::python {
 
-// False with a Python error set.
+// Adds the functions. Returns false with a Python error set.
 bool add_functions(PyObject* module);
 
 }  // namespace dmlops::python

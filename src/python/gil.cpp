@@ -1,10 +1,10 @@
-// What becomes of a thread that asks for the lock of an interpreter that has shut down.
+// Stops threads that request the GIL of an interpreter that has shut down.
 //
-// Up to Python 3.13 it is ended by pthread_exit, which unwinds its stack: destructors would touch
-// Python's objects without the lock, and the unwinder, which is the system's, need not understand
-// this module's frames. Later versions let the thread sleep for the rest of the process, as is done
-// here. The build compiles this file without exceptions, so that the C library keeps the handler
-// itself and runs it before it unwinds a frame of C++.
+// Up to version 3.13, Python ends such a thread by pthread_exit, which unwinds its stack:
+// destructors would access Python objects without the GIL, and the system's unwinder may not
+// understand this module's frames. Later versions suspend the thread until the process ends, as
+// this file does. It is compiled without exceptions, so that the C library runs the cleanup handler
+// before it unwinds a C++ frame.
 #include "gil.hpp"
 
 #if !defined(_WIN32)

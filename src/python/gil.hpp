@@ -1,4 +1,4 @@
-// Lets other Python threads run while an operator does.
+// Releases the GIL during operators.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace dmlops::python {
 
-// PyEval_RestoreThread that does not come back where the interpreter has shut down.
+// PyEval_RestoreThread that never returns after the interpreter has shut down.
 void restore_thread(PyThreadState* state);
 
-// Releases the lock while there is work enough to make up for the hand-over.
+// Releases the GIL if there is enough work to pay for the hand-over.
 class GilReleased {
  public:
   explicit GilReleased(std::int64_t elements) {

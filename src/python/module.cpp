@@ -1,4 +1,4 @@
-// The extension module dmlops._core: the operators, and what the library says of itself.
+// The extension module dmlops._core: the operators, and run-time settings and facts.
 #include <cstring>
 
 #include <pybind11/pybind11.h>
@@ -18,14 +18,14 @@ namespace py = pybind11;
 
 namespace {
 
-// Docstrings are written in Python, beside the tests that run their examples; a built-in function
-// takes them once.
+// Sets the docstring of a built-in function, once. Docstrings are written in Python, where tools
+// and tests find their examples.
 void add_docstring(const py::object& function, const std::string& text) {
   if (!PyCFunction_Check(function.ptr()))
     throw py::type_error("add_docstring takes a built-in function");
   PyMethodDef* const definition = reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml;
-  if (definition->ml_doc != nullptr) return;     // a second import of the package finds it done
-  char* const kept = new char[text.size() + 1];  // as long as the function: for ever
+  if (definition->ml_doc != nullptr) return;     // already set on a second import
+  char* const kept = new char[text.size() + 1];  // never freed, like the function
   std::memcpy(kept, text.c_str(), text.size() + 1);
   definition->ml_doc = kept;
 }
@@ -54,9 +54,9 @@ PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   module.def("build_flags", &dmlops::build_flags);
 }
 
-// Before pybind11, which in a sub-interpreter of Python 3.11 or older would wait for itself for
-// ever. NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): Python's name for
-// it
+// Refuses sub-interpreters before pybind11 is initialized, which would deadlock in those of Python
+// 3.11 or older. NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): Python's
+// name for it
 extern "C" PYBIND11_EXPORT PyObject* PyInit__core();
 PyObject* PyInit__core() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_module();

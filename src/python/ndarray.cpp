@@ -1,4 +1,4 @@
-// NumPy arrays, and what can be seen as one without a copy, as tensor views.
+// Tensor views of NumPy arrays, and of objects that share their memory with one.
 #include "ndarray.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 PyArrayObject* as_array(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
 
-// By kind and size: C has more integer types than there are sizes.
+// Maps by kind and size, as C has several integer types of the same size.
 DataType data_type(PyArray_Descr* descr) {
   const auto size = static_cast<std::size_t>(PyDataType_ELSIZE(descr));
   const auto of_size = [size](DataType one, DataType two, DataType four, DataType eight) {
@@ -42,9 +42,9 @@ DataType data_type(PyArray_Descr* descr) {
   }
 }
 
-// An array that shares the memory of what DLPack or the buffer protocol offers; a new reference.
-// The array of a NumPy scalar is a copy.
-// `has_type` is set if results should be of the value's own type.
+// Returns a new reference to an array that shares an object's memory through DLPack or the buffer
+// protocol. The array of a NumPy scalar is a copy. Sets `has_type` if results should have the
+// value's own type.
 DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value,
                             const char* accepted, bool& has_type) {
   has_type = true;
@@ -74,8 +74,8 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
   return array;
 }
 
-// A new array in the memory order of another, aligned so that JAX shares its memory: arrays that
-// are aligned less it copies.
+// Returns a new array in the memory order of another, aligned so that JAX can share the memory; JAX
+// copies arrays of less alignment.
 DMLOPS_COLD PyObject* new_aligned_array(PyArrayObject* like) {
   constexpr std::uintptr_t alignment = 64;
   const auto padding = [](const void* data) {
@@ -91,7 +91,7 @@ DMLOPS_COLD PyObject* new_aligned_array(PyArrayObject* like) {
   if (memory == nullptr) return nullptr;
   char* const data = PyArray_BYTES(as_array(memory));
   PyArray_Descr* const descr = PyArray_DESCR(like);
-  Py_INCREF(descr);  // the new array's
+  Py_INCREF(descr);  // owned by the new array
   PyObject* const result =
       PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(like), PyArray_DIMS(like), strides,
                            data + padding(data), NPY_ARRAY_WRITEABLE, nullptr);
@@ -100,7 +100,7 @@ DMLOPS_COLD PyObject* new_aligned_array(PyArrayObject* like) {
     return nullptr;
   }
   if (PyArray_SetBaseObject(as_array(result), memory) == 0) return result;
-  Py_DECREF(result);  // PyArray_SetBaseObject has released the memory
+  Py_DECREF(result);  // PyArray_SetBaseObject has freed the memory
   return nullptr;
 }
 
@@ -110,7 +110,7 @@ DMLOPS_COLD bool refuse_rank(const char* function, const char* argument, int ran
   return false;
 }
 
-// Those for which `takes(type)` is true.
+// Returns the set of data types for which `takes(type)` is true.
 template <class Takes>
 AcceptedTypes accepted_types(const char* text, const Takes& takes) {
   AcceptedTypes result = {0, text};
@@ -172,7 +172,7 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
   }
   if (PyArray_ISWRITEABLE(as_array(object_))) {
     foreign_ = nullptr;
-    if (object_ != out) {  // what is returned is what was given
+    if (object_ != out) {  // returns the object that was passed
       Py_INCREF(out);
       kept_alive_ = std::exchange(object_, out);
     }

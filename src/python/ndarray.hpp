@@ -1,4 +1,4 @@
-// NumPy arrays, and what can be seen as one without a copy, as tensor views.
+// Tensor views of NumPy arrays, and of objects that share their memory with one.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace dmlops::python {
 
-// To be called once, when the module is imported. False with a Python error set.
+// Called once, when the module is imported. Returns false with a Python error set.
 bool import_numpy();
 
 // The memory of a C-contiguous array.
@@ -19,15 +19,15 @@ struct DenseMemory {
   std::uint64_t size_in_bytes = 0;
   bool writable = false;
   int rank = 0;
-  const Py_ssize_t* sizes = nullptr;  // the array's own
+  const Py_ssize_t* sizes = nullptr;  // owned by the array
 
-  // False, with no error set, for anything but a C-contiguous array of that type.
+  // Returns false without an error for anything but a C-contiguous array of that type.
   bool read(PyObject* value, DataType type);
 };
 
 bool is_array(PyObject* object);
 
-// The data types that an argument may have, and their names for the message that refuses others.
+// The data types that an argument may have, and their names for error messages.
 struct AcceptedTypes {
   std::uint32_t set;  // bit i stands for the data type i
   const char* text;
@@ -51,10 +51,10 @@ class Array {
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
-  // Each: false with a Python error set.
+  // Each returns false with a Python error set.
   bool read_input(const char* function, const char* argument, PyObject* value,
                   const AcceptedTypes& accepted = kFloats);
-  // `out`, or where it is null or None, a new array in the memory order of `input`.
+  // Reads `out`, or, if null or None, creates an array in the memory order of `input`.
   bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& input,
                    const AcceptedTypes& accepted = kFloats);
 
@@ -63,9 +63,9 @@ class Array {
   bool is_writable() const;
   // The value that was read, if it is a NumPy scalar or another library's array; null otherwise.
   PyObject* foreign() const { return foreign_; }
-  PyObject* release() { return std::exchange(object_, nullptr); }  // hands the reference over
-  // Of an output: hands over the reference to `out`, or to a new array of the input's type. Null
-  // with a Python error set.
+  PyObject* release() { return std::exchange(object_, nullptr); }  // transfers the reference
+  // For outputs: transfers the reference to `out`, or to a new array of the input's type. Returns
+  // null with a Python error set.
   PyObject* take_result();
 
  private:
@@ -73,9 +73,10 @@ class Array {
                 const AcceptedTypes& accepted);
 
   PyObject* object_ = nullptr;
-  PyObject* foreign_ = nullptr;     // borrowed; of a new output, the input's
-  PyObject* kept_alive_ = nullptr;  // the array over the memory of an `out` that is none itself
-  // Sizes and strides behind the rank are not set: that would take as long as a small operator.
+  PyObject* foreign_ = nullptr;     // borrowed; for a new output, the input
+  PyObject* kept_alive_ = nullptr;  // an array on the memory of an `out` of another library
+  // Sizes and strides past the rank are uninitialized; clearing them would take as long as a small
+  // operator.
   View view_ = View(nullptr, DataType::unknown, 0);
 };
 

@@ -1,4 +1,4 @@
-// Python's numbers as double, such that a second rounding does not go wrong.
+// Converts Python's numbers to double, rounded to odd against double rounding.
 #include "numbers.hpp"
 
 #include <cmath>
@@ -12,7 +12,8 @@
 namespace dmlops::python {
 namespace {
 
-// 1 or 0; 0 also for objects that cannot be compared; -1 with an error set that must be kept.
+// Compares two objects. Returns 1 or 0, 0 also for incomparable objects, and -1 with an error set
+// that must be kept.
 int compare(PyObject* number, PyObject* other, int operation) {
   const int result = PyObject_RichCompareBool(number, other, operation);
   if (result >= 0) return result;

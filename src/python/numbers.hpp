@@ -1,4 +1,4 @@
-// Python's numbers as double, such that a second rounding does not go wrong.
+// Converts Python's numbers to double, rounded to odd against double rounding.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace dmlops::python {
 
 // Converts a real number of any type: int, float, Fraction, Decimal, NumPy's scalars. An inexact
-// result is rounded to odd, not to nearest: rounding it once more, to float32 or float16, gives the
-// value nearest to `number`. Beyond double's range the result is the largest finite double. False
-// with a Python error set, a TypeError if `number` is not a real number.
+// result is rounded to odd, so that a second rounding to float32 or float16 gives the value nearest
+// to `number`. Numbers beyond double's range become the largest finite double. Returns false with a
+// Python error set, a TypeError if `number` is not a real number.
 bool to_double(PyObject* number, double& result);
 
-// The number as Python writes it, or "a number" where Python refuses to write its many digits.
+// Returns the number's str(), or "a number" if Python refuses to print its many digits.
 std::string text_of(PyObject* number);
 
 }  // namespace dmlops::python

@@ -1,4 +1,4 @@
-// Python's numbers as the values that DirectML's fields can hold.
+// Converts Python's numbers to the types of DirectML's fields.
 #include "values.hpp"
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
   throw ValidationError(where + " is " + text_of(value.ptr()) + ", which does not fit " + type);
 }
 
-// A whole number that fits T, which DirectML calls `type`.
+// Reads an integer that fits T, DirectML's type `type`.
 template <class T>
 T read_whole(const std::string& where, py::handle value, const std::string& type) {
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
@@ -80,7 +80,7 @@ float read_float(const std::string& where, py::handle value) {
   return result;
 }
 
-// A value in the type that min_max_data_type says; integers exactly.
+// Reads a value of the data type in min_max_data_type; integers are exact.
 ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
   const std::string type_name = upper_name(type);
   switch (type) {

@@ -1,7 +1,7 @@
-// Python's numbers as the values that DirectML's fields can hold.
+// Converts Python's numbers to the types of DirectML's fields.
 //
-// Each throws Python's TypeError for what is no number, and ValidationError for one that the field
-// cannot hold; `where` names the field: "ElementWiseClipOperatorDesc: min".
+// Each throws Python's TypeError for an object that is not a number, and ValidationError for a
+// number that does not fit the field. `where` names the field: "ElementWiseClipOperatorDesc: min".
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ namespace dmlops::python {
 std::uint32_t read_uint(const std::string& where, pybind11::handle value);
 std::uint64_t read_uint64(const std::string& where, pybind11::handle value);
 
-// Rounded once.
+// Rounds once.
 float read_float(const std::string& where, pybind11::handle value);
 
-// In the data type given; integers exactly.
+// Converts to the given data type; integers are exact.
 ScalarUnion read_scalar(const std::string& where, pybind11::handle value, DataType type);
 
 }  // namespace dmlops::python

@@ -14,10 +14,10 @@ namespace {
 constexpr std::int64_t kLineBytes = 64;
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hpp has it
 
-constexpr std::int64_t kFewestColumns = 8;  // contiguous elements that make a transposition pay
-constexpr std::int64_t kShort = 32;         // a table that lengthens rows or columns pays below
+constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
+constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by a table of offsets
 
-// The size of the largest unit, up to 8 bytes, that `bytes` consist of.
+// Returns the size of the largest unit, up to 8 bytes, that divides `bytes`.
 std::int64_t unit_of(std::int64_t bytes, std::int64_t element_size) {
   std::int64_t unit = element_size;
   while (unit < 8 && bytes % (2 * unit) == 0) unit *= 2;
@@ -73,8 +73,8 @@ bool LoopLayout::choose_transposition() {
   return false;
 }
 
-// Of batch normalization. The parameters of a longer row are packed, which pays where other rows
-// share them; a row with constant parameters needs no packing.
+// Returns the shortest row that batch normalization does not extend. The parameters of an extended
+// row are packed, which pays off if other rows share them; constant parameters need no packing.
 std::int64_t LoopLayout::shortest_normalized_row() const {
   const auto is_shared = [this](int d) {
     for (int k = 2; k < nest_.operands; ++k) {
@@ -87,7 +87,7 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
   if (is_shared(0)) return shared < 4 ? 4 : 16;
-  // Long rows suit the hardware prefetcher, and cost nothing where they are contiguous.
+  // Long rows suit the hardware prefetcher, and are free if they are contiguous.
   const auto continues = [this](int k) {
     return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
   };
@@ -125,7 +125,8 @@ void LoopLayout::choose_row() {
   }
 }
 
-// The offsets of a chain's units in an operand. Each dimension repeats those of the inner ones.
+// Fills the table of the offsets of a chain's units in an operand. Each dimension repeats the
+// offsets of the inner ones.
 void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand,
                       std::int64_t unit) const {
   offsets[0] = 0;
@@ -172,21 +173,21 @@ void LoopLayout::set_operand(int k) {
   }
 }
 
-// The index of the dimension that counts rows.
+// Returns the index of the dimension that counts rows.
 int LoopLayout::row_counter(const int* dimensions, int count) const {
   const auto index_of_least = [&](const auto& key) {
     return static_cast<int>(std::min_element(dimensions, dimensions + count,
                                              [&](int a, int b) { return key(a) < key(b); }) -
                             dimensions);
   };
-  // Results that repeat are computed once.
+  // Rows of a broadcast input are computed once.
   if (nest_.operands == 2) {
     for (int i = 0; i < count; ++i) {
       if (nest_.strides[1][dimensions[i]] == 0 && (i == 0 || rows_.layout[1] != Layout::in_place))
         return i;
     }
   }
-  // Rows that share the cache lines of the input go together.
+  // Rows that share cache lines of the input belong to one block.
   const auto input_stride = [&](int d) {
     const std::int64_t stride = std::llabs(nest_.strides[1][d]);
     return stride == 0 ? INT64_MAX : stride;
@@ -196,7 +197,7 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     const std::int64_t stride = input_stride(dimensions[i]);
     if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1])) return i;
   }
-  // Rows that share the parameters of their elements go together.
+  // Rows with the same parameters belong to one block.
   bool varies = false;
   for (int k = 2; k < nest_.operands; ++k) varies = varies || rows_.layout[k] != Layout::broadcast;
   if (varies) {
@@ -208,7 +209,7 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     };
     return index_of_least(shared);
   }
-  // Blocks that are packed should have rows enough.
+  // Packed blocks need several rows.
   constexpr std::int64_t kFewRows = 16;
   if (rows_.layout[1] == Layout::in_place || nest_.sizes[dimensions[0]] >= kFewRows) return 0;
   return index_of_least([&](int d) { return -nest_.sizes[d]; });
@@ -262,9 +263,9 @@ bool LoopLayout::has_common_steps() const {
                      [](const std::int64_t* offsets) { return offsets == nullptr; });
 }
 
-// The dimension of the loops that shards split: the outermost whose largest shard exceeds the mean
-// by at most 25 %, or else the largest. -1 stands for the rows' elements, which have to have a
-// common step. Shards of an inner dimension may share cache lines of the input.
+// Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
+// at most 25 %, or else the longest. -1 stands for the elements of the rows, which need a common
+// step. Shards of an inner loop may share cache lines of the input.
 int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const {
   const auto splits_evenly = [shards](std::int64_t size) {
     const std::int64_t largest = (size + shards - 1) / shards;

@@ -1,37 +1,37 @@
-// The layout of a loop nest: which of its dimensions form the rows that kernels traverse, and how
-// each operand reaches a dense block of them.
+// The layout of a loop nest: the dimensions that form the rows for the kernels, and the way in
+// which each operand is packed into dense blocks.
 #pragma once
 
 #include "traversal/nest.hpp"
 
 namespace dmlops {
 
-// Kernels take two loops, rows of elements. Short rows are extended over further dimensions, over
-// the last of these in part; operands that have no common step in the longer row are gathered at
-// offsets from a table. In a transposition of many small dimensions, those that are contiguous in
-// the output form the rows, and those that are contiguous in the input count them.
+// Kernels traverse two loops: rows of elements. Short rows are extended over further dimensions, of
+// which the last may be split into chunks. Operands without a common step along an extended row are
+// gathered through a table of offsets. In a transposition of many small dimensions, those
+// contiguous in the output form the rows, and those contiguous in the input form the columns.
 class LoopLayout {
  public:
-  // `data`: where the operands begin. Keeps a reference to the nest.
+  // `data` points to the operands' first elements. Keeps a reference to the nest.
   LoopLayout(const Nest& nest, char* const* data, bool streaming);
   LoopLayout(const LoopLayout&) = delete;
   LoopLayout& operator=(const LoopLayout&) = delete;
 
-  // On so many threads, if there is work enough for each.
+  // Runs the kernel on up to this number of shards.
   void run(std::int64_t shards, RowKernel kernel, const void* parameters) const;
 
  private:
-  static constexpr std::int64_t kTable = 1024;  // offsets of a table
+  static constexpr std::int64_t kTable = 1024;  // entries of a table of offsets
 
-  // Dimensions of the nest as one loop, the innermost first.
+  // Dimensions of the nest merged into one loop, the innermost first.
   struct Chain {
     int rank = 0;
     int dimensions[kMaxRank];
     std::int64_t length = 1;
-    std::int64_t chunk = 0;  // the part of the last dimension, if the chain does not have all of it
+    std::int64_t chunk = 0;  // indices of the last dimension, if it is split
   };
 
-  // Rows of one length, and the loops around them, the first of which counts rows.
+  // Rows of equal length, and the loops around them, the first of which counts rows.
   struct LoopNest {
     std::int64_t length = 0;
     char* data[kMaxOperands];
@@ -57,7 +57,7 @@ class LoopLayout {
   Chain row_, column_;
   Rows rows_;
   LoopNest main_;
-  LoopNest tail_;  // the remainder of the dimension that the row has in part
+  LoopNest tail_;  // the remainder of a split dimension
   std::int64_t tables_[kMaxOperands][kTable];
 };
 

@@ -34,7 +34,7 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
   nest.element_size = static_cast<std::int64_t>(element_size(output.type));
   nest.data[0] = static_cast<char*>(output.data);
   for (int k = 0; k < input_count; ++k) {
-    // Kernels write operand 0 alone.
+    // Kernels write operand 0 only.
     nest.data[k + 1] = const_cast<char*>(static_cast<const char*>(inputs[k].data));
   }
 
@@ -50,7 +50,7 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
     for (int k = 0; k < input_count; ++k) {
       dimension.strides[k + 1] = inputs[k].sizes[axis] == 1 ? 0 : inputs[k].strides[axis];
     }
-    if (dimension.strides[0] < 0) {  // begin at the other end
+    if (dimension.strides[0] < 0) {  // a negative stride is reversed
       for (int k = 0; k < nest.operands; ++k) {
         nest.data[k] += dimension.strides[k] * (size - 1);
         dimension.strides[k] = -dimension.strides[k];
@@ -76,7 +76,7 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
     nest.sizes[d] = dimensions[d].size;
     for (int k = 0; k < nest.operands; ++k) nest.strides[k][d] = dimensions[d].strides[k];
   }
-  // Parameters count only where each element has its own.
+  // Broadcast parameters are cached, and do not count as traffic.
   nest.bytes_per_element = 2 * nest.element_size;
   for (int k = 2; k < nest.operands; ++k) {
     if (!is_broadcast(nest, k)) nest.bytes_per_element += nest.element_size;

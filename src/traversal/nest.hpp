@@ -11,8 +11,8 @@ namespace dmlops {
 struct Nest {
   int operands = 0;
   std::int64_t element_size = 0;
-  // Memory traffic of an element, or the traffic that takes as long as its formula: decides on
-  // threads.
+  // Bytes of memory traffic per element, or the traffic that takes as long as a slower formula.
+  // Decides on threads.
   std::int64_t bytes_per_element = 0;
   int rank = 0;  // at least 1
   // Entries past `rank` and `operands` are uninitialized; clearing them would double the cost of

@@ -61,7 +61,7 @@ std::int64_t non_temporal_threshold() {
   std::int64_t bytes = non_temporal_bytes.load(std::memory_order_relaxed);
   if (bytes == kUnknown) {
     bytes = whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD").value_or(measured());
-    std::int64_t unknown = kUnknown;  // unless another thread has set it meanwhile
+    std::int64_t unknown = kUnknown;  // keeps a value that another thread has set
     if (!non_temporal_bytes.compare_exchange_strong(unknown, bytes)) bytes = unknown;
   }
   return bytes;
@@ -92,8 +92,9 @@ std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
 bool streams(const Nest& nest, char* const* data) {
   const std::int64_t threshold = non_temporal_threshold(), size = nest.element_size;
   const auto moved = [size](std::int64_t elements) { return 2 * size * elements; };
-  // Packed input is not read while regular stores read the output: half as much is enough. The
-  // transposition of a single large matrix writes lines that no prefetcher follows: a quarter.
+  // Packing does not overlap with the reads that regular stores cause, so half of the traffic
+  // suffices. The transposition of a single large matrix writes lines that no hardware prefetcher
+  // follows: a quarter.
   const bool packed = nest.strides[1][0] != size;
   const bool transposed =
       packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size;

@@ -21,10 +21,10 @@ void run(const Groups& groups, std::int64_t element_size, int weight, GroupKerne
   for (int d = 0; d < elements.rank; ++d) bytes *= elements.sizes[d];
   const std::int64_t count = groups.end;
   Groups whole = groups;
-  // Elements are packed first, and reading does not overlap with the reads of regular stores.
+  // Packing does not overlap with the reads that regular stores cause.
   whole.streaming = groups.input != groups.output && count * bytes >= non_temporal_threshold() / 2;
   const std::int64_t wanted = shard_count(count * bytes * weight);
-  // Adjacent groups of different shards do not share cache lines where there are groups enough.
+  // With enough groups, shards do not share cache lines.
   const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
   if (shards <= 1) return kernel(whole);
@@ -65,7 +65,8 @@ bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKer
   rows.length = length;
   rows.count = 1;
   rows.data[0] = static_cast<char*>(output.data);
-  rows.data[1] = const_cast<char*>(static_cast<const char*>(input.data));  // kernels only read it
+  rows.data[1] =
+      const_cast<char*>(static_cast<const char*>(input.data));  // kernels do not write their input
   rows.layout[0] = rows.layout[1] = Layout::in_place;
   kernel(rows, parameters);
   return true;
