@@ -1,4 +1,5 @@
-// What an operator hands to a kernel, and the table of kernels that each instruction set fills.
+// The interface between operators and kernels: layouts, parameters, and the table of kernels of an
+// instruction set.
 //
 // Plain structs only: this header is compiled with every instruction set's flags, and nothing in it
 // may emit code.
@@ -14,13 +15,13 @@ namespace dmlops {
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 
-// How an operand reaches a dense block, or a block of results its operand.
+// The way in which an operand is packed into dense blocks, or unpacked from them.
 enum class Layout : std::uint8_t {
-  in_place,    // rows are dense already
+  in_place,    // dense rows; nothing is packed
   broadcast,   // one value for each row
   strided,     // any step, of either sign
-  transposed,  // dense across the rows
-  gathered,    // at offsets from a table
+  transposed,  // contiguous across the rows
+  gathered,    // gathered through an offset table
 };
 
 // A loop of a nest.
@@ -29,29 +30,29 @@ struct Loop {
   std::int64_t strides[kMaxOperands];  // in bytes
 };
 
-// A loop nest as rows of elements, and the loops around them. Operand 0 is the output.
+// A loop nest as rows of elements and outer loops. Operand 0 is the output.
 struct Rows {
   int operands = 2;
-  int outer_rank = 0;  // loops around the rows, the innermost first
+  int outer_rank = 0;  // outer loops, the innermost first
   const Loop* outer = nullptr;
   std::int64_t length = 0;  // elements of a row
   std::int64_t count = 0;   // rows
   char* data[kMaxOperands];
-  std::int64_t step[kMaxOperands];   // bytes from an element to the next one of its row
-  std::int64_t pitch[kMaxOperands];  // bytes from a row to the next one
+  std::int64_t step[kMaxOperands];   // bytes between elements of a row
+  std::int64_t pitch[kMaxOperands];  // bytes between rows
   Layout layout[kMaxOperands];
-  // Where not null, byte offsets of a row's units, instead of the step. A unit is one element, or
-  // several that are contiguous.
+  // Byte offsets of a row's units, replacing the step, or null. A unit is one or several contiguous
+  // elements.
   const std::int64_t* offsets[kMaxOperands];
   std::int64_t unit[kMaxOperands];  // bytes; set with `offsets`
-  // Where not null, byte offsets of the output's rows, instead of its pitch.
+  // Byte offsets of the output's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets = nullptr;
   bool streaming = false;  // write the output by non-temporal stores
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);
 
-// Formulas of dozens of instructions, beside which a call counts little.
+// True for formulas of dozens of instructions, for which the cost of a call is negligible.
 constexpr bool is_long(Activation type) {
   switch (type) {
     case Activation::elu:
@@ -69,8 +70,7 @@ constexpr bool is_long(Activation type) {
   }
 }
 
-// Bounds in the tensor's own type, as bits; `scale` and `bias` are read by the scaled kernels
-// alone.
+// Bounds as bits of the tensor's type; only scaled kernels read `scale` and `bias`.
 struct ClipParameters {
   std::uint64_t min_bits = 0;
   std::uint64_t max_bits = 0;
@@ -91,12 +91,12 @@ struct InputOutputNest {
   std::int64_t output_strides[kMaxRank] = {};
 };
 
-// The groups that log_softmax reduces, and the share of them that a call of the kernel computes.
+// The groups that log_softmax reduces, and the range of groups that a call of the kernel computes.
 struct Groups {
   const char* input = nullptr;
   char* output = nullptr;
-  // A group's elements are counted in row-major order over the reduced dimensions; that order fixes
-  // the lanes of the sum, whatever the strides are. The outermost dimension comes first.
+  // The elements of a group, numbered in row-major order over the reduced dimensions, which fixes
+  // their lanes in the sum independently of the strides. The outermost dimension comes first.
   InputOutputNest elements;
   InputOutputNest kept;  // the dimensions that count groups, the innermost first
   std::int64_t first = 0, end = 0;
@@ -106,10 +106,10 @@ struct Groups {
 using GroupKernel = void (*)(const Groups& groups);
 
 constexpr int kSumLanes = 16;             // of the sum over a group
-constexpr std::int64_t kSumBlock = 1024;  // elements after which the lanes' sums are added up
+constexpr std::int64_t kSumBlock = 1024;  // elements of a block, whose lanes are added to the total
 
-// A run of the elements of each group, dense: `length` of them, then those of the next group. It
-// begins at a whole number of the sum's blocks, and `max` is that of the whole group.
+// A chunk of each group's elements: dense rows of `length` elements that begin at a multiple of
+// kSumBlock. `max` is the maximum of the whole group.
 struct GroupChunks {
   std::int64_t count = 0;  // groups
   std::int64_t length = 0;
@@ -117,17 +117,17 @@ struct GroupChunks {
   const float* max = nullptr;
 };
 
-// The lanes of each block, [count][blocks][kSumLanes][2], of the sum without the maxima and of the
-// plain one, and how many elements equal the maximum.
+// Computes the lanes of each block, [count][blocks][kSumLanes][2], of the sum excluding the maxima
+// and of the plain sum, and the number of maxima.
 using GroupSumsKernel = void (*)(const GroupChunks& chunks, double* lanes, double* maxima);
-// The results, from the sums over the whole groups, [count][2].
+// Computes the results from the sums over whole groups, [count][2].
 using GroupFinishKernel = void (*)(const GroupChunks& chunks, const double* sums,
                                    const double* maxima, void* output);
 
 constexpr std::size_t kFloatTypes = 2;  // float32, float16: the order of the tables' second index
 
 struct KernelTable {
-  const char* name;                       // given by who selects it
+  const char* name;                       // set by isa.cpp
   RowKernel copy[4];                      // by the logarithm of the element size
   RowKernel clip[kDataTypeCount];         // by DataType; null where clip does not take the type
   RowKernel clip_scaled[kDataTypeCount];  // x * scale + bias first

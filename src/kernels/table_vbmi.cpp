@@ -1,4 +1,4 @@
-// The kernels that look bytes up in a table, with AVX-512 VBMI, which has an instruction for it.
+// The kernels with table lookups of bytes, for which AVX-512 VBMI has an instruction.
 #include "kernels/elementwise/clip.hpp"
 #include "kernels/elementwise/shrink.hpp"
 #include "kernels/table.hpp"

@@ -7,8 +7,8 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The part of [from, from + extent) that lies within [0, size): at least a square's side, which may
-// overlap the part before. `outside` is the part before 0, a negative number.
+// The intersection of [from, from + extent) and [0, size), extended backwards to at least a
+// square's side, so that it may overlap the previous span. `outside` is min(from, 0).
 struct Span {
   std::int64_t begin, count, outside;
 
@@ -23,8 +23,8 @@ struct Area {
   Span columns, rows;
 };
 
-// Calls visit(c, r), the corner of a square, until an area is covered; before each column of
-// squares it calls begin(i).
+// Calls visit(c, r) for the corner of each square of an area, and begin(i) before each column of
+// squares.
 template <class Begin, class Visit>
 DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Begin& begin,
                                    const Visit& visit) {
@@ -39,8 +39,8 @@ DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Be
   }
 }
 
-// Fills a buffer with the squares of an area. The hardware prefetcher follows little of this order;
-// each area prefetches the next one into L2, since L1 has no room for both.
+// Transposes an area into a buffer. The hardware prefetcher does not follow this order, so each
+// area prefetches the next one, into L2, since L1 cannot hold both.
 template <class U>
 void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Area& area,
                     const Area& next) {
@@ -68,8 +68,8 @@ void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Ar
       });
 }
 
-// The number of elements between the start of a cache line and `first`; 0 where the memory `pitch`
-// bytes further starts elsewhere in its line.
+// Returns the number of elements between the start of a cache line and `first`; 0 if rows `pitch`
+// bytes apart have different positions in their lines.
 inline std::int64_t past_line(const char* first, std::int64_t pitch, std::int64_t size) {
   if (pitch % kLineBytes != 0) return 0;
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLineBytes) / size;

@@ -40,7 +40,7 @@ DMLOPS_INLINE void store_element(char* target, U value) {
   std::memcpy(target, &value, sizeof value);
 }
 
-// Prefetches the cache lines of a run, which may lie anywhere.
+// Prefetches the cache lines of a range, which may be inaccessible.
 template <int kLocality = 3>
 DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
   for (std::int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(begin + i, 0, kLocality);

@@ -1,5 +1,5 @@
-// Packs rows of any layout into dense rows, and unpacks dense rows. Only the size of an element
-// matters here.
+// Packs rows of any layout into dense rows, and unpacks dense rows, for elements of 1, 2, 4 or 8
+// bytes.
 #pragma once
 
 #include "kernels/blocks/transpose.hpp"
@@ -12,7 +12,7 @@ using Bytes16 = typename VectorOf<std::uint8_t, 16>::type;
 
 // ---- One row ---------------------------------------------------------------------------------
 
-// The first and the last V of a run, which may overlap.
+// Copies the first and the last V of a range, which may overlap.
 template <class V>
 DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t bytes) {
   constexpr std::int64_t size = sizeof(V);
@@ -38,7 +38,7 @@ DMLOPS_INLINE void copy_short(char* target, const char* source, std::int64_t byt
   }
 }
 
-// memcpy, without a call for the short runs that rows consist of.
+// memcpy without a call for short runs.
 DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
   using V = Vec<std::uint8_t>;
   constexpr std::int64_t step = sizeof(V);
@@ -55,8 +55,9 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   }
 }
 
-// Copies by non-temporal stores but for the cache lines that the target shares. Prefetches as many
-// bytes at `ahead`: the hardware prefetcher fetches less ahead of non-temporal stores.
+// Copies by non-temporal stores, except to cache lines that the target shares with other data.
+// Prefetches the same number of bytes at `ahead`, since the hardware prefetcher is less effective
+// beside non-temporal stores.
 inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
                            const char* ahead = nullptr) {
   constexpr std::int64_t step = sizeof(u8x);
@@ -95,8 +96,8 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
   }
 }
 
-// One dense row from the elements at source(i). Elements are assembled into words of 8 bytes, since
-// stores are scarcer than shifts.
+// Packs the elements at source(i) into a dense row. Assembles words of 8 bytes, since store
+// throughput is lower than that of shifts.
 template <class U, class Source>
 DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& source) {
   constexpr std::int64_t size = sizeof(U), count = 8 / size;
@@ -120,12 +121,12 @@ DMLOPS_INLINE V every_second(V a, V b) {
   return every_second<kFirst>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
 }
 
-// Every second element of two vectors of memory, from the first or (kFirst = 1) the second on.
+// Loads every second element of two vectors of memory, from element kFirst on.
 template <class V, int kFirst = 0>
 DMLOPS_INLINE V load_every_second(const char* source) {
   const V a = load_element<V>(source), b = load_element<V>(source + sizeof(V));
   constexpr std::size_t size = sizeof(Lane<V>);
-  if constexpr (kFirst == 1 && size <= 2) {  // compilers take such shuffles apart
+  if constexpr (kFirst == 1 && size <= 2) {  // compilers split this shuffle into scalar moves
     using Pairs = typename VectorOf<typename UnsignedOf<2 * size>::type, sizeof(V)>::type;
     return every_second<0>(bit_cast<V>(bit_cast<Pairs>(a) >> 8 * size),
                            bit_cast<V>(bit_cast<Pairs>(b) >> 8 * size));
@@ -150,7 +151,8 @@ DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
 #endif
 }
 
-// Every kStep-th element, upwards or downwards, as 16 bytes from a window of kStep times 16 bytes.
+// Shuffles every kStep-th element of a window of 16 * kStep bytes into 16 bytes, in forward or
+// reverse order.
 template <class U, int kStep>
 class StepShuffle {
  public:
@@ -163,7 +165,7 @@ class StepShuffle {
       }
     }
   }
-  // `source` is the first element.
+  // `source` points to the first element of the result.
   DMLOPS_INLINE Bytes16 operator()(const char* source) const {
     Bytes16 result = shuffle_bytes(load_element<Bytes16>(source + offset_), masks_[0]);
     for (int k = 1; k < kStep; ++k)
@@ -183,14 +185,14 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
   constexpr std::int64_t size = sizeof(U), lanes = 16 / size;
   const StepShuffle<U, kStep> shuffle(step < 0);
   std::int64_t i = 0;
-  // A window reaches less than a step beyond its last element.
+  // A window extends less than a step past its last element, so the last one is left out.
   for (; i + lanes < length; i += lanes)
     store_element(target + i * size, shuffle(source + i * step));
   return i;
 }
 #endif
 
-// One dense row from elements `step` bytes apart.
+// Packs elements `step` bytes apart into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
                                 std::int64_t step) {
@@ -219,7 +221,7 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
   } else if (size < 8 && length > 16 / size && abs(step) <= 4 * size) {
     const std::int64_t elements = abs(step) / size;
     if (elements * size != abs(step)) {
-      // elements at odd places: one by one
+      // the step is not a multiple of the size: packed one by one
     } else if (elements == 1) {
       i = pack_shuffled<U, 1>(target, length, source, step);
     } else if (elements == 2) {
@@ -238,13 +240,14 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
 
 // ---- Several rows ----------------------------------------------------------------------------
 
-// Fills `count` dense rows of `length` elements, `target_pitch` bytes apart, from columns that are
-// contiguous, the one of index c at column(c): blocks of kWidth rows, the last of which overlap
-// their neighbours. Down the rows first, so that a cache line is used up before the next, which may
-// displace it; for the same reason a block has no more columns than fill 16 bytes where columns may
-// lie a power of two apart (kQuads = 1). False where there are too few rows or columns; of columns
-// that do not fill 16 bytes, the last is repeated if `spills`: the target has kSpill bytes more
-// then, and dense rows.
+// Transposes contiguous columns, that of index c at column(c), into `count` rows of `length`
+// elements, `target_pitch` bytes apart. Works in blocks of kWidth rows; the last blocks overlap the
+// previous ones. Iterates over the rows first, so that each cache line is used completely before it
+// can be evicted. For the same reason blocks are 16 bytes wide if columns may be a power of two
+// apart (kQuads = 1). Returns false if there are too few rows or columns.
+//
+// If `spills`, rows narrower than 16 bytes are allowed: the last column is repeated, the target's
+// rows must be dense, and kSpill bytes after the target are overwritten.
 constexpr std::int64_t kSpill = 16;
 template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
 DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
@@ -263,7 +266,7 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
                                                  spills);
     } else {
       if (!spills || length < 2) return false;
-      // Each row overwrites what the one before it has spilled.
+      // Each row overwrites the spilled bytes of the previous one.
       for (std::int64_t row = 0; row < count; row += kWidth) {
         const std::int64_t r = min(row, count - kWidth);
         transpose_block<U, kWidth, 1>(target + r * target_pitch, target_pitch,
@@ -287,7 +290,7 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
   return true;
 }
 
-// Columns `step` bytes apart, which the hardware prefetcher does not follow.
+// Columns `step` bytes apart, prefetched since the hardware prefetcher does not follow them.
 struct SteppedColumns {
   const char* source;
   std::int64_t step, bytes, columns;
@@ -300,7 +303,7 @@ struct SteppedColumns {
   }
 };
 
-// Columns at offsets from a table.
+// Columns gathered through an offset table.
 struct GatheredColumns {
   const char* source;
   const std::int64_t* offsets;
@@ -309,7 +312,7 @@ struct GatheredColumns {
   DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
 };
 
-// Elements in rows `pitch` bytes apart: `step` bytes apart in their rows, or at `offsets`.
+// Rows `pitch` bytes apart, whose elements are `step` bytes apart or at `offsets`.
 struct Source {
   const char* data;
   std::int64_t pitch;
@@ -317,8 +320,8 @@ struct Source {
   const std::int64_t* offsets;
 };
 
-// Fills `count` dense rows of `length` elements, `target_pitch` bytes apart. `spills`: rows follow
-// one another, and kSpill bytes after the last may be overwritten.
+// Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. `spills`
+// allows the overwriting of kSpill bytes after the target, whose rows must be dense.
 template <class U>
 DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t length,
                            std::int64_t count, const Source& from, bool spills = false) {
@@ -327,7 +330,7 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
   const char* source = from.data;
   if (from.offsets != nullptr) {
     const std::int64_t* const offsets = from.offsets;
-    // Small elements take as many steps as large ones, for fewer bytes.
+    // Wider blocks make up for the smaller elements.
     constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
     if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
                                                      GatheredColumns{source, offsets}, spills))
@@ -354,8 +357,8 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
   }
 }
 
-// The inverse of pack(): writes dense rows, `source_pitch` bytes apart, to elements `step` bytes
-// apart or at `offsets`.
+// The inverse of pack() for a row: writes dense elements to elements `step` bytes apart or at
+// `offsets`.
 template <class U>
 DMLOPS_NO_INLINE void unpack(char* target, std::int64_t step, const std::int64_t* offsets,
                              const char* source, std::int64_t length) {

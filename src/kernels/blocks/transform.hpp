@@ -1,4 +1,4 @@
-// Transforms: a formula over dense blocks, one vector after another, with no scalar tail.
+// Transforms: loops that apply a formula to dense blocks vector by vector, without scalar tails.
 #pragma once
 
 #include "kernels/blocks/pack.hpp"
@@ -9,7 +9,8 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr std::int64_t kUnalignedVectors = 16;  // shorter rows are not worth an aligned start
 
-// The number of elements before the next aligned vector; all of a vector at an aligned target.
+// Returns the number of elements before the next aligned vector; a whole vector if the target is
+// aligned.
 template <class V, class T>
 DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
   constexpr std::uintptr_t size = sizeof(T), lanes = kLanes<V>;
@@ -17,15 +18,16 @@ DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
   return static_cast<std::int64_t>(lanes - (past + size - 1) / size);
 }
 
-// True if `a` is 1 to 1024 bytes past `b` modulo 1 MiB: Intel's memory disambiguation compares the
-// low 20 bits of addresses, and a load from behind a store in them waits for that store.
+// True if `a` is 1 to 1024 bytes past `b` modulo 1 MiB. Intel's memory disambiguation compares the
+// low 20 bits of addresses, so a load just past an earlier store in these bits waits for the store
+// (store-to-load aliasing).
 DMLOPS_INLINE bool trails_closely(const void* a, const void* b) {
   constexpr std::uintptr_t kCompared = 1 << 20, kWindow = 1024;
   const auto distance = reinterpret_cast<std::uintptr_t>(a) - reinterpret_cast<std::uintptr_t>(b);
   return distance % kCompared - 1 < kWindow;
 }
 
-// Memory of which every second element counts. Vectors of them are shuffled from two of memory.
+// A pointer to every second element. A vector is shuffled from two vectors of memory.
 template <class T>
 struct EverySecond {
   const char* begin;
@@ -49,7 +51,7 @@ DMLOPS_INLINE V load_partial(EverySecond<T> source, std::size_t count) {
   return load<V>(lanes);
 }
 
-// The last vector of a row, which is not the first: what follows it may not be read.
+// Loads the last vector of a row that has several, without reading past the row.
 template <class V, class T>
 DMLOPS_INLINE V load_last(const T* source) {
   return load<V>(source);
@@ -65,20 +67,19 @@ DMLOPS_INLINE const void* address(const T* source) {
 }
 template <class T>
 DMLOPS_INLINE const void* address(EverySecond<T>) {
-  return nullptr;  // two vectors of memory for one of the target never trail it for long
+  return nullptr;  // the distance changes by a vector per iteration, so aliasing does not persist
 }
 
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also gets the index of its
-// first element, and must be safe to evaluate on zeros. `source` is `target` or does not overlap
-// it. Unrolling pays only for formulas of a few operations.
+// first element, and must be safe to evaluate on zeros. `source` is `target` or disjoint from it.
+// Unrolling pays off only for formulas of a few operations.
 template <class V, int kUnroll, class T, class Source, class Formula>
 DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
                                  const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>;
-  // The first and the last vector overlap their neighbours, so that whole vectors cover every
-  // length and those between them are aligned in the target. Both are computed first and stored
-  // last: in place, the elements that they share would otherwise be read again after they were
-  // written.
+  // The first and the last vector overlap the adjacent ones, so that whole vectors cover every
+  // length and those in between are aligned in the target. Both are computed first and stored last,
+  // since in place the shared elements would otherwise be transformed twice.
   const std::int64_t last = count - lanes;
   const bool whole = last >= 0;
   const auto remainder = static_cast<std::size_t>(count);
@@ -115,14 +116,15 @@ DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
   store(target + last, tail);
 }
 
-// The same by non-temporal stores but for the cache lines that the target shares. The elements of
-// the target are aligned.
+// transform_row() by non-temporal stores, except to cache lines that the target shares with other
+// data. The target's elements must be aligned.
 template <class V, class T, class In, class Formula>
 DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
                               const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
-  constexpr std::int64_t kReadAhead = 1024;  // bytes; the hardware prefetcher fetches less ahead
-  constexpr std::int64_t kShortRow = 512;    // bytes; from a buffer
+  constexpr std::int64_t kPrefetchDistance =
+      1024;  // bytes; non-temporal stores make the hardware prefetcher less effective
+  constexpr std::int64_t kShortRow = 512;  // bytes; such rows come from a buffer
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
   if (begun == 0 && count % line == 0 && count <= kShortRow / size) {
@@ -140,7 +142,8 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
         store(target + i, result);
         continue;
       }
-      // Not by a masked store: processors read both lines that it spans, whatever the mask.
+      // Avoids masked stores, for which processors read both of the spanned cache lines, whatever
+      // the mask is.
       alignas(kVectorBytes) T results[lanes];
       store(results, result);
       copy_short(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
@@ -151,7 +154,7 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   const bool backwards = trails_closely(target, source);
   const std::int64_t step = backwards ? -lanes : lanes;
   const char* const ahead =
-      reinterpret_cast<const char*>(source) + (backwards ? -kReadAhead : kReadAhead);
+      reinterpret_cast<const char*>(source) + (backwards ? -kPrefetchDistance : kPrefetchDistance);
   std::int64_t i = backwards ? end - lanes : begin;
   for (std::int64_t vectors = (end - begin) / lanes; vectors > 0; --vectors, i += step) {
     __builtin_prefetch(ahead + i * std::int64_t{sizeof(In)});
@@ -160,8 +163,8 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   regular(end, count);
 }
 
-// Transforms of elements of type T by a formula on vectors of type V. They copy the formula: a
-// store cannot alias it then, and it stays in registers.
+// Transforms of elements of type T by a formula on vectors of type V. The formula is copied, so
+// that stores cannot alias it and it stays in registers.
 template <class T, class In, class V, int kUnroll, class Formula, bool kEverySecond = false>
 void transform(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
@@ -187,7 +190,7 @@ void transform_streaming(const Block& given, const void* context) {
   }
 }
 
-// A Transform of one element after another.
+// A scalar transform.
 template <class T, class Formula>
 void transform_elements(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
@@ -201,8 +204,7 @@ void transform_elements(const Block& given, const void* context) {
   }
 }
 
-// The loops of a short formula. On processors with vectors of 16 bytes, size counts more than
-// speed.
+// The loops of a short formula. With vectors of 16 bytes, code size matters more than speed.
 template <class T, class V, int kUnroll, class Formula>
 constexpr Transforms transforms_of() {
   if constexpr (kVectorBytes == 16 && !kIsOnlyTarget) {
@@ -213,13 +215,13 @@ constexpr Transforms transforms_of() {
   }
 }
 
-// output = formula(input) for every element, on vectors of type V.
+// Applies a formula on vectors of type V to every element.
 template <class T, class V, int kUnroll, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
   static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula>();
   traverse_elements(rows, sizeof(T), transforms, &formula);
 }
-// The same with one loop, for long formulas.
+// map() for long formulas, with one loop.
 template <class T, class V, class Formula>
 DMLOPS_INLINE void map_long(const Rows& rows, const Formula& formula) {
   static constexpr Transforms transforms = {&transform<T, T, V, 1, Formula>};

@@ -5,7 +5,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// In each 16 bytes a0 b0 a1 b1 ... from the low (kHigh = 0) or high (kHigh = 1) halves of a and b.
+// Interleaves the low (kHigh = 0) or high halves of each 16 bytes of a and b: a0 b0 a1 b1 ...
 template <int kHigh, class V, std::size_t... kIndex>
 DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
   constexpr std::size_t all = sizeof...(kIndex), n = 16 / sizeof(Lane<V>);
@@ -16,7 +16,7 @@ DMLOPS_INLINE V interleave(V a, V b) {
   return interleave<kHigh>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
 }
 
-// kBytes of a 16-byte vector, and 0 above them.
+// Loads the low kBytes of a 16-byte vector, with zeros above.
 template <class V, std::size_t kBytes>
 DMLOPS_INLINE V load_low(const char* source) {
   using Word = typename UnsignedOf<(kBytes < 8 ? kBytes : 8)>::type;
@@ -28,8 +28,8 @@ DMLOPS_INLINE V load_low(const char* source) {
   }
 }
 
-// Transposes squares of as many rows as fill 16 bytes, one beside the other. Each round interleaves
-// row i with row i + n/2; after log2(n) rounds, rows are columns.
+// Transposes adjacent squares of n = 16 bytes / element size rows. Each of the log2(n) rounds
+// interleaves row i with row i + n/2.
 template <class V, std::size_t kRows>
 DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
   for (std::size_t round = kRows; round > 1; round /= 2) {
@@ -42,7 +42,7 @@ DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
   }
 }
 
-// A vector of the 16 bytes quad(0), or of those and quad(1).
+// Returns a vector of the 16 bytes quad(0), or of the 32 bytes quad(0) and quad(1).
 template <class V, class Quad>
 DMLOPS_INLINE V join(const Quad& quad) {
 #if defined(__AVX2__)
@@ -54,8 +54,8 @@ DMLOPS_INLINE V join(const Quad& quad) {
   if constexpr (sizeof(V) == 16) return quad(0);
 }
 
-// kWidth elements at source(i), source(i + kStep), source(i + 2 kStep), ... of as many rows as fill
-// 16 bytes, interleaved so that rows of less than 16 bytes leave no gaps.
+// Loads kWidth elements each of the rows at source(i), source(i + kStep), ... that fill 16 bytes
+// together, interleaved.
 template <class V, int kWidth, int kStep = kWidth, class Source>
 DMLOPS_INLINE V load_quad(const Source& source, int i) {
   if constexpr (kStep == kLanes<V>) {
@@ -66,9 +66,8 @@ DMLOPS_INLINE V load_quad(const Source& source, int i) {
   }
 }
 
-// Transposes rows of kWidth elements, as many as fill kQuads times 16 bytes, into kWidth rows of so
-// many bytes; row i is at source(i). In each 16 bytes of the vectors, each round interleaves row i
-// with row i + n/2; after log2(n) rounds, rows are columns.
+// Transposes rows of kWidth elements, row i at source(i), into kWidth rows of 16 * kQuads bytes. In
+// each 16 bytes of the vectors, each of the log2(n) rounds interleaves row i with row i + n/2.
 template <class U, int kWidth, int kQuads, class Source>
 DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
   using Quad = typename VectorOf<U, 16>::type;
@@ -84,9 +83,9 @@ DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, cons
 }
 
 template <class U>
-constexpr int kSide = kLineBytes / static_cast<int>(sizeof(U));  // of a square
+constexpr int kSide = kLineBytes / static_cast<int>(sizeof(U));  // rows and columns of a square
 
-// Every second 16 bytes of two vectors, from the first or the second (kFirst = 1) on.
+// Selects every second 16 bytes of two vectors, from kFirst on.
 template <int kFirst, class V, std::size_t... kIndex>
 DMLOPS_INLINE V every_second_quad(V a, V b, std::index_sequence<kIndex...>) {
   using Halves = typename VectorOf<std::uint64_t, sizeof(V)>::type;
@@ -98,7 +97,8 @@ DMLOPS_INLINE V every_second_quad(V a, V b) {
   return every_second_quad<kFirst>(a, b, std::make_index_sequence<sizeof(V) / 8>());
 }
 
-// Makes of four vectors the rows of their 16 bytes: the first of all four, then the second.
+// Transposes four vectors of 16-byte elements: the first elements of all four, then the second
+// ones.
 template <class V>
 DMLOPS_INLINE void gather_quads(V (&v)[4]) {
   for (std::size_t round = sizeof(V) / 16; round > 1; round /= 2) {
@@ -108,15 +108,15 @@ DMLOPS_INLINE void gather_quads(V (&v)[4]) {
   }
 }
 
-// Transposes a square: kSide columns, that of index c at column(c), into as many rows, `pitch`
-// bytes apart. All of a column's line is read at once, since the lines of columns that lie a power
-// of two apart drive each other out of the cache.
+// Transposes a square of kSide columns, that of index c at column(c), into rows `pitch` bytes
+// apart. Reads each column's cache line at once, since columns a power of two apart map to the same
+// cache set and evict each other.
 template <class U, class Columns>
 DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Columns& column) {
   using V = Vec<U>;
   constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
   constexpr int quads = kVectorBytes / 16, vectors = kLineBytes / kVectorBytes;
-  V squares[vectors][4][height];  // of 16 bytes; four groups of columns
+  V squares[vectors][4][height];  // elements are 16 bytes; four groups of columns
   for (int group = 0; group < 4; ++group) {
     for (int vector = 0; vector < vectors; ++vector) {
       V(&rows)[height] = squares[vector][group];
@@ -139,7 +139,7 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
   }
 }
 
-// Not inlined, as they are the same for every formula.
+// Not inlined, since all formulas share them.
 template <class U>
 DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
                                        std::int64_t step) {

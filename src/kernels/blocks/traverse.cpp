@@ -11,7 +11,7 @@ char* output_row(const Rows& rows, std::int64_t r) {
   return rows.data[0] + (rows.row_offsets != nullptr ? rows.row_offsets[r] : r * rows.pitch[0]);
 }
 
-// A block's output in place.
+// Points a block's output to the operand.
 void place_output(Block& block, const Rows& rows, std::int64_t size) {
   block.output = rows.data[0] + block.column * size;
   block.output_pitch = rows.pitch[0];
@@ -22,7 +22,7 @@ void place_output(Block& block, const Rows& rows, std::int64_t size) {
   }
 }
 
-// Writes dense results to part of a row of the output.
+// Writes dense results to a range of an output row.
 void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
            std::int64_t length, const char* results, const char* ahead = nullptr) {
   char* const target = output_row(rows, row);
@@ -35,7 +35,7 @@ void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t c
   copy_run(target + column * size, results, length * size);
 }
 
-// Packs part of the input's rows. The buffer has kSpill bytes more.
+// Packs ranges of the input's rows. The buffer needs kSpill extra bytes.
 void pack_input(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
                 std::int64_t length, std::int64_t count, char* buffer) {
   const char* const data = rows.data[1] + row * rows.pitch[1];
@@ -49,7 +49,7 @@ void pack_input(const Rows& rows, std::int64_t size, std::int64_t row, std::int6
   }
 }
 
-// Fills rows, each with one of the values.
+// Fills each row with one of the values.
 template <class U>
 void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values) {
   using V = Vec<U>;
@@ -59,7 +59,7 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
   for (std::int64_t r = 0; r < count; ++r) {
     char* const target = output_row(rows, row + r);
     const V filled = splat<V>(values[r]);
-    // Each row overwrites what the one before it has spilled.
+    // Each row overwrites the spilled bytes of the previous one.
     if (bytes >= step || (contiguous && (count - r) * bytes >= step)) {
       for (std::int64_t i = 0; i + step < bytes; i += step) store_element(target + i, filled);
       store_element(target + (bytes > step ? bytes - step : 0), filled);
@@ -71,8 +71,7 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
   }
 }
 
-// Rows of one repeated element: each distinct element is computed once, and written throughout its
-// row.
+// Traverses rows that broadcast one element each: computes each result once, and fills its row.
 template <class U>
 void traverse_broadcast(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
@@ -100,7 +99,8 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
   }
 }
 
-// Rows that all have the same input: computed once, and written to each.
+// Traverses rows that all broadcast one input row: computes it once, and copies the results to each
+// row.
 void traverse_repeated(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
   const std::int64_t capacity = kBlockBytes / t.size;
@@ -118,7 +118,7 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
     }
     t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !rows.streaming) {
-      // Contiguous rows are written several at a time.
+      // Writes several contiguous rows at a time.
       const std::int64_t bytes = block.length * t.size;
       const bool contiguous = rows.row_offsets == nullptr && rows.pitch[0] == bytes;
       const std::int64_t together = contiguous ? min(kBlockBytes / bytes, rows.count) : 1;
@@ -133,7 +133,7 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
   }
 }
 
-// Adjacent rows as one, where both operands have them so.
+// Merges rows that are contiguous in both operands.
 void merge_rows(Block& block, std::int64_t size, std::int64_t input_step) {
   if (block.count == 1 || block.output_offsets != nullptr ||
       block.output_pitch != block.length * size || block.input_pitch != block.length * input_step)
@@ -142,9 +142,9 @@ void merge_rows(Block& block, std::int64_t size, std::int64_t input_step) {
   block.count = 1;
 }
 
-constexpr std::int64_t kReadAhead = 4096;  // bytes
+constexpr std::int64_t kPrefetchDistance = 4096;  // bytes
 
-// The loop that needs no buffer, or null.
+// Returns the loop that needs no buffer, or null.
 Transform transform_in_place(const Rows& rows, const Traversal& t) {
   if (rows.layout[0] != Layout::in_place) return nullptr;
   if (rows.layout[1] == Layout::in_place)
@@ -164,13 +164,13 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const bool transposed = rows.layout[1] == Layout::transposed;
   std::int64_t block_length = rows.length, block_count = rows.count;
   if (packed || buffered) {
-    // A block of an input that is dense across the rows has rows enough for whole cache lines.
+    // A block of a transposed input has enough rows for whole cache lines.
     block_length = min(rows.length, transposed ? capacity / min(rows.count, 64) : capacity);
     if (transposed && block_length > line) block_length -= block_length % line;
     block_count = min(rows.count, capacity / block_length);
   }
-  // Non-temporal stores write whole cache lines: the first block ends where a line of the output
-  // does.
+  // Non-temporal stores write whole cache lines, so the first block ends at the end of an output
+  // line.
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes) / size;
   const bool aligned = buffered && rows.streaming && block_length < rows.length;
@@ -189,7 +189,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       block.input = buffer;
       block.input_pitch = length * size;
     }
-    const char* const ahead = packed ? nullptr : block.input + kReadAhead;
+    const char* const ahead = packed ? nullptr : block.input + kPrefetchDistance;
     if (buffered) {
       block.output = buffer;
       block.output_pitch = length * size;
@@ -228,19 +228,19 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
 
 constexpr std::int64_t kUnlikelyCached = 1 << 20;  // bytes of output
 
-// One area follows another down the rows, so that the input is read in the order of its memory as
-// far as possible.
+// Iterates over areas along the columns, the memory order of the input.
 template <class U>
 void traverse_transposed(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  // Longer rows cost less each, higher areas use more of the lines that were read together.
+  // Longer rows have less overhead; higher areas use more of each input line.
   constexpr std::int64_t lines = size >= 4 ? 4 : 2, height = 256 / lines, width = lines * side;
-  constexpr std::int64_t pitch = (lines + 1) * kLineBytes;  // areas take no power of two
+  constexpr std::int64_t pitch =
+      (lines + 1) * kLineBytes;  // not a power of two, against set conflicts
   alignas(kLineBytes) char buffer[height * pitch];
   const char* const input = rows.data[1];
   const bool gathered = rows.offsets[1] != nullptr;
   const bool prefetches = !rows.streaming && rows.length * rows.count * size >= kUnlikelyCached;
-  // The first area is smaller, so that the others start where cache lines do.
+  // A smaller first area aligns the others to cache lines.
   const std::int64_t left = gathered ? 0 : -past_line(rows.data[0], rows.pitch[0], size);
   const std::int64_t top = gathered                  ? -past_line(input, 0, size)
                            : rows.count < 4 * height ? 0
@@ -277,7 +277,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
       t.transforms.dense(block, t.context);
       continue;
     }
-    // No line is written by two areas.
+    // Each cache line is written by one area.
     const std::int64_t begin = corner.column < 0 ? 0 : corner.column;
     const std::int64_t length = min(corner.column + width, rows.length) - begin;
     const std::int64_t skipped = (begin - area.columns.begin) * size;
@@ -296,7 +296,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
   }
 }
 
-// True if both rows and columns fill a square. Vectors of 16 bytes gain nothing from squares.
+// True if rows and columns fill a square. With vectors of 16 bytes, squares do not pay off.
 bool has_squares(const Rows& rows, std::int64_t size) {
   const std::int64_t side = kLineBytes / size;
   return kVectorBytes > 16 && rows.layout[0] == Layout::in_place &&
@@ -311,7 +311,7 @@ void traverse_sized(const Rows& rows, const Traversal& t) {
   traverse_blocks(rows, t);
 }
 
-// Calls visit() for each iteration of the outer loops, with the rows at their place.
+// Calls visit() for each iteration of the outer loops, with the rows' data pointers advanced.
 template <class Visit>
 void for_each_outer(Rows& rows, const Visit& visit) {
   std::int64_t index[kMaxRank] = {};

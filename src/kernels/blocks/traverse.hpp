@@ -6,15 +6,15 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Rows whose elements are contiguous, in the operands themselves or in buffers.
+// Dense rows, in the operands or in buffers.
 struct Block {
-  const Rows* rows = nullptr;        // of the outer loops' current iteration
+  const Rows* rows = nullptr;        // in the outer loops' current iteration
   std::int64_t row = 0, column = 0;  // the position of the first element in the traversal
   std::int64_t count = 1, length;    // rows, elements of a row
   char* output;
   const char* input;
-  std::int64_t output_pitch = 0, input_pitch = 0;  // bytes from a row to the next one
-  const std::int64_t* output_offsets = nullptr;    // where not null, instead of the pitch
+  std::int64_t output_pitch = 0, input_pitch = 0;  // bytes between rows
+  const std::int64_t* output_offsets = nullptr;    // replaces the pitch unless null
 
   DMLOPS_INLINE char* output_row(std::int64_t r) const {
     return output + (output_offsets != nullptr ? output_offsets[r] : r * output_pitch);
@@ -25,10 +25,11 @@ struct Block {
 // Computes a block's output from its input.
 using Transform = void (*)(const Block& block, const void* context);
 
-// The loops of an elementwise formula. The others are null where packing and unpacking will do.
+// The loops of an elementwise formula. `every_second` and `streaming` may be null, which selects
+// packing and unpacking.
 struct Transforms {
   Transform dense;
-  Transform every_second = nullptr;  // reads every second element of the input's memory
+  Transform every_second = nullptr;  // the input has a step of 2 elements
   Transform streaming = nullptr;     // writes the output by non-temporal stores
 };
 
@@ -36,17 +37,18 @@ struct Traversal {
   std::int64_t size;  // bytes of an element
   Transforms transforms;
   const void* context;
-  // True if a result depends on its element of operand 1 alone: results that repeat are computed
-  // once then, and adjacent rows may form one.
+  // True if a result depends on its element of operand 1 only, so that broadcast results are
+  // computed once, and contiguous rows may be merged.
   bool elementwise;
-  bool down_first = false;  // blocks follow one another down the rows, not along them
+  bool down_first =
+      false;  // iterate over the rows in the inner loop, over blocks of columns in the outer one
 };
 
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
 
 void traverse(const Rows& rows, const Traversal& traversal);
 
-// An elementwise operator. A single dense row, as most small calls have, is one block.
+// Traverses an elementwise operator. A single dense row, the usual small call, is a single block.
 DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size,
                                      const Transforms& transforms, const void* context) {
   if (rows.count == 1 && rows.outer_rank == 0 && rows.layout[0] == Layout::in_place &&

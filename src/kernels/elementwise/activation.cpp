@@ -1,4 +1,4 @@
-// The kernels of the activations on their own.
+// The kernels of the activations.
 #include "kernels/elementwise/activation_rows.hpp"
 #include "kernels/table.hpp"
 

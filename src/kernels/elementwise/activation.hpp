@@ -1,11 +1,10 @@
-// The activations, each as a functor on float32 lanes: the one place of its formula, alone and
-// fused.
+// The activations as functors on float32 lanes, for standalone and fused use.
 //
-// `alpha` and `beta` are the first and second of ActivationParameters, whatever their names.
+// `alpha` and `beta` are the first and second parameter, whatever their names in DirectML.
 //
-// A NaN element comes out as some NaN; the kernels make it the canonical one. A parameter of 0
-// gives what the formula as written gives in IEEE arithmetic, and so does a NaN; where an infinite
-// one meets the exponential or tanh, the result may be NaN. Exceptions are in the comments.
+// A NaN element gives some NaN, which the kernels make the canonical one. With a parameter of 0 or
+// NaN, results are those of the formula in IEEE arithmetic; with an infinite parameter in an
+// exponential or tanh, results may be NaN. Comments note exceptions.
 #pragma once
 
 #include "dmlops/activation.hpp"
@@ -26,10 +25,10 @@ struct Elu {
 // max(0, x) + min(0, alpha (e^(x / alpha) - 1)): x for x >= 0, whatever alpha is. For alpha = 0 it
 // is -0 below, the limit.
 //
-// Nothing is divided by alpha, as the rounding of the quotient would show: x = k step + r for step
-// = alpha ln(2) / 8, and the rest is expm1_nonpositive with the factor alpha from the start. A
-// small alpha is scaled by a power of two, and x with it. For alpha < 0 the exponential grows, up
-// to 2^277: it is computed in a unit below 1, and far up in one that is smaller by 2^80.
+// Avoids the division by alpha, whose rounding error would show: the range reduction is x = k step
+// + r for step = alpha ln(2) / 8, followed by expm1_nonpositive scaled by alpha. A small alpha and
+// x are scaled by a power of two. For alpha < 0 the exponential grows, up to 2^277: it is computed
+// in units below 1, for large results smaller by 2^80.
 struct Celu {
   f32x inverse_scale, alpha, half_inverse, log2, step, step_low, step_rest;
   f32x shift, unit, factor, deep_bound, bound, limit;
@@ -47,7 +46,8 @@ struct Celu {
     half_inverse = constant(0.5 / a);
     log2 = constant(0x1.71547652b82fep3 / a);
     step = constant(eighth);
-    // What `step` lacks belongs to the small terms, so that r is exact, but to r where k is large.
+    // The rounding error of `step` is added to the small terms, so that r is exact, and to r if k
+    // is large.
     const double lacking = eighth - static_cast<double>(static_cast<float>(eighth));
     step_low = constant(grows ? lacking : 0);
     step_rest = constant(grows ? 0 : lacking);
@@ -74,7 +74,7 @@ struct Celu {
     const f32x product_low = fma(alpha, lost, fma(alpha, before, -product));
     const f32x high = fma(power, r, product), low = fma(power, r, product - high);
     const f32x small = fma(power, square, fma(power, rest, product_low));
-    // No sum of zeros decides the sign.
+    // Avoids a sum of zeros, which would lose the sign.
     const f32x below = minus_abs((high + (low + small)) * (deep ? factor * 0x1p80f : factor));
     return x >= 0.0f ? x : scaled <= bound ? limit : below;
   }
@@ -111,11 +111,11 @@ struct Linear {
   DMLOPS_INLINE f32x operator()(f32x x) const { return fma(alpha, x, beta); }
 };
 
-// ln(1 + e^z) = max(z, 0) + ln(1 + w) for z = factor x and w = e^-|z|. The logarithm is large +
-// small, not rounded to one float32: q + q^3 p(q^2) for q = w / (1 + w / 2) = 2 tanh(ln(1 + w) /
-// 2), with an error of 4.5e-9 of it. It comes out times 2^127 if `lifted`, for a use that brings it
-// back from below float32's range. No factor is a subnormal number, which some processors are slow
-// with.
+// ln(1 + e^z) = max(z, 0) + ln(1 + w) for z = factor x and w = e^-|z|. The logarithm is the
+// unevaluated sum large + small: q + q^3 p(q^2) for q = w / (1 + w / 2) = 2 tanh(ln(1 + w) / 2),
+// with a relative error of 4.5e-9. If `lifted`, it is scaled by 2^127, for callers whose factor
+// brings it back from below float32's range. No factor is subnormal, which is slow on some
+// processors.
 class SoftplusTail {
  public:
   struct Result {
@@ -190,8 +190,8 @@ struct ScaledElu {
 };
 
 // alpha tanh(z) for z = beta x. Near 0, tanh(z) = z + z^3 p(z^2), with an error of 6.8e-9 of it.
-// From 0.65 on it is 1 - 2 e / (1 + e) for e = e^-2|z| with the sign of z, in which roundings count
-// little.
+// From 0.65 on it is 1 - 2 e / (1 + e) for e = e^-2|z| with the sign of z, where rounding errors
+// are small.
 struct ScaledTanh {
   f32x alpha, beta;
   i32x sign;  // of alpha
@@ -225,7 +225,7 @@ struct Sigmoid {
   DMLOPS_INLINE f32x operator()(f32x x) const { return sigmoid(x); }
 };
 
-// ln(1 + e^(steepness x)) / steepness. An infinite steepness is relu, the limit, but for 0.
+// ln(1 + e^(steepness x)) / steepness. An infinite steepness gives relu, the limit, except at 0.
 struct Softplus {
   SoftplusTail tail;
   f32x inverse, inverse_low;
@@ -239,8 +239,7 @@ struct Softplus {
   }
 
  private:
-  // Where it would be above 8, every finite x overflows anyhow, and inf - inf must not come up on
-  // the way.
+  // Above 8 every finite x overflows; the limit prevents inf - inf in intermediates.
   Softplus(const ActivationParameters& p, bool lifted)
       : tail(static_cast<double>(p.alpha), lifted) {
     const double exact = 1 / (static_cast<double>(p.alpha) * SoftplusTail::scale(lifted));
@@ -267,7 +266,7 @@ struct Tanh {
   DMLOPS_INLINE f32x operator()(f32x x) const { return tanh(x); }
 };
 
-// x > alpha ? x : 0. A NaN in alpha is above every x.
+// x > alpha ? x : 0. A NaN alpha exceeds every x.
 struct ThresholdedRelu {
   f32x alpha;
   explicit ThresholdedRelu(const ActivationParameters& p)
@@ -281,7 +280,7 @@ struct Shrink {
   explicit Shrink(const ActivationParameters& p)
       : bias(splat<f32x>(p.alpha)), threshold(splat<f32x>(p.beta == p.beta ? p.beta : kInfinity)) {}
   DMLOPS_INLINE f32x operator()(f32x x) const {
-    const f32x below = x >= -threshold ? splat<f32x>(0.0f) : x + bias;  // a NaN in x goes this way
+    const f32x below = x >= -threshold ? splat<f32x>(0.0f) : x + bias;  // taken if x is NaN
     return x > threshold ? x - bias : below;
   }
 };
@@ -295,7 +294,7 @@ struct Gelu {
 template <class...>
 struct List {};
 
-// In the order of Activation.
+// Functors in the order of Activation.
 using Activations =
     List<Elu, Celu, HardSigmoid, Identity, LeakyRelu, Linear, ParametricSoftplus, Relu, ScaledElu,
          ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu>;

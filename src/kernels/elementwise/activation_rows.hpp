@@ -6,7 +6,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The functor of an activation as a formula. NaN results are canonical.
+// A formula that applies an activation's functor and makes NaN canonical.
 template <class Act>
 struct Activate {
   Act act;
@@ -15,7 +15,7 @@ struct Activate {
   DMLOPS_INLINE f32x operator()(f32x x) const { return canonical_nan(act(x)); }
 };
 
-// An activation on its own: the same functor that batch normalization fuses.
+// The kernel of an activation, with the functor that batch normalization fuses.
 template <class T, class Act>
 void activation(const Rows& rows, const void* parameters) {
   const Activate<Act> formula(*static_cast<const ActivationParameters*>(parameters));

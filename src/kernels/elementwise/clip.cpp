@@ -1,4 +1,4 @@
-// The kernels of clip, and the others on integers: shrink and copies.
+// The kernels of clip, and of shrink and copies on integers.
 #include "kernels/elementwise/clip.hpp"
 
 #include "kernels/elementwise/shrink.hpp"

@@ -1,4 +1,4 @@
-// clip: max(Min, min(x, Max)), and the same after x * scale + bias.
+// clip: max(Min, min(x, Max)), optionally after x * scale + bias.
 #pragma once
 
 #include "kernels/elementwise/clip_float16.hpp"
@@ -9,12 +9,12 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, float16>;
 
-// A bound in float32 lanes.
+// Broadcasts a bound to float32 lanes.
 template <class T>
 DMLOPS_INLINE f32x splat_bound(std::uint64_t bits) {
   const T bound = bound_from_bits<T>(bits);
   if constexpr (std::is_same_v<T, float16>) {
-    // Hidden, or Clang compares in float16 and converts each mask there and back.
+    // An optimization barrier: Clang would compare in float16 and convert each mask back and forth.
     f32x wide = widen(splat<u16half>(bound.bits));
     __asm__("" : "+m"(wide));
     return wide;

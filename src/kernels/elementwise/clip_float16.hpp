@@ -1,8 +1,9 @@
-// clip of float16 on its bits, as 16-bit integers: nothing is converted.
+// clip of float16 as 16-bit integers, without conversion to float32.
 //
-// Going up from 0x0000 the bits are +0, the positive numbers in ascending order, infinity and NaN;
-// then, from 0x8000, -0, the negative numbers in descending order, and the same. A minimum or
-// maximum of integers that are counted from the right place replaces all numbers beyond a bound.
+// Ordered as unsigned integers, the bit patterns are +0, positive numbers in ascending order,
+// infinity and NaN; then, from 0x8000, -0, negative numbers in descending order, infinity and NaN.
+// The minimum or maximum of integers relative to a suitable origin replaces all numbers beyond a
+// bound.
 #pragma once
 
 #include "kernels/blocks/transform.hpp"
@@ -14,7 +15,7 @@ using u16x = Vec<std::uint16_t>;
 
 constexpr std::uint16_t kHalfSign = 0x8000, kHalfInfinity = 0x7c00, kHalfQuiet = 0x0200;
 
-// Replaces what lies from `origin` up to the bound by the bound.
+// Replaces numbers from `origin` up to the bound by the bound.
 struct From {
   u16x origin, bound;
   From(std::uint16_t origin_, std::uint16_t bound_)
@@ -22,7 +23,8 @@ struct From {
   DMLOPS_INLINE u16x operator()(u16x x) const { return max(x - origin, bound) + origin; }
 };
 
-// The bound where it is less than x, else x: equal zeros stay what they are. Positive bounds first.
+// Returns the bound if less than x, else x, so that zeros keep their sign. The primary template is
+// for positive bounds.
 template <bool kNegative>
 struct HalfMin {
   i16x bound;
@@ -36,7 +38,7 @@ struct HalfMin<true> : From {  // for a bound of -0, +0 comes last
   explicit HalfMin(std::uint16_t bits) : From(bits == kHalfSign ? 1 : 0, bits) {}
 };
 
-// The bound where it is greater than x, else x. Negative bounds first.
+// Returns the bound if greater than x, else x. The primary template is for negative bounds.
 template <bool kPositive>
 struct HalfMax {
   u16x bound;
@@ -53,14 +55,14 @@ void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
   const HalfMin<kNegativeMax> clip_above(max);
   const HalfMax<kPositiveMin> clip_below(min);
   map<float16, u16x, 4>(rows, [=](u16x x) DMLOPS_LAMBDA_INLINE {
-    keep_in_register(x);  // GCC reads it from memory for each use
+    keep_in_register(x);  // an optimization barrier: GCC would reload x for each use
     const i16x abs_bits = bit_cast<i16x>(x & static_cast<std::uint16_t>(~kHalfSign));
     const i16x is_nan = abs_bits > static_cast<std::int16_t>(kHalfInfinity);
     return is_nan ? x | kHalfQuiet : clip_below(clip_above(x));
   });
 }
 
-// The bounds are no NaN.
+// The bounds must not be NaN.
 inline void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
   const bool negative_max = max >= kHalfSign, positive_min = min < kHalfSign;
   if (negative_max) {

@@ -1,4 +1,4 @@
-// clip of integers with scale and bias: in double, truncated.
+// clip of integers with scale and bias, computed in double and truncated.
 #pragma once
 
 #include "kernels/elementwise/integer.hpp"
@@ -31,7 +31,7 @@ struct ScaledInteger {
 #if defined(DMLOPS_HAS_DOUBLE_FMA)
 using i32half = typename VectorOf<std::int32_t, kVectorBytes / 2>::type;  // as many lanes as f64x
 
-// Element k of type T of those in each 32 bits.
+// Extracts element k of type T from each 32 bits.
 template <class T, class V>
 DMLOPS_INLINE auto element(V x, int k) {
   using Result = typename VectorOf<std::int32_t, sizeof(V)>::type;
@@ -42,7 +42,7 @@ DMLOPS_INLINE auto element(V x, int k) {
                           (32 - bits));
 }
 
-// Compilers take half vectors apart for these conversions, too.
+// Intrinsics, since compilers split conversions of half vectors.
 DMLOPS_INLINE f64x to_double(i32half x) {
 #if defined(__AVX512F__)
   return _mm512_cvtepi32_pd(bit_cast<__m256i>(x));
@@ -52,8 +52,8 @@ DMLOPS_INLINE f64x to_double(i32half x) {
   return __builtin_convertvector(x, f64x);
 #endif
 }
-// What is too small becomes the smallest value, and nothing may be too large: on x86 that gives the
-// same.
+// Truncates, saturating at the minimum. Values must not exceed the maximum, for which x86 returns
+// the minimum.
 DMLOPS_INLINE i32half truncate(f64x x) {
 #if defined(__AVX512F__)
   return bit_cast<i32half>(_mm512_cvttpd_epi32(x));
@@ -64,7 +64,7 @@ DMLOPS_INLINE i32half truncate(f64x x) {
 #endif
 }
 
-// The same for vectors of 16 or 32 bits, if no NaN comes up.
+// ScaledInteger for vectors of 16-bit or 32-bit integers, if no intermediate is NaN.
 template <class T>
 struct ScaledIntegers {
   using V = typename VectorOf<T, kVectorBytes / 2>::type;
@@ -92,8 +92,8 @@ struct ScaledIntegers {
   }
 };
 
-#if defined(__AVX2__) && !defined(__AVX512VBMI__)  // which looks up bytes faster
-// Byte k of each 32 bits from the lanes of integers[k], saturated.
+#if defined(__AVX2__) && !defined(__AVX512VBMI__)  // VBMI has a faster table lookup
+// Narrows integers[k] with saturation to byte k of each 32 bits.
 template <class T>
 DMLOPS_INLINE Vec<T> join_bytes(const i32x (&integers)[4]) {
   const __m128i transposed = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -124,7 +124,7 @@ DMLOPS_INLINE i32x truncate(f32x x) {
 #endif
 }
 
-// The same for bytes, in float32: right for most parameters, not for all.
+// ScaledInteger for bytes in float32, which is correct for most parameters only.
 template <class T>
 struct ScaledBytes {
   Vec<T> lower, upper;
@@ -158,12 +158,13 @@ struct ScaledBytes {
   }
 };
 
-// Bytes in float32, where that gives what the formula gives; else through a table.
+// Computes bytes in float32 if that gives the exact results for all values, otherwise by table
+// lookup.
 template <class T>
 void clip_scaled_bytes(const Rows& rows, const ScaledInteger<T>& formula) {
   const ByteTable exact = byte_table<T>(formula);
-  // Float32 rounds a product just below a whole number up to it; a scale that is less by one unit
-  // in the last place does not get there.
+  // Float32 rounds a product just below an integer up to that integer; a scale that is smaller by 1
+  // ulp avoids this.
   ScaledInteger<T> less = formula;
   less.scale = static_cast<double>(
       bit_cast<float>(bit_cast<std::uint32_t>(static_cast<float>(formula.scale)) - 1));

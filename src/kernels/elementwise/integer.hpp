@@ -1,4 +1,4 @@
-// Integers through double: one element at a time, bytes through a table of their few values.
+// Formulas on integers in double: scalar, or by table lookup for bytes.
 #pragma once
 
 #include "kernels/blocks/transform.hpp"
@@ -6,11 +6,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Toward zero, saturated; NaN (from infinity * 0) gives 0.
+// Truncates and saturates; NaN (from infinity * 0) gives 0.
 template <class T>
 DMLOPS_INLINE T truncate(double value) {
-  // The limits as doubles: 2^63 and 2^64 themselves, where the largest value has no double of its
-  // own.
+  // The limits as doubles: 2^63 and 2^64 for 64-bit types, whose maximum is not exact in double.
   constexpr bool is_signed = T(-1) < T(0);
   constexpr int bits = static_cast<int>(8 * sizeof(T)) - (is_signed ? 1 : 0);
   constexpr T max = static_cast<T>(static_cast<Bits<T>>(~Bits<T>(0)) >> (is_signed ? 1 : 0));
@@ -45,7 +44,7 @@ ByteTable byte_table(const Formula& formula) {
   return table;
 }
 
-// The table is a copy of its own: nothing that is stored can be part of it.
+// Copies the table, so that stores cannot alias it.
 inline void map_bytes(const Rows& rows, ByteTable table) {
 #if defined(DMLOPS_HAS_LOOKUP)
   const ByteLookup lookup(table.results);
@@ -56,7 +55,7 @@ inline void map_bytes(const Rows& rows, ByteTable table) {
 #endif
 }
 
-// output = formula(input), a function of the element alone.
+// Applies a formula to every element.
 template <class T, class Formula>
 void map_integers(const Rows& rows, const Formula& formula) {
   if constexpr (sizeof(T) == 1) {

@@ -1,4 +1,4 @@
-// shrink on integers, in double: x - bias above the threshold, x + bias below its negative, else 0.
+// shrink of integers in double: x - bias above the threshold, x + bias below its negative, else 0.
 #pragma once
 
 #include "kernels/elementwise/integer.hpp"

@@ -5,11 +5,11 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The blocks of one traversal: chooses the loop, and packs the parameters.
+// Normalizes the blocks of a traversal: selects the loop, and packs the parameters.
 template <class T>
 class Normalization {
  public:
-  // `largest`: elements of the largest chunk of a block that a loop takes.
+  // `largest` is the maximum number of elements of a chunk.
   Normalization(const Rows& rows, float epsilon, const NormalizationLoops<T>& loops,
                 const void* act, std::int64_t largest)
       : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act), largest_(largest) {
@@ -18,12 +18,12 @@ class Normalization {
       own_ = own_ || (rows.count > 1 && rows.pitch[k] != 0);
       dense_ = dense_ && rows.layout[k] == Layout::in_place;
     }
-    // A vector of parameters is loaded whole.
+    // Unpacked parameters are loaded as whole vectors.
     dense_ = dense_ && (own_ || rows.count == 1) && rows.length >= kLanes<f32x>;
   }
 
   void traverse_rows() {
-    // Streaming stores need rows of several cache lines.
+    // Non-temporal stores need rows of several cache lines.
     const bool streams = loops_.by_row_streaming != nullptr && !along_ && rows_.length >= 256;
     const Transform streaming = streams ? &normalize<true> : nullptr;
     traverse(rows_,
@@ -33,14 +33,14 @@ class Normalization {
  private:
   template <bool kStreaming>
   static void normalize(const Block& block, const void* context) {
-    // The traversal passes on a pointer to const, as formulas are.
+    // The traversal passes contexts as pointers to const, since formulas are constant.
     static_cast<Normalization*>(const_cast<void*>(context))->normalize_chunks(block, kStreaming);
   }
 
   void normalize_chunks(const Block& block, bool streaming) {
     const std::int64_t capacity = Channels<T>::kCapacity;
     const std::int64_t largest = along_ && !dense_ ? min(capacity, largest_) : largest_;
-    // Parameters of a chunk's columns serve all rows.
+    // Rows of a block share the packed parameters of a chunk's columns.
     for (std::int64_t column = 0, length; column < block.length; column += length) {
       length = min(largest, block.length - column);
       const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
@@ -81,7 +81,7 @@ class Normalization {
     }
   }
 
-  // Packs all parameters into dense rows for loops_.unshared, which takes extreme ones.
+  // Packs the parameters into dense rows for loops_.unshared, which supports extreme parameters.
   DMLOPS_NO_INLINE void normalize_extreme(const Block& chunk) {
     constexpr std::int64_t kChunk = 512;
     alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kChunk] = {};
@@ -91,7 +91,7 @@ class Normalization {
     for (std::int64_t r = 0; r < chunk.count; ++r) {
       Block slice = chunk;
       slice.count = 1;
-      slice.row = slice.column = 0;  // of the packed operands
+      slice.row = slice.column = 0;  // relative to the packed parameters
       for (std::int64_t column = 0; column < chunk.length; column += kChunk) {
         slice.length = min(kChunk, chunk.length - column);
         slice.input = chunk.input_row(r) + column * std::int64_t{sizeof(T)};
@@ -111,9 +111,9 @@ class Normalization {
   const NormalizationLoops<T>& loops_;
   const void* act_;
   std::int64_t largest_;
-  bool along_ = false;  // true if parameters change along a row
-  bool own_ = false;    // true if each row has parameters of its own
-  bool dense_ = true;   // true if parameters are used once, and dense in the operands
+  bool along_ = false;  // true if parameters vary along a row
+  bool own_ = false;    // true if parameters vary across rows
+  bool dense_ = true;   // true if parameters are dense in the operands and used once
   Channels<T> channels_;
 };
 

@@ -1,4 +1,4 @@
-// The parameters of batch normalization, packed and with their factors.
+// Packed parameters of batch normalization, with their factors.
 #pragma once
 
 #include "kernels/blocks/pack.hpp"
@@ -6,10 +6,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The operands after the output and the input.
+// Operands after the output and the input.
 enum BatchNormalizationOperand { kMean = 2, kVariance, kScale, kBias, kBatchNormalizationEnd };
 
-// The parameters of up to kCapacity elements of a row, or of as many rows, in float32.
+// The parameters of up to kCapacity elements of a row, or of up to kCapacity rows, in float32.
 template <class T>
 class Channels {
  public:
@@ -17,23 +17,23 @@ class Channels {
 
   static constexpr std::int64_t kCapacity = 1024;
 
-  // Those of a vector's elements.
+  // The parameters of a vector's elements.
   struct Vector {
     f32x mean, bias;
     Factor factor;
 
     DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
   };
-  // The elements from the i-th on.
+  // Loads the parameters from index i on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
   }
-  // The i-th element throughout.
+  // Broadcasts the parameters of index i.
   DMLOPS_INLINE Vector throughout(std::int64_t i) const {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
   }
 
-  // The parameters of the elements of a row from (row, column) on.
+  // Returns the source of parameter k from (row, column) on.
   static Source source(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
     const char* const data = rows.data[k] + row * rows.pitch[k];
     if (rows.offsets[k] != nullptr) return {data, 0, 0, rows.offsets[k] + column};
@@ -41,7 +41,7 @@ class Channels {
   }
 
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
-  // Returns false if any of them is_extreme(); its factor is unspecified.
+  // Returns false if any is_extreme(), whose factor is unspecified.
   bool pack_parameters(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
                        bool of_rows, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
@@ -77,7 +77,8 @@ class Channels {
   }
 
  private:
-  static constexpr std::int64_t kRoom = kCapacity + kLanes<f32x>;  // the last vector may reach over
+  static constexpr std::int64_t kRoom =
+      kCapacity + kLanes<f32x>;  // room for the remainder of the last vector
 
   void load_floats(float* target, const Source& source) const {
     if constexpr (std::is_same_v<T, float>) {
@@ -97,7 +98,7 @@ class Channels {
     return result;
   }
 
-  // The parameters that are packed: where their rows begin, the column, their number.
+  // The packed parameters: the data of their rows, the column, their number.
   const char* first_[kBatchNormalizationEnd - kMean] = {};
   std::int64_t column_ = 0, count_ = 0;
   bool usual_ = true;  // false if any is extreme

@@ -1,11 +1,11 @@
 // The factor of batch normalization: scale / sqrt(variance + epsilon).
 //
-// A root and a quotient take a processor as long as forty multiplications. Where all numbers are of
-// usual size, an estimate y of 1 / sqrt(sum) from integer arithmetic is corrected instead, by the
-// series (1 - h)^-1/2 = 1 + h / 2 + 3 / 8 h^2 + ... for h = 1 - sum y^2. Elements whose factor can
-// leave float32's range, though their result need not, are extreme: normalized_in_double() computes
-// them. The choice depends on an element's own parameters alone, so that no other channel changes
-// its bits.
+// A square root and a division take as long as forty multiplications. For parameters of usual
+// magnitude, an estimate y of 1 / sqrt(sum) from integer arithmetic is corrected instead, by the
+// series (1 - h)^-1/2 = 1 + h / 2 + 3 / 8 h^2 + ... for h = 1 - sum y^2. Parameters whose factor
+// may exceed float32's range, although the result may not, are extreme: normalized_in_double()
+// computes their elements. The choice depends on an element's own parameters only, so that other
+// channels do not affect its bits.
 #pragma once
 
 #include "kernels/simd/convert.hpp"
@@ -13,17 +13,18 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// 1 / sqrt(x), times a constant and roughly: half of a float's bits are half of its logarithm.
+// Estimates 1 / sqrt(x) up to a constant factor, by halving the float's bits, which approximate its
+// logarithm.
 DMLOPS_INLINE f32x inverse_root_estimate(f32x x) {
   return bit_cast<f32x>(0x5f0b43c0u - (bit_cast<u32x>(x) >> 1));
 }
 
-// The factor that elements of type T are multiplied by.
+// The factor of elements of type T.
 //
-// In float32 it is a sum of two numbers: a single one would add its rounding to those of a
-// difference and a sum, and three together can pass 2 ulp next to a power of two. The second is
-// small, has the same sign, and is 0 only with the first, so that their products with an infinity
-// are the same infinity. In float16, which is 8,192 times as coarse, it is a single number.
+// For float32 the factor is an unevaluated sum hi + lo: a single number would add a third rounding
+// to those of a difference and a sum, and exceed 2 ulp next to a power of two. lo has the sign of
+// hi, and is 0 only if hi is, so that both products with an infinity are the same infinity. For
+// float16, which is 8,192 times coarser, the factor is a single number.
 template <class T>
 struct NormalizationFactor {
   static constexpr int kTerms = std::is_same_v<T, float> ? 2 : 1;
@@ -35,11 +36,11 @@ struct NormalizationFactor {
   }
 };
 
-// Within 0.01 ulp of the first term, or 2 ulp where there is but one.
+// The factor for usual magnitudes, to 0.01 ulp of the first term, or to 2 ulp with a single term.
 template <class T>
 DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32x epsilon,
                                                   f32x sum) {
-  // One step of Newton's, with constants that leave it below the root.
+  // A Newton step, whose constants keep the estimate below the exact value.
   const f32x z = inverse_root_estimate(sum);
   const f32x estimate = z * fma(-(sum * z), z, splat<f32x>(0x1.e3cap0f));
   // h is between 0.0001 and 0.0044.
@@ -49,7 +50,7 @@ DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32
   } else {
     const f32x larger = max(variance, epsilon), smaller = min(variance, epsilon);
     const f32x error = smaller - (sum - larger);
-    // Of 12 bits, y has an exact square.
+    // y is truncated to 12 bits, so that its square is exact.
     const f32x y = bit_cast<f32x>(bit_cast<u32x>(estimate) & ~0xfffu), square = y * y;
     const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));
     const f32x high = scale * y;
@@ -58,11 +59,12 @@ DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32
   }
 }
 
-// Bits 30 and 31 are 0 for a positive number from 2^-63 to below 2^65, half of all exponents; bit
-// 30 is 0 for a negative one too.
+// Returns bits of which 30 and 31 are 0 for positive numbers from 2^-63 to below 2^65, half of all
+// exponents; bit 30 is 0 for their negatives, too.
 DMLOPS_INLINE u32x from_usual(f32x x) { return bit_cast<u32x>(x) - 0x20000000u; }
 
-// Bits 30 and 31 are 0 in lanes of usual size: their factor lies between 2^-96 and 2^97.
+// Returns bits of which 30 and 31 are 0 in lanes of usual magnitude, whose factor lies between
+// 2^-96 and 2^97.
 DMLOPS_INLINE u32x from_usual(f32x scale, f32x sum) {
   return from_usual(sum) | (from_usual(scale) & 0x7fffffffu);
 }
@@ -70,15 +72,16 @@ DMLOPS_INLINE bool all_usual(u32x distance) {
   return __builtin_expect(!any_bit(distance, 0xc0000000u), 1);
 }
 
-// True in lanes that need normalized_in_double(): neither of usual size, nor with a factor that is
-// 0, infinite or NaN because scale or sum is 0, infinite or NaN, or sum negative.
+// True in lanes that need normalized_in_double(): of unusual magnitude, unless the factor is 0,
+// infinite or NaN because scale or sum is 0, infinite or NaN, or sum is negative.
 DMLOPS_INLINE i32x is_extreme(f32x scale, f32x sum) {
   const f32x size = abs(scale);
   return (from_usual(scale, sum) >= 0x40000000u) & (sum > 0.0f) & (sum < kInfinity) &
          (size > 0.0f) & (size < kInfinity);
 }
 
-// The factor of lanes that are not extreme; unspecified for the others. Depends on no other lane.
+// Returns the factor of lanes that are not extreme; that of others is unspecified. Lanes are
+// independent.
 template <class T>
 DMLOPS_INLINE NormalizationFactor<T> normalization_factor(f32x scale, f32x variance, f32x epsilon) {
   const f32x sum = variance + epsilon;
@@ -91,14 +94,14 @@ DMLOPS_INLINE NormalizationFactor<T> normalization_factor(f32x scale, f32x varia
   return factor;
 }
 
-// The formula in double, whose range holds every intermediate of finite float32 operands; rounded
+// The formula in double, in which no intermediate of finite float32 operands overflows, rounded
 // once to float32.
 DMLOPS_INLINE f32half normalized_in_double(f64x x, f64x mean, f64x variance, f64x scale, f64x bias,
                                            f64x epsilon) {
   return to_float((x - mean) * (scale / sqrt(variance + epsilon)) + bias);
 }
 
-// Takes any operands: extreme lanes in double, the others with normalization_factor().
+// Normalizes with any operands: extreme lanes in double, others by normalization_factor().
 template <class T>
 DMLOPS_NO_INLINE f32x normalized_unusual(f32x x, f32x mean, f32x variance, f32x scale, f32x bias,
                                          f32x epsilon) {

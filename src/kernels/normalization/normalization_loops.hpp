@@ -6,21 +6,21 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The loops of an activation, the functor `act`, on a block's rows.
+// The loops of batch normalization with a fused activation, the functor `act`.
 template <class T>
 struct NormalizationLoops {
-  // Each row has the same parameters throughout: all rows those of row 0, or each its own.
+  // Parameters are constant along a row, and shared by all rows unless `own`.
   void (*by_row)(const Block& rows, const Channels<T>& channels, bool own, const void* act);
   void (*by_row_streaming)(const Block& rows, const Channels<T>& channels, bool own,
-                           const void* act);  // null in loops that a buffer follows
-  // All rows have the same parameters, one for each element.
+                           const void* act);  // null for buffered activations
+  // Parameters vary along a row, and are shared by all rows.
   void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
-  // Each element of each row has parameters of its own, dense in the operands, at least a vector of
-  // them. Takes extreme parameters, as the others do not.
+  // Each element has its own parameters, dense in the operands; rows are at least a vector long.
+  // The only loop that supports extreme parameters.
   void (*unshared)(const Block& rows, const Rows& operands, float epsilon, const void* act);
 };
 
-// Loops that write elements of type Out. They copy the activation: a store cannot alias it then.
+// Loops that write elements of type Out. The activation is copied, so that stores cannot alias it.
 template <class T, class Out, class Act>
 struct ActivatedLoops {
   template <bool kStreaming = false>
@@ -82,9 +82,9 @@ struct ActivatedLoops {
     return reinterpret_cast<const T*>(rows.input_row(r));
   }
 
-  // Parameters take more loads than the input. Beyond L2, memory hides them in float32, and one row
-  // after the other suits the hardware prefetcher. Only where vectors that are aligned in one row
-  // are so in the next.
+  // Several rows share each load of parameters, which take more loads than the input. Rows beyond
+  // L2 in float32 do not: memory latency hides the loads, and single rows suit the hardware
+  // prefetcher. Requires equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
     constexpr std::int64_t kCached = 2 << 20;  // bytes
     const bool cached = std::is_same_v<T, float16> ||
@@ -93,7 +93,7 @@ struct ActivatedLoops {
            rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
   }
 
-  // kTogether rows from row r on, with each vector of parameters loaded once.
+  // Normalizes kTogether rows from row r on, loading each vector of parameters once.
   DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r,
                                           const Channels<T>& channels, const Act& act) {
     Out* outputs[kTogether];
@@ -117,7 +117,8 @@ struct ActivatedLoops {
     edge(0, begin);
     for (std::int64_t i = begin; i < end; i += kLanesHere) {
       const auto parameters = channels[i];
-      // All are loaded before any is stored: rows a multiple of 4 KiB apart alias.
+      // All loads precede the stores, against store-to-load aliasing of rows a multiple of 4 KiB
+      // apart.
       f32x results[kTogether];
       for (std::int64_t k = 0; k < kTogether; ++k)
         results[k] = parameters.normalize(load<f32x>(inputs[k] + i));
@@ -128,8 +129,8 @@ struct ActivatedLoops {
   }
 };
 
-// Normalizes into a buffer, and activates from there: so that long formulas are compiled once and
-// not in each loop. A block has at most Channels<T>::kCapacity elements.
+// Normalizes into a buffer, and applies the activation to the buffer, so that long formulas are
+// compiled once instead of in each loop. A block has at most Channels<T>::kCapacity elements.
 template <class T, class Act>
 struct BufferedLoops {
   using Normalize = ActivatedLoops<T, float, Identity>;

@@ -1,11 +1,11 @@
-// Looks bytes up in a table.
+// Table lookup of bytes.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// table[x] for each of 256 bytes.
+// Looks up table[x] for a table of 256 bytes.
 #if defined(__AVX512VBMI__)
 #define DMLOPS_HAS_LOOKUP 1
 class ByteLookup {
@@ -25,7 +25,7 @@ class ByteLookup {
 };
 #elif defined(__AVX2__) || defined(__aarch64__)
 #define DMLOPS_HAS_LOOKUP 1
-// Sixteen tables of 16, of which all but the right one give 0.
+// Combines lookups in sixteen tables of 16 bytes, of which all but one give 0.
 class ByteLookup {
  public:
   explicit ByteLookup(const std::uint8_t* table) : table_(table) {}
@@ -35,14 +35,14 @@ class ByteLookup {
       using u8quad = typename VectorOf<std::uint8_t, 16>::type;
       u8quad part;
       std::memcpy(&part, table_ + 16 * high, sizeof part);
-      const u8x index = x ^ static_cast<std::uint8_t>(16 * high);  // below 16 if this is the table
+      const u8x index = x ^ static_cast<std::uint8_t>(16 * high);  // below 16 if in this table
 #if defined(__AVX512BW__)
       const __m512i tables = _mm512_broadcast_i32x4(bit_cast<__m128i>(part));
       result |= bit_cast<u8x>(_mm512_maskz_shuffle_epi8(
           _mm512_cmplt_epu8_mask(bit_cast<__m512i>(index), _mm512_set1_epi8(16)), tables,
           bit_cast<__m512i>(index)));
 #elif defined(__AVX2__)
-      // Saturated, others have their high bit set, which selects 0.
+      // Saturation sets the high bit of other indices, which selects 0.
       const __m256i tables = _mm256_broadcastsi128_si256(bit_cast<__m128i>(part));
       const __m256i other = _mm256_adds_epu8(bit_cast<__m256i>(index), _mm256_set1_epi8(0x70));
       result |= bit_cast<u8x>(_mm256_shuffle_epi8(tables, other));

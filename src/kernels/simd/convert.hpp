@@ -1,4 +1,4 @@
-// Loads and stores that widen float16 to float32 lanes and round back, once, to nearest even.
+// Loads that widen float16 to float32 lanes, and stores that round once to nearest even.
 #pragma once
 
 #include "dmlops/tensor.hpp"
@@ -19,7 +19,7 @@ DMLOPS_INLINE f32x widen(u16half half) {
   const u32x h = __builtin_convertvector(half, u32x);
   const u32x sign = (h & 0x8000u) << 16;
   const u32x abs_bits = (h & 0x7fffu) << 13;
-  // Moving the exponent by a product is exact for normal and subnormal numbers alike.
+  // Adjusts the exponent by a multiplication, exact for normal and subnormal numbers.
   const f32x finite = bit_cast<f32x>(abs_bits) * splat<f32x>(0x1p112f);
   const u32x special = abs_bits | 0x7f800000u;  // infinity and NaN
   const u32x quiet = abs_bits > 0x0f800000u ? special | 0x00400000u : special;
@@ -38,10 +38,10 @@ DMLOPS_INLINE u16half narrow(f32x value) {
   const u32x bits = bit_cast<u32x>(value);
   const u32x sign = (bits >> 16) & 0x8000u;
   const u32x abs_bits = bits & 0x7fffffffu;
-  // Normal numbers: round the low 13 bits away by an addition that carries into the exponent.
+  // Normal numbers: rounds off the low 13 bits by an addition that carries into the exponent.
   const u32x odd = (abs_bits >> 13) & 1u;
   const u32x normal = (abs_bits + 0x0fffu + odd - (112u << 23)) >> 13;
-  // Below 2^-14 the unit is 2^-24: adding 0.5 leaves it in the last place of the sum.
+  // Below 2^-14 the ulp of float16 is 2^-24, which is that of float32 after adding 0.5.
   const f32x shifted = bit_cast<f32x>(abs_bits) + splat<f32x>(0.5f);
   const u32x subnormal = bit_cast<u32x>(shifted) - bit_cast<u32x>(splat<f32x>(0.5f));
   const u32x nan = ((abs_bits >> 13) & 0x3ffu) | 0x7e00u;
@@ -79,8 +79,8 @@ DMLOPS_INLINE void store(T* target, V value) {
   }
 }
 
-// Past the caches, where processors can; `target` is aligned to what is stored. Other threads see
-// it after finish_non_temporal().
+// Non-temporal store, if the instruction set has it; `target` must be aligned to the stored vector.
+// Visible to other threads after finish_non_temporal().
 template <class T, class V>
 DMLOPS_INLINE void store_non_temporal(T* target, V value) {
 #if defined(__SSE2__)
@@ -106,7 +106,7 @@ inline void finish_non_temporal() {
 #endif
 }
 
-// Compilers take half vectors apart for these conversions.
+// Intrinsics, since compilers split conversions of half vectors.
 DMLOPS_INLINE f64x to_double(const float* source) {
 #if defined(__AVX512F__)
   return _mm512_cvtps_pd(_mm256_loadu_ps(source));
@@ -126,7 +126,7 @@ DMLOPS_INLINE Doubles to_double(f32x v) {
   alignas(kVectorBytes) float lanes[kLanes<f32x>];
   store(lanes, v);
 #if defined(__AVX2__)
-  // Conversions read memory at no cost, while taking a half from a register keeps units busy.
+  // Conversions with memory operands cost no shuffle, unlike extracting a half from a register.
   __asm__("" : "+m"(lanes));
 #endif
   return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
@@ -142,14 +142,14 @@ DMLOPS_INLINE f32half to_float(f64x v) {
 }
 
 #if defined(__AVX512BW__)
-// The mask of the first bytes of a vector, of at least one.
+// The mask of the first `count` bytes of a vector, at least one.
 DMLOPS_INLINE std::uint64_t first_bytes(std::size_t count) {
   return ~std::uint64_t{0} >> (64 - count);
 }
 #endif
 
-// The first `count` lanes, at least one; the memory of the others is not touched, and they get
-// `filler`.
+// Loads the first `count` lanes, at least one, and sets the others to `filler` without accessing
+// their memory.
 template <class V, class T>
 DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];

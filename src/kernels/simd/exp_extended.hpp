@@ -1,14 +1,15 @@
-// Exponentials beyond float32: e^x = 2^(k/8) e^r with |r| < 0.0474, in parts that are not rounded
-// to one float32; and what is made of them and rounded once, within 0.52 ulp: e^x - 1 and tanh.
+// Exponentials in extended precision: e^x = 2^(k/8) e^r with |r| < 0.0474, as unevaluated sums and
+// products; and e^x - 1 and tanh, computed from these and rounded once, within 0.52 ulp.
 #pragma once
 
 #include "kernels/simd/math.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// A float32 stands for 2^(k/8), whose logarithm is larger by kEighthShift[k mod 8], to 2^-37. Its
-// bits are those of 1, plus k << 20, plus kEighthBits[k mod 8]. At k = 1 it is so small that no
-// |r 2^(k/8)| exceeds half of 2^(k/8) - 1, and their sum's rounding is found without another.
+// 2^(k/8) is approximated by a float32 near it whose logarithm differs by kEighthShift[k mod 8], to
+// 2^-37 (Gal's accurate tables). Its bits are those of 1, plus k << 20, plus kEighthBits[k mod 8].
+// The value for k = 1 is small enough that |r 2^(k/8)| is at most half of 2^(k/8) - 1, so that the
+// rounding error of their sum is exact by fast two-sum.
 inline constexpr std::int32_t kEighthBits[8] = {0,       -326065, -510172, -656292,
                                                 -718934, -694344, -571339, -344007};
 inline constexpr float kEighthShift[8] = {0.0f,           -0x1.079dap-8f, -0x1.57ap-16f,
@@ -16,7 +17,7 @@ inline constexpr float kEighthShift[8] = {0.0f,           -0x1.079dap-8f, -0x1.5
                                           0x1.ea1p-15f,   -0x1.358p-17f};
 constexpr float kEighthUnit = 0x1.8p23f + 8 * 127;  // the low bits of kEighthUnit + k are the index
 
-// Unsigned: the index of a NaN is any number.
+// Unsigned, since the index of a NaN is arbitrary and may overflow.
 DMLOPS_INLINE f32x power_of_eighth(i32x index) {
   return bit_cast<f32x>((bit_cast<u32x>(index) << 20) + bit_cast<u32x>(lookup(kEighthBits, index)));
 }
@@ -26,8 +27,9 @@ DMLOPS_INLINE f32x exp_polynomial(f32x h) {
   return polynomial(h, 0x1.555552p-1f, 0x1.555a92p-2f, 0x1.11afd8p-3f);
 }
 
-// For y = 2 h, what (e^y - 1) r / y has beyond r: the square term, r h, and a rest so small that
-// its roundings do not count. -k low is what r lacks. The error is 1.4e-12 of e^y.
+// The terms of (e^y - 1) r / y beyond r, for y = 2 h: the square term, r h, and a sum of small
+// terms whose rounding errors are negligible. -k low is the error of r. The error is 1.4e-12 of
+// e^y.
 struct ExpTerms {
   f32x square, rest;
 };
@@ -37,7 +39,8 @@ DMLOPS_INLINE ExpTerms exp_terms(f32x r, f32x h, f32x k, f32x low) {
   return {square, fma(square, h * exp_polynomial(h), fma(k, -low, lost))};
 }
 
-// x = (k ln(2) / 8 + shift) / kFactor + r, but for what kLn2Low adds to ln(2); r is exact.
+// Range reduction x = (k ln(2) / 8 + shift) / kFactor + r, with ln(2) excluding kLn2Low; r is
+// exact.
 struct EighthReduction {
   f32x k, r;
   i32x index;
@@ -53,7 +56,8 @@ DMLOPS_INLINE EighthReduction reduce_range_to_eighth(f32x x) {
   return {k, r, index};
 }
 
-// e^x - 1 for x <= 0: power - 1 + power r, with what their roundings lose, and the small terms.
+// e^x - 1 for x <= 0: power - 1 + power r, with the rounding errors of both operations, and the
+// small terms.
 DMLOPS_INLINE f32x expm1_nonpositive(f32x x) {
   const auto [k, r, index] = reduce_range_to_eighth<1>(max(x, splat<f32x>(-18.0f)));
   const auto [square, rest] = exp_terms(r, r * 0.5f, k, splat<f32x>(kLn2Low / 8));

@@ -1,4 +1,4 @@
-// All lanes of a vector in one.
+// Horizontal reductions of vectors.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
@@ -12,7 +12,8 @@ struct Addition {
   }
 };
 
-// All lanes in one, by an operation whose order does not matter: quarters of 16 bytes first.
+// Reduces all lanes by an associative and commutative operation, first vectors of 16 bytes, then
+// their lanes.
 template <class V, class Operation>
 DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
   using Quad = typename VectorOf<Lane<V>, 16>::type;
@@ -26,15 +27,15 @@ DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
   return operation(operation(a, b), operation(c, d));
 }
 
-// The lower (kHigh = 0) or upper halves of each 2 kHalf lanes of a, then of b.
+// Concatenates the lower (kHigh = 0) or upper halves of each 2 kHalf lanes of a and of b.
 template <int kHalf, int kHigh, class V, std::size_t... kIndex>
 DMLOPS_INLINE V halves(V a, V b, std::index_sequence<kIndex...>) {
   constexpr std::size_t half = kHalf;
   return shuffle<(kIndex / half * 2 * half + kIndex % half + kHigh * half)...>(a, b);
 }
 
-// Of 2 kHalf vectors, kLanes<V> to begin with: lane i of the result is all of vector i in one, by
-// an operation of each lane and the one half as many lanes on, then a quarter, and so on.
+// Reduces 2 kHalf vectors, initially kLanes<V>, to one, whose lane i is the reduction of vector i.
+// Each round combines the halves of the lanes that remain of each vector.
 template <int kHalf, class V, class Operation>
 DMLOPS_INLINE V fold_rows(V* rows, const Operation& operation) {
   constexpr auto lanes = std::make_index_sequence<std::size_t{kLanes<V>}>();
@@ -49,14 +50,15 @@ DMLOPS_INLINE V fold_rows(V* rows, const Operation& operation) {
   }
 }
 
-// A vector for each of many sums, whose lanes become one value. Folding as many as a vector has
-// lanes takes few more steps than folding one.
+// The lanes of many sums, reduced together: reducing kLanes<V> vectors at once takes few more steps
+// than reducing one.
 template <class V, int kCapacity>
 class Folding {
  public:
   DMLOPS_INLINE void set(std::int64_t k, V v) { store(rows_[k], v); }
 
-  // The values from k on, of `count` that were set; lanes beyond them get some value of these.
+  // Returns the reductions from k on, of `count` in all; lanes past `count` are unspecified values
+  // of these.
   template <class Operation>
   DMLOPS_INLINE V fold(std::int64_t k, std::int64_t count, const Operation& operation) const {
     V rows[kLanes<V>];

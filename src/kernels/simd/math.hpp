@@ -1,10 +1,10 @@
 // Elementary functions on float32 lanes, within 2 ulp over all of float32. The largest errors of
 // all 2^32 inputs: exp 0.91, expm1 1.48, log 0.93, log1p 1.27, erf 1.30, sigmoid 1.65, gelu 1.92
-// (tests/cpp/exhaustive_math.cpp says where).
+// (at the arguments in tests/cpp/exhaustive_math.cpp).
 //
-// Only + - * /, fma(), ?: and integer operations, so that every instruction set gives the same
-// bits. A NaN comes out as some NaN. The polynomials are minimax fits by tools/minimax.py; the
-// errors in the comments are theirs, before any rounding of an operation.
+// Only + - * /, fma(), ?: and integer operations are used, so that every instruction set gives the
+// same bits. A NaN gives some NaN. The polynomials are minimax fits by tools/minimax.py; comments
+// give their approximation errors, without rounding errors.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
@@ -21,7 +21,7 @@ DMLOPS_INLINE f32x polynomial(f32x x, float c0, Coefficients... rest) {
   }
 }
 
-// 2^n, where that is a normal number.
+// 2^n, for normal results.
 DMLOPS_INLINE f32x power_of_two(i32x n) { return bit_cast<f32x>((bit_cast<u32x>(n) + 127u) << 23); }
 
 constexpr float kInfinity = __builtin_inff();
@@ -34,22 +34,22 @@ constexpr float kLn2Low = -0x1.05c61p-29f;  // ln(2) - kLn2
 
 struct Power {
   f32x n;      // an integer
-  f32x value;  // 2^(n + bias), where that is a normal number
+  f32x value;  // 2^(n + bias), for normal results
 };
 
-// n = round(x * log2), for shift = kPowerShift + bias: from 1.5 * 2^23 on the unit is 1, so that
-// the sum rounds to an integer, and its low bits are the power's exponent.
+// n = round(x * log2), for shift = kPowerShift + bias: at 1.5 * 2^23 the ulp is 1, so the sum is
+// rounded to an integer, whose low bits are the power's exponent.
 constexpr float kPowerShift = 0x1.8p23f + 127;
 DMLOPS_INLINE Power nearest_power(f32x x, f32x log2, f32x shift) {
   const f32x shifted = fma(x, log2, shift);
   return {shifted - shift, bit_cast<f32x>(bit_cast<u32x>(shifted) << 23)};
 }
 
-// x = n ln(2) + r with |r| <= ln(2) / 2.
+// Range reduction x = n ln(2) + r with |r| <= ln(2) / 2.
 struct RangeReduction {
   f32x n;
-  f32x r;      // exact but for the missing -n * kLn2Low
-  f32x power;  // 2^(n + kBias), where that is a normal number
+  f32x r;      // exact except for the omitted -n * kLn2Low
+  f32x power;  // 2^(n + kBias), for normal results
 };
 
 template <int kBias>
@@ -78,16 +78,17 @@ DMLOPS_INLINE f32x exp_mantissa(RangeReduction reduced, float k) {
   return fma(fma(exp_tail(r, k), r, splat<f32x>(k)), r, splat<f32x>(k));
 }
 
-constexpr float kExpEnd = -132.4f;  // n = -191: the bits of the power 2^(n + 64) are those of 0
+constexpr float kExpEnd = -132.4f;  // n = -191, for which the bits of 2^(n + 64) are those of 0
 
-// e^x for kExpEnd <= x < 43, and 0 at kExpEnd. A subnormal result is rounded once, as the factors
-// 2^-64 and 2^(n + 64) are normal.
+// e^x for kExpEnd <= x < 43, and 0 at kExpEnd. Subnormal results are rounded once, since the
+// factors 2^-64 and 2^(n + 64) are normal.
 DMLOPS_INLINE f32x exp_in_range(f32x x) {
   const RangeReduction reduced = reduce_range<64>(x);
   return exp_mantissa(reduced, 0x1p-64f) * reduced.power;
 }
 
-// e^x. The power of two goes in halves, since neither it nor 2^64 times it need be a float32.
+// e^x. Multiplies by the power of two in two factors, since it may exceed float32's range even if
+// scaled by 2^64.
 DMLOPS_INLINE f32x exp(f32x x) {
   const RangeReduction reduced =
       reduce_range<0>(min(max(x, splat<f32x>(-104.5f)), splat<f32x>(89.0f)));
@@ -96,7 +97,7 @@ DMLOPS_INLINE f32x exp(f32x x) {
   return exp_mantissa(reduced, 1.0f) * power_of_two(half) * power_of_two(n - half);
 }
 
-// e^x - 1. A large one is computed as twice its half, since 2^128 is no float32.
+// e^x - 1, computed as twice its half, since 2^128 is not a float32.
 DMLOPS_INLINE f32x expm1(f32x x) {
   const RangeReduction reduced =
       reduce_range<-1>(min(max(x, splat<f32x>(-18.0f)), splat<f32x>(89.0f)));
@@ -106,9 +107,9 @@ DMLOPS_INLINE f32x expm1(f32x x) {
   return copysign(fma(m, power, power - (1.5f - 0.5f * factor)) * factor, x);
 }
 
-// 1 / (1 + e^-x). With e = e^-|x| and q = e / (1 + e) <= 1/2, it is e (1 - q) for x < 0 and 1 - q
-// for others: the roundings of 1 + e and of the quotient count little, and a small result has as
-// good an error as e.
+// 1 / (1 + e^-x). With e = e^-|x| and q = e / (1 + e) <= 1/2, the result is e (1 - q) for x < 0 and
+// 1 - q otherwise. The rounding errors of 1 + e and of q are attenuated, and small results have the
+// relative error of e.
 DMLOPS_INLINE f32x sigmoid(f32x x) {
   const f32x e = exp_in_range(max(minus_abs(x), splat<f32x>(kExpEnd)));
   const f32x factor = x < 0.0f ? e : splat<f32x>(1.0f);
@@ -117,7 +118,7 @@ DMLOPS_INLINE f32x sigmoid(f32x x) {
 
 // ---- Logarithms: ln(2^k (1 + m)) = k ln(2) + ln(1 + m). --------------------------------------
 
-// What has no logarithm comes along, and its exponents may wrap.
+// Integer arithmetic may wrap for arguments without a logarithm, which are replaced later.
 DMLOPS_INLINE i32x wrapping_sum(i32x a, i32x b) {
   return bit_cast<i32x>(bit_cast<u32x>(a) + bit_cast<u32x>(b));
 }
@@ -125,7 +126,7 @@ DMLOPS_INLINE f32x scaled(f32x x, i32x exponent) {
   return bit_cast<f32x>(wrapping_sum(bit_cast<i32x>(x), exponent));
 }
 
-// -k * 2^23 for x in [3/4, 3/2) * 2^k: scaled by it, x lies in [3/4, 3/2).
+// Returns -k * 2^23 for x in [3/4, 3/2) * 2^k, which added to the bits of x scales x to [3/4, 3/2).
 DMLOPS_INLINE i32x negated_exponent(f32x x) {
   return wrapping_sum(bit_cast<i32x>(splat<f32x>(1.5f)), ~bit_cast<i32x>(x)) & ~0x7fffff;
 }
@@ -144,7 +145,8 @@ DMLOPS_INLINE f32x log_of_scaled(f32x m, i32x negated_exponent) {
   return fma(n, splat<f32x>(-kLn2 * 0x1p-23f), log1p_in_range(m));
 }
 
-// A logarithm of x - pole: -infinity at the pole, NaN to its left; infinity and NaN stay.
+// Replaces a logarithm of x - pole by -infinity at the pole, by NaN below, and by x for infinity
+// and NaN.
 DMLOPS_INLINE f32x with_limits(f32x logarithm, f32x x, float pole) {
   const f32x infinity = splat<f32x>(kInfinity);
   const f32x outside = x == pole ? -infinity : infinity - infinity;
@@ -161,8 +163,8 @@ DMLOPS_INLINE f32x log(f32x x) {
   return with_limits(log_of_scaled(m, wrapping_sum(exponent, subnormal & (23 << 23))), x, 0.0f);
 }
 
-// ln(1 + x). The reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact where its rounding would
-// count.
+// ln(1 + x). The range reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact if its rounding
+// error would matter.
 DMLOPS_INLINE f32x log1p(f32x x) {
   const i32x exponent = negated_exponent(1.0f + x);
   const f32x four = scaled(splat<f32x>(4.0f), exponent);  // 4 * 2^-k, as k may be 128
@@ -170,8 +172,8 @@ DMLOPS_INLINE f32x log1p(f32x x) {
   return with_limits(log_of_scaled(m, exponent), x, -1.0f);
 }
 
-// c0 + c1 x + c2 x^2 + ..., in double. There is no fused multiply-add here, as not every target has
-// one for double.
+// c0 + c1 x + c2 x^2 + ..., in double, without fused multiply-add, which not every target has in
+// double.
 template <class... Coefficients>
 DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... rest) {
   if constexpr (sizeof...(rest) == 0) {
@@ -181,11 +183,10 @@ DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... rest) {
   }
 }
 
-// ln(1 + x) in double for x >= 0, with a relative error below 1e-10: for float32 results that add
-// to other errors.
+// ln(1 + x) in double for x >= 0, with a relative error below 1e-10, as a term of float32 results.
 DMLOPS_INLINE f64x log1p(f64x x) {
   using u64x = Vec<std::uint64_t>;
-  // 1 + x = u 2^k with u in [3/4, 3/2); its rounding does not count where k > 0.
+  // 1 + x = u 2^k with u in [3/4, 3/2); its rounding error is negligible for k > 0.
   const u64x bits = bit_cast<u64x>(1.0 + x);
   const u64x k = (bits - bit_cast<u64x>(splat<f64x>(0.75))) >> 52;
   const f64x u = bit_cast<f64x>(bits - (k << 52));
@@ -222,12 +223,12 @@ DMLOPS_INLINE f32x erf(f32x x) {
 
 // x Phi(x), Phi being the distribution function of the normal distribution.
 //
-// Near 0, Phi(x) = 1/2 + x p(x^2), with an error of 3.4e-9 of Phi(-|x|). From a = |x| = 0.8 on,
-// a Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with an error of 4e-9 of it: g varies so
-// little that the rounding of t does not count, and c makes g(0) a float32. No digits cancel for
-// x < 0; and for x > 0, x Phi(x) = x - x Phi(-x).
+// Near 0, Phi(x) = 1/2 + x p(x^2), with an error of 3.4e-9 of Phi(-|x|). From a = |x| = 0.8 on, a
+// Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with an error of 4e-9 of it: g varies so
+// little that the rounding error of t is negligible, and c makes g(0) a float32. Nothing cancels
+// for x < 0; for x > 0, x Phi(x) = x - x Phi(-x).
 DMLOPS_INLINE f32x gelu(f32x x) {
-  const f32x a = min(abs(x), splat<f32x>(16.27f));  // the square ends at kExpEnd
+  const f32x a = min(abs(x), splat<f32x>(16.27f));  // -a^2 / 2 reaches kExpEnd
   const f32x half = a * -0.5f, square = a * half;   // -a^2 / 2
   const f32x p = polynomial(square, 0x1.988452p-2f, 0x1.1057b8p-3f, 0x1.46b204p-5f, 0x1.343972p-7f,
                             0x1.9e0bdap-10f);

@@ -1,12 +1,12 @@
-// Products with a constant that is known beyond float32.
+// Products with a constant of more than float32's precision.
 #pragma once
 
 #include "kernels/simd/math.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// A number as power * fraction: a power of two within float32 with its sign, and 1 <= fraction < 2
-// where that is possible.
+// A number as power * fraction: a signed power of two within float32's range, and 1 <= fraction < 2
+// if possible.
 struct Decomposed {
   double power, fraction;
 
@@ -25,8 +25,8 @@ DMLOPS_INLINE int binary_exponent(double power) {
   return static_cast<int>(bit_cast<std::uint64_t>(power) >> 52) - 1023;
 }
 
-// A constant to 46 bits, the first 24 of them in `high`. `low` is not 0 and has the sign of `high`,
-// so that the product of both with an infinity is one.
+// A constant as an unevaluated sum high + low of 46 bits. `low` is not 0 and has the sign of
+// `high`, so that both products with an infinity are the same infinity.
 struct Split {
   f32x high, low;
 
@@ -38,9 +38,9 @@ struct Split {
   }
 };
 
-// A constant as a factor. A product overflows or underflows where its result does, but not before,
-// and a subnormal one is rounded after all else: the powers of two of a large factor come first,
-// those of a small one last.
+// A constant as a factor. Intermediates overflow or underflow only if the result does, and
+// subnormal results are rounded once, by the last operation: powers of two are applied first for a
+// large factor, last for a small one.
 class Factor {
  public:
   explicit Factor(double value) : Factor(Decomposed(value)) {}
@@ -51,8 +51,8 @@ class Factor {
   }
 
  private:
-  // The fraction of a product of two float32 can need a power of its own. That of a small factor
-  // ends below 1, so that no finite x becomes infinite on the way.
+  // The fraction of a product of two float32 may need a further power of two. For a small factor it
+  // is kept below 1, so that no finite x overflows in an intermediate.
   explicit Factor(const Decomposed& whole) : Factor(whole, Decomposed(whole.fraction)) {}
   Factor(const Decomposed& whole, const Decomposed& rest)
       : Factor(__builtin_fabs(whole.power) < 1, whole.power, rest) {}
@@ -65,10 +65,10 @@ class Factor {
   Split fraction_;
 };
 
-// e^-|z| for z = factor x, where a rounding of z would cost |z| times as much: its product with
-// log2(e) is not rounded before its integer part is gone. The result is power * (1 + delta) /
-// 2^scale, and 0 below 2^-278, which times any float32 is one half of the smallest. `scale` is 126
-// or 127.
+// e^-|z| for z = factor x. A rounding error of z would be amplified by |z|, so the product with
+// log2(e) is rounded only after its integer part is subtracted. The result is power * (1 + delta) /
+// 2^scale, and 0 below 2^-278, whose product with any float32 is at most half of the smallest
+// float32. `scale` is 126 or 127.
 class ExpOfProduct {
  public:
   struct Result {
@@ -81,7 +81,8 @@ class ExpOfProduct {
 
   DMLOPS_INLINE Result operator()(f32x x) const {
     const f32x scaled = x * power_, below = max(minus_abs(scaled), bound_);
-    // A float32 has not exponents enough for all of n: a deep power is lifted by 2^26 on the way.
+    // The range of n exceeds float32's exponents, so the smallest powers are scaled by 2^26 in
+    // intermediates.
     const i32x deep = below < deep_bound_;
     const Power power =
         nearest_power(below, log2_.high, deep ? shift_ + 26.0f : shift_);  // 0 at the bound

@@ -1,8 +1,7 @@
-// One register's worth of lanes, as compiler vector types: + * < ?: mean the same on every target.
+// Vectors of one register, as compiler vector types, whose operators mean the same on every target.
 //
-// Everything here lives in the namespace of the instruction set that the file is compiled for and
-// is always inlined (but in sanitized builds), so that no symbol of one instruction set can be
-// linked into the code of another.
+// All functions are in the namespace of the instruction set, and always inlined except in sanitized
+// builds, so that the linker cannot use one instruction set's function in the code of another.
 #pragma once
 
 #include <cstddef>
@@ -21,19 +20,20 @@
 #error "DMLOPS_TARGET names the instruction set's namespace; the build defines it"
 #endif
 
-#ifdef DMLOPS_SANITIZED  // what is full of checks and inlined by force takes minutes to compile
+#ifdef DMLOPS_SANITIZED  // force-inlined code with checks takes minutes to compile
 #define DMLOPS_INLINE inline
 #define DMLOPS_LAMBDA_INLINE
 #else
 #define DMLOPS_INLINE inline __attribute__((always_inline))
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
 #endif
-// For templates; what is none is `inline`, too.
+// For templates; other functions also need `inline`.
 #define DMLOPS_NO_INLINE __attribute__((noinline))
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The standard library's would be compiled with this target's flags, for everybody to link.
+// std::min would leave a weak symbol compiled with this target's flags, which other code could
+// link.
 DMLOPS_INLINE std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 DMLOPS_INLINE std::int64_t abs(std::int64_t x) { return x < 0 ? -x : x; }
 
@@ -45,7 +45,7 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
-// False for the baseline of x86-64, which few processors need.
+// False for the baseline of x86-64, which few processors use.
 #if defined(__x86_64__) || defined(_M_X64)
 constexpr bool kIsOnlyTarget = false;
 #else
@@ -78,8 +78,8 @@ DMLOPS_INLINE To bit_cast(From from) {
   return to;
 }
 
-// GNU conversions of a scalar to a vector need an operation; adding to zero would lose the sign of
-// -0. Of the loop, GCC makes one masked move for each lane of 64 bytes.
+// GNU vectors convert scalars only as operands, and adding to zero would lose the sign of -0. For
+// 64-byte vectors, GCC compiles the loop to a masked move per lane.
 template <class V>
 DMLOPS_INLINE V splat(Lane<V> value) {
 #if defined(__AVX512F__)
@@ -107,7 +107,7 @@ DMLOPS_INLINE V splat(Lane<V> value) {
 #endif
 #endif
 
-// Lanes of a and, from kLanes<V> on, of b.
+// Selects lanes of a and, from index kLanes<V> on, of b.
 template <std::size_t... kIndex, class V>
 DMLOPS_INLINE V shuffle(V a, V b) {
 #if defined(DMLOPS_HAS_SHUFFLEVECTOR)
@@ -125,7 +125,7 @@ DMLOPS_INLINE i32x lane_indices() {
   return indices;
 }
 
-// Compilers cannot know what comes out of it.
+// An optimization barrier.
 template <class V>
 DMLOPS_INLINE void keep_in_register(V& v) {
 #if defined(__AVX512F__)
@@ -137,8 +137,8 @@ DMLOPS_INLINE void keep_in_register(V& v) {
 #endif
 }
 
-// The first operand where it is unordered: a NaN in `x` passes through, and so does -0 against a
-// bound of +0. On x86 that is one instruction, which compilers do not find.
+// min and max return `x` unless strictly beyond the bound: a NaN in `x` passes through, and so does
+// -0 against a bound of +0. On x86 that is one instruction, which compilers do not generate.
 template <class V>
 DMLOPS_INLINE V min(V x, V bound) {
 #if defined(__AVX512F__)
@@ -168,7 +168,7 @@ DMLOPS_INLINE V max(V x, V bound) {
 
 using u8x = Vec<std::uint8_t>;
 
-// table[index % 8], for lanes of four bytes.
+// Looks up table[index % 8], for lanes of 4 bytes.
 template <class T>
 DMLOPS_INLINE Vec<T> lookup(const T (&table)[8], i32x index) {
   static_assert(sizeof(T) == sizeof(index[0]), "an entry is as wide as an index");
@@ -182,7 +182,7 @@ DMLOPS_INLINE Vec<T> lookup(const T (&table)[8], i32x index) {
 #elif defined(__aarch64__) || defined(_M_ARM64)
   uint8x16x2_t entries;
   std::memcpy(&entries, table, sizeof entries);
-  const i32x bytes = (index & 7) * 0x04040404 + 0x03020100;  // their places in the table
+  const i32x bytes = (index & 7) * 0x04040404 + 0x03020100;  // byte indices into the table
   return bit_cast<Vec<T>>(vqtbl2q_u8(entries, bit_cast<uint8x16_t>(bytes)));
 #else
   Vec<T> result;
@@ -193,7 +193,7 @@ DMLOPS_INLINE Vec<T> lookup(const T (&table)[8], i32x index) {
 
 DMLOPS_INLINE f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
 
-// Has any lane any of the mask's bits?
+// True if any lane has any of the mask's bits.
 DMLOPS_INLINE bool any_bit(u32x x, std::uint32_t mask) {
   const u32x masks = splat<u32x>(mask);
 #if defined(__AVX512F__)
@@ -211,24 +211,24 @@ DMLOPS_INLINE bool any_bit(u32x x, std::uint32_t mask) {
 // -|x|
 DMLOPS_INLINE f32x minus_abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) | INT32_MIN); }
 
-// The magnitude of `x` with the sign of `sign`.
+// |x| with the sign of `sign`.
 DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
   const i32x mask = splat<i32x>(INT32_MIN);
   return bit_cast<f32x>((bit_cast<i32x>(x) & ~mask) | (bit_cast<i32x>(sign) & mask));
 }
 
 #if defined(__AVX512F__)
-// What becomes of each class of numbers, in one instruction. Digits of the table, from the right:
-// quiet and signalling NaN, zero, one, -infinity, infinity, other negative and positive numbers; 0
-// stands for the canonical NaN, 1 for the number itself, 8 for +0.
+// The table of VFIXUPIMM, which replaces numbers by class. Digits from the right: quiet and
+// signaling NaN, zero, one, -infinity, infinity, other negative and positive numbers. Values: 0 is
+// the canonical NaN, 1 the number itself, 8 is +0.
 DMLOPS_INLINE f32x by_class(f32x x, int table) {
   const __m512i nan = _mm512_set1_epi32(0x7fc00000);
   return _mm512_fixupimm_ps(_mm512_castsi512_ps(nan), x, _mm512_set1_epi32(table), 0);
 }
 #endif
 
-// NaN results differ between processors (and operand orders) in sign and payload; one NaN stands
-// for all.
+// Replaces NaN by one canonical NaN, since the sign and payload of NaN results depend on processor
+// and operand order.
 DMLOPS_INLINE f32x canonical_nan(f32x x) {
 #if defined(__AVX512F__)
   return by_class(x, 0x11111100);
@@ -237,7 +237,7 @@ DMLOPS_INLINE f32x canonical_nan(f32x x) {
 #endif
 }
 
-// x < 0 ? 0 : x, as the last step of a formula, which goes well with the one above.
+// x < 0 ? 0 : x, as the last step of a formula, combined with canonical_nan().
 struct NotNegative {
   f32x x;
 };
@@ -251,7 +251,7 @@ DMLOPS_INLINE f32x canonical_nan(NotNegative v) {
 
 #if !defined(__FMA__) && !defined(__aarch64__) && !defined(_M_ARM64)
 #if defined(__SSE2__)
-// The sums of a product and c in double, two at a time; the product is exact.
+// Computes product + c in double, two lanes at a time; the product is exact.
 struct DoubleSums {
   __m128d low, high;
 
@@ -259,9 +259,8 @@ struct DoubleSums {
       : low(_mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c))),
         high(_mm_add_pd(_mm_mul_pd(upper(a), upper(b)), upper(c))) {}
 
-  // Rounding them once more gives the fused result unless a sum lies midway between two floats,
-  // from which the first rounding may have removed a trace, or is so small that midway is
-  // elsewhere.
+  // A second rounding gives the fused result, unless a sum is midway between two floats, of which
+  // the first rounding may have dropped the sticky bits, or the result is subnormal.
   DMLOPS_INLINE bool round_safely() const {
     const __m128 first = _mm_castpd_ps(low), second = _mm_castpd_ps(high);
     const __m128i ends = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
@@ -283,14 +282,14 @@ struct DoubleSums {
 };
 #endif
 
-// Processors without the instruction are rare by now: a call keeps this out of every formula.
+// Not inlined, to keep formulas small: processors without the instruction are rare.
 DMLOPS_NO_INLINE inline f32x emulated_fma(f32x a, f32x b, f32x c) {
 #if defined(__SSE2__)
   const DoubleSums sums(a, b, c);
   if (sums.round_safely()) return sums.rounded();
 #endif
-  // The product is exact in double. Its sum with c is rounded to odd, which a second rounding, to
-  // float, cannot spoil.
+  // The product is exact in double. Its sum with c is rounded to odd, so that the second rounding,
+  // to float, is correct.
   f32x result;
   for (int half = 0; half < 2; ++half) {
     f32half x, y, z;
@@ -307,9 +306,9 @@ DMLOPS_NO_INLINE inline f32x emulated_fma(f32x a, f32x b, f32x c) {
     const i64x bits = bit_cast<i64x>(sum);
     const i64x inexact = (error < 0.0) | (error > 0.0);
     const i64x outward =
-        (error > 0.0) == (sum > 0.0);  // -1 where the exact sum is larger in magnitude
+        (error > 0.0) == (sum > 0.0);  // -1 if the exact sum has a larger absolute value
     const i64x to_odd =
-        inexact & ((bits & 1) - 1) & (-2 * outward - 1);  // +1 or -1 where the sum is even
+        inexact & ((bits & 1) - 1) & (-2 * outward - 1);  // +1 or -1 if the sum is even
     const f32half rounded = __builtin_convertvector(bit_cast<f64x>(bits + to_odd), f32half);
     std::memcpy(reinterpret_cast<char*>(&result) + offset, &rounded, sizeof rounded);
   }
@@ -343,7 +342,7 @@ DMLOPS_INLINE f64x fma(f64x a, f64x b, f64x c) {
 }
 #endif
 
-// What rounding took from sum = a + b: exact, unless the sum is infinite or NaN.
+// The rounding error of sum = a + b (two-sum), exact unless the sum is infinite or NaN.
 DMLOPS_INLINE f32x sum_error(f32x a, f32x b, f32x sum) {
   const f32x virtual_a = sum - b;
   return (a - virtual_a) + (b - (sum - virtual_a));

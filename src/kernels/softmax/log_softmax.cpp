@@ -1,4 +1,4 @@
-// The kernels of log_softmax, whole and in chunks.
+// The kernels of log_softmax, for whole groups and in chunks.
 #include "kernels/softmax/log_softmax.hpp"
 
 #include "kernels/softmax/log_softmax_chunks.hpp"

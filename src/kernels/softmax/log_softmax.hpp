@@ -1,5 +1,5 @@
-// log_softmax: (x - max) - log(sum(exp(x - max))) over each group; chooses the way through memory
-// that fits the layout.
+// log_softmax: (x - max) - log(sum(exp(x - max))) over each group, along rows or down columns as
+// the layout requires.
 #pragma once
 
 #include "kernels/softmax/log_softmax_columns.hpp"
@@ -7,7 +7,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Groups of fewer neighbours are done down columns, unless they are few.
+// Shorter groups are computed down columns, unless there are few groups.
 template <class T>
 constexpr std::int64_t kAlongRows = std::is_same_v<T, float> ? 32 : 64;
 
@@ -17,11 +17,12 @@ void log_softmax(const Groups& groups) {
   const ElementLoops in{elements.rank, elements.sizes, elements.input_strides};
   const ElementLoops out{elements.rank, elements.sizes, elements.output_strides};
   const std::int64_t count = groups.end - groups.first;
-  // Elements of a group share cache lines in both operands, and fill the lanes of a sum.
+  // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;
   const bool contiguous =
       abs(in.step()) <= kShared && abs(out.step()) <= kShared && in.run() >= kSumLanes;
-  // Few groups leave most columns empty; one along a row takes as long as 8 elements more in each.
+  // Few groups leave most columns empty; the overhead of a group along a row equals that of 8
+  // elements per column.
   const bool few = count <= 8 && 8 * count <= in.count();
   if (few || (contiguous && in.count() >= kAlongRows<T>)) {
     const bool in_place = ChunkedRows<T>::dense(in) && in.rank > 1;

@@ -1,5 +1,5 @@
-// log_softmax in chunks, for groups that no one process holds: the lanes of a chunk's blocks, and
-// its results once the sums are known. The steps are those along rows, and so are the bits.
+// log_softmax in chunks, for groups distributed over processes: the lanes of a chunk's blocks, and
+// its results once the sums are known. Results are bit-identical to those of whole groups.
 #pragma once
 
 #include "kernels/softmax/log_softmax_rows.hpp"

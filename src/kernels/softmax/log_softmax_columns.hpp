@@ -1,5 +1,5 @@
-// log_softmax down columns: many groups at once, each in a lane of its own. A lane of all their
-// sums is a row of an array.
+// log_softmax down columns: many groups at once, one per vector lane. Row i of an array holds lane
+// i of all their sums.
 #pragma once
 
 #include "kernels/softmax/log_softmax_group.hpp"
@@ -9,7 +9,7 @@ namespace dmlops::DMLOPS_TARGET {
 constexpr int kColumns = 64;
 constexpr std::int64_t kBlockRows = 64;
 
-// 64 elements of each of up to 64 groups, as dense rows. A missing column is 0 throughout.
+// A block of 64 elements of up to 64 groups, as dense rows. Unused columns are 0.
 template <class T>
 class ColumnBlock {
  public:
@@ -19,7 +19,7 @@ class ColumnBlock {
   ColumnBlock(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
       : groups_(groups), in_(in), out_(out), count_(in.count()), offsets_(groups.kept) {}
 
-  // The groups from `first` on.
+  // Selects `columns` groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
     loaded_ = -1;
@@ -29,8 +29,9 @@ class ColumnBlock {
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
-  // The number of groups of the next block, from `first` on. They have a common step, where that
-  // leaves blocks well filled. Blocks of streaming stores end where cache lines of the output do.
+  // Returns the number of groups of the next block, from `first` on. The groups have a common step
+  // if that fills blocks well enough. With non-temporal stores, blocks end at cache lines of the
+  // output.
   std::int64_t next(std::int64_t first) {
     const InputOutputNest& kept = groups_.kept;
     std::int64_t columns = kColumns;
@@ -52,7 +53,7 @@ class ColumnBlock {
     return min(kBlockRows, count_ - block * kBlockRows);
   }
 
-  // Elements [64 block, 64 block + rows) of the groups.
+  // Packs elements [64 block, 64 block + rows) of the groups.
   const char* load(std::int64_t block) {
     if (block != loaded_) {
       const std::int64_t begin = block * kBlockRows;
@@ -76,14 +77,14 @@ class ColumnBlock {
     return buffer_;
   }
 
-  // Prefetches the elements of the next groups at `c` of a row of the loaded block: the hardware
-  // prefetcher does not follow rows of so few bytes.
+  // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
+  // the hardware prefetcher does not follow such short rows.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
     __builtin_prefetch(ahead_[row] + c * kSize);
   }
 
-  // Calls write(target, pitch, source, rows) for the loaded elements, to write their results into
-  // rows as wide as the block's: the output's own, or those of the block, to be moved there.
+  // Calls write(target, pitch, source, rows) for the loaded elements, to write results to the
+  // output's rows if these are wide enough, otherwise to the block, from which they are unpacked.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
     const std::int64_t begin = block * kBlockRows;
@@ -107,7 +108,7 @@ class ColumnBlock {
   }
 
  private:
-  // Along the groups or along their elements, whichever are contiguous.
+  // Unpacks along the groups or along their elements, whichever are contiguous.
   void unpack_results(char* target, const char* source, std::int64_t rows) const {
     const std::int64_t step = offsets_.output_step;
     if (step != kSize && out_.step() == kSize && rows > 1) {
@@ -140,7 +141,7 @@ class ColumnBlock {
   std::int64_t count_, columns_ = 0, loaded_ = -1;
   GroupOffsets<kColumns> offsets_;
   bool more_ = false;
-  const char* ahead_[kBlockRows];  // the next groups' elements
+  const char* ahead_[kBlockRows];  // elements of the next groups
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };
 
@@ -155,8 +156,8 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
   for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
 }
 
-// The sums of up to 64 groups. terms(c) makes the terms of the vector of columns at c, and seen[]
-// is what they see there.
+// The sums of up to 64 groups. terms(c) creates the terms of the vector of columns at c; seen[]
+// collects their statistics.
 template <class T>
 class ColumnSums {
   using Sums = LaneSums<T>;
@@ -183,7 +184,7 @@ class ColumnSums {
           for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
           return sum;
         };
-        // In a single block, each lane takes in its partner at once.
+        // With a single block, lanes j and j + 8 are added at once.
         const std::int64_t used = min(rows, kSumLanes);
         for (std::int64_t lane = 0; lane < min(used, kHalf); ++lane) {
           Sums sum = lane_sum(lane);
@@ -219,9 +220,8 @@ class ColumnSums {
   static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
   static constexpr int kHalf = kSumLanes / 2;
 
-  // The sum of lanes kLane, kLane + kStride, ... before kEnd, which is 16, or 8 once lane j has
-  // taken in lane j + 8: then it takes in j + 4, and so on. Lanes from `used` on are empty; kLane
-  // is not.
+  // Adds lanes kLane, kLane + kStride, ... below kEnd in the fixed order of the sum. kEnd is 16, or
+  // 8 if lanes j and j + 8 have been added. Lanes from `used` on are empty; kLane is not.
   template <class S, int kEnd, int kLane = 0, int kStride = 1>
   DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kColumns], std::int64_t used,
                                   std::int64_t c) {
@@ -235,7 +235,7 @@ class ColumnSums {
     }
   }
 
-  // Moves the first `used` lanes on: a last block can be short.
+  // Adds the first `used` lanes of the block to the total; a last block may be short.
   void add_blocks(bool first, std::int64_t used, std::int64_t columns) {
     for (std::int64_t lane = 0; lane < used; ++lane) {
       for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
@@ -246,7 +246,7 @@ class ColumnSums {
   }
 
   alignas(kVectorBytes) Lane sums_[kSumLanes][kColumns];      // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];  // of those before
+  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];  // of the previous blocks
 };
 
 template <class T>
@@ -258,7 +258,7 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
   ColumnBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
       : block_(groups, in, out) {}
 
-  // The groups [first, end).
+  // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
     for (std::int64_t columns; first < end; first += columns) {
       columns = block_.next(first);
@@ -339,8 +339,8 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
     }
   }
 
-  // Several vectors of a row before the next: the rows of the output may lie a power of two apart,
-  // and then a processor keeps few of their cache lines.
+  // Writes several vectors of a row before the next row, since rows a power of two apart map to the
+  // same cache sets.
   template <bool kInRange, int kVectorsInRow>
   DMLOPS_INLINE void finish_columns(char* target, std::int64_t pitch, const char* source,
                                     std::int64_t rows, std::int64_t c) {

@@ -1,21 +1,22 @@
-// Log-softmax of groups: the loop over a group's elements, the shape of its sum, and the steps that
-// rows and columns share.
+// log_softmax of groups: the loop over a group's elements, the fixed order of its sum, and the
+// steps that rows and columns share.
 //
-// Element i of a group goes to lane i % 16. A lane adds up the 64 elements of a block, and then the
-// sums of those, in float64; at the end lane j takes in lane j + 8, then j + 4, and so on. Both
-// ways keep to this shape, which makes the result independent of instruction set and layout.
+// Element i of a group belongs to lane i % 16. A lane adds its 64 elements of a block, and adds the
+// blocks in float64; finally lane j + 8 is added to lane j, then lane j + 4, and so on. Rows and
+// columns keep this order, which makes results independent of instruction set and layout.
 #pragma once
 
 #include "kernels/softmax/log_softmax_log_sum_exp.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// From which size on a group's plain sum comes first. Shorter ones, in float16, would often find it
-// not to be enough: they begin with the maxima.
+// The group size from which the plain sum is tried first. In shorter float16 groups it often fails,
+// so these begin with the maxima.
 template <class T>
 constexpr std::int64_t kPlainFirst = std::is_same_v<T, float> ? 0 : 128;
 
-// Groups that are done together: their log_sum_exp, and the steps there, which `Way` knows.
+// A batch of groups and its log-sum-exp. `Way` implements the passes over memory, along rows or
+// down columns.
 template <class Way, class T, int kCapacity>
 class Batch {
  protected:
@@ -44,7 +45,7 @@ class Batch {
   LogSumExp<T, kCapacity> log_sum_exp_ = {};
 
  private:
-  bool in_range_ = true;  // have no elements been far below 0 yet?
+  bool in_range_ = true;  // true until an element is below kExpEnd
 };
 
 // The loop nest of a group's elements in one operand, the outermost dimension first.
@@ -59,10 +60,11 @@ struct ElementLoops {
     return product;
   }
 
-  std::int64_t run() const { return sizes[rank - 1]; }     // elements that follow each other ...
-  std::int64_t step() const { return strides[rank - 1]; }  // ... at this distance
+  std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
+  std::int64_t step() const { return strides[rank - 1]; }  // its stride
 
-  // Asks for what begins the run after the one at `row`, which a processor does not foresee.
+  // Prefetches the beginning of the run after that at `row`, which the hardware prefetcher does not
+  // follow.
   template <int kWrite>
   DMLOPS_INLINE void prefetch_next(const char* row) const {
     if (rank == 1) return;
@@ -72,8 +74,8 @@ struct ElementLoops {
     }
   }
 
-  // visit(offset of a run in memory, its index in the chunk, its length) for the chunk [begin, end)
-  // of the group.
+  // Calls visit(byte offset of a run, its index in the chunk, its length) for the chunk [begin,
+  // end) of the group.
   template <class Visit>
   DMLOPS_INLINE void for_each_run(std::int64_t begin, std::int64_t end, const Visit& visit) const {
     if (rank == 1) return visit(begin * step(), 0, end - begin);
@@ -98,13 +100,14 @@ struct ElementLoops {
   }
 };
 
-// The byte offsets of up to kCapacity groups in both operands.
+// Byte offsets of up to kCapacity groups in both operands.
 template <int kCapacity>
 class GroupOffsets {
  public:
   explicit GroupOffsets(const InputOutputNest& kept) : kept_(kept) {}
 
-  // The groups from `first` on. Those that have a common step need no table but for rows.
+  // Selects `count` groups from `first` on. Groups with a common step need no table of offsets
+  // unless `table`.
   void select(std::int64_t first, std::int64_t count, bool table) {
     std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
     for (int d = 0; d < kept_.rank; ++d) {
@@ -140,7 +143,7 @@ class GroupOffsets {
   }
 
   std::int64_t input[kCapacity], output[kCapacity];
-  std::int64_t input_step = 0, output_step = 0;  // between groups; 0 if they have no common one
+  std::int64_t input_step = 0, output_step = 0;  // bytes between groups; 0 without a common step
 
  private:
   static std::int64_t common_step(const std::int64_t* offsets, std::int64_t count) {

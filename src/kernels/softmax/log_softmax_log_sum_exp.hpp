@@ -1,15 +1,15 @@
-// What log_softmax makes of a group's sum, and its results.
+// The log-sum-exp of a group, and its difference from the elements.
 #pragma once
 
 #include "kernels/softmax/log_softmax_terms.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// e^-r after reduce_range(), as a rounded number and what it lacks, together to 2^-26.
+// e^-r after reduce_range(), as an unevaluated sum hi + lo, to 2^-26.
 //
-// The terms of a sum lack their factors e^(-n kLn2Low), which this makes up for. It takes n to be
-// the maximum's less 1; for each 1 that it is not, the error is 2^-29, which counts in small sums
-// of large terms alone.
+// Compensates the factors e^(-n kLn2Low) that the terms of a sum omit, assuming the n of the
+// maximum less 1. Each unit of difference in n causes an error of 2^-29, which matters in small
+// sums of large terms only.
 struct Inverse {
   f32x rounded, lacking;
 
@@ -21,36 +21,37 @@ struct Inverse {
   }
 };
 
-// What each group's elements are lessened by, max + ln(1 + others), as a sum of two float32: a
-// rounded sum and what its rounding took. In float16, whose differences of two elements float32
-// holds well enough, they are the two terms.
+// log-sum-exp of groups, max + ln(1 + sum_excluding_max), as an unevaluated sum hi + lo: for
+// float32 a rounded sum and its rounding error; for float16 the two terms, which is accurate
+// enough.
 template <class T, int kCapacity>
 struct LogSumExp {
   using Sum = typename LaneSums<T>::Lane;
 
   alignas(kVectorBytes) float smallest[kCapacity];
   alignas(kVectorBytes) float largest[kCapacity];
-  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // the plain sum
-  alignas(kVectorBytes) Sum sum_excluding_maxima[kCapacity];  // the sum without the maxima
-  alignas(kVectorBytes) float max_count[kCapacity];           // how many elements equal the maximum
-  // e^(x - max) of all elements but one maximum; -1 where it takes `rest` and `maxima` to know.
+  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // of all terms
+  alignas(kVectorBytes) Sum sum_excluding_maxima[kCapacity];  // of the terms below the maximum
+  alignas(kVectorBytes) float max_count[kCapacity];  // number of elements equal to the maximum
+  // The sum of e^(x - max) over all elements except one maximum; -1 if `plain_sum` does not suffice
+  // to compute it.
   alignas(kVectorBytes) Sum sum_excluding_max[kCapacity];
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
-  // From `plain`. Is that enough, for all?
+  // Computes sum_excluding_max from plain_sum. Returns true if that is accurate enough for all
+  // groups.
   //
-  // The range of the maxima leaves all terms that count, and the sum of any number, in float32's
-  // range. The sum is rounded at most once for each step of a block, and of blocks: to 2^-53 of
-  // itself in float32, where that could show in what is below 2^-20 of the maximum's term. In
-  // float16 it is to 2^-24, 2^-18 in all: for the logarithm of 1.5 that is 1/64 of an ulp of
-  // float16.
+  // The accepted range of maxima keeps significant terms, and their sum, in float32's range. The
+  // sum is rounded at most once per step of a block and once per block. For float32, each rounding
+  // is 2^-53 relative, which could matter if the other terms are below 2^-20 of the maximum's. For
+  // float16 it is 2^-24, 2^-18 in all: 1/64 ulp of float16 for the logarithm of 1.5.
   bool take_plain(std::int64_t count) {
     constexpr bool is_float = std::is_same_v<T, float>;
     constexpr float kLargest = is_float ? 40 : 32;
-    Vec<Sum> worst = {};  // of vectors: what is beside the last group is like a group
+    Vec<Sum> worst = {};  // includes lanes past the last group, which hold a valid value
     const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
-      if (i >= count) return;  // a half that no group is in
+      if (i >= count) return;  // no group in this half
       constexpr Sum kSmallest = is_float ? 0x1p-20f : 0.5f;
       const Vec<Sum> taken = sum >= kSmallest ? sum : splat<Vec<Sum>>(-1);
       store(sum_excluding_max + i, taken);
@@ -86,7 +87,8 @@ struct LogSumExp {
     for (std::int64_t i = 0; i < count; ++i) sum_excluding_max[i] = -1;
   }
 
-  // From `rest` and `maxima`, where `plain` was not enough.
+  // Computes sum_excluding_max from sum_excluding_maxima and max_count if plain_sum did not
+  // suffice.
   void take_excluding_max(std::int64_t count) {
     const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
       const auto before = load<Vec<Sum>>(sum_excluding_max + i);
@@ -95,7 +97,7 @@ struct LogSumExp {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(largest + i);
       const f32x more =
-          load<f32x>(max_count + i) - 1.0f + (top - top);  // NaN of an infinite maximum
+          load<f32x>(max_count + i) - 1.0f + (top - top);  // NaN if the maximum is infinite
       if constexpr (std::is_same_v<T, float>) {
         const TermsExcludingMax<T> terms(top);
         alignas(kVectorBytes) float shifted[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
@@ -131,7 +133,7 @@ struct LogSumExp {
     return all_of(count, [&](std::int64_t i) { return load<f32x>(smallest + i) >= lowest; });
   }
 
-  // Do groups have what Difference asks for, all or one?
+  // True if all groups, or group i, meet the requirements of Difference::of<true>().
   bool all_in_range(std::int64_t count) const {
     return all_of(count, [&](std::int64_t i) {
       return is_in_range(load<f32x>(smallest + i), load<f32x>(high + i), load<f32x>(low + i));
@@ -144,10 +146,11 @@ struct LogSumExp {
   DMLOPS_INLINE static auto is_in_range(V lowest, V high, V low) {
     if constexpr (std::is_same_v<T, float>) {
       using Bits = std::conditional_t<std::is_same_v<V, float>, std::uint32_t, u32x>;
-      const V same_exponent = bit_cast<V>(bit_cast<Bits>(high) | 0x7fffffu);  // the largest
+      const V same_exponent =
+          bit_cast<V>(bit_cast<Bits>(high) | 0x7fffffu);  // the largest number with this exponent
       return (high > 0.0f) & (high < 0x1p126f) & (lowest >= -same_exponent);
     } else {
-      return high - high == low - low;  // 0 of finite numbers, else NaN
+      return high - high == low - low;  // 0 == 0 for finite numbers, otherwise NaN
     }
   }
 
@@ -169,7 +172,7 @@ struct LogSumExp {
   }
 };
 
-// x - (high + low), in float32 with one rounding: that of x - high is taken along.
+// x - (high + low), for float32 with a single rounding: the rounding error of x - high is added.
 template <class T>
 class Difference {
  public:
@@ -181,8 +184,8 @@ class Difference {
     keep_in_register(one_);
   }
 
-  // kInRange: in float32 high > 0, no |x| has a larger exponent, and no result is infinite; in
-  // float16 nothing that is subtracted is infinite or NaN.
+  // kInRange requires, for float32, high > 0, no |x| with a larger exponent than high, and no
+  // infinite result; for float16, finite high and low.
   template <bool kInRange>
   DMLOPS_INLINE f32x of(f32x x) const {
     const f32x difference = x - high_;
@@ -191,7 +194,8 @@ class Difference {
     } else if constexpr (kInRange) {
       return difference + (difference_to(x, plus_high(difference)) - low_);
     } else {
-      // Unordered are all elements of some groups, and in others what belongs to -infinity.
+      // Differences are NaN for all elements of some groups, and for elements of -infinity in
+      // others.
       const f32x result = difference + (sum_error(x, -high_, difference) - low_);
       return result == result ? result : unordered_;
     }
@@ -199,7 +203,7 @@ class Difference {
 
  private:
 #if defined(__FMA__)
-  // Processors with units for additions alone have others, for multiplications, to spare.
+  // Uses multiplication ports, which are idle, instead of the saturated addition ports.
   DMLOPS_INLINE f32x plus_high(f32x x) const { return fma(x, one_, high_); }
   DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return fma(x, one_, -y); }
 #else

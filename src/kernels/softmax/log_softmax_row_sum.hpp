@@ -1,4 +1,4 @@
-// The sum over a group of neighbours in memory, 16 of which fill its lanes.
+// The sum over a group of contiguous elements, in 16 lanes.
 #pragma once
 
 #include "kernels/softmax/log_softmax_terms.hpp"
@@ -7,7 +7,7 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kSumSteps = kSumBlock / kSumLanes;
 
-// The maximum of neighbours in memory, in lanes.
+// The maximum of contiguous elements, in lanes.
 template <class T>
 struct RowMaximum {
   f32x largest = splat<f32x>(-kInfinity);
@@ -29,7 +29,8 @@ class RowSum {
     for (auto& sums : sums_) sums = LaneSums<T>{};
   }
 
-  // Adds elements of the group: a whole number of steps, or the last ones.
+  // Adds elements of the group; the number is a multiple of kSumLanes, except at the end of the
+  // group.
   DMLOPS_INLINE void add(const T* x, std::int64_t count) {
     for (std::int64_t begin = 0; begin < count;) {
       if (steps_ == kSumSteps) end_block();
@@ -40,12 +41,12 @@ class RowSum {
     }
   }
 
-  // The lanes of all that was added.
+  // Returns the lanes of the total.
   DMLOPS_INLINE void store_to(double* lanes) {
     end_block();
     for (int j = 0; j < kSumLanes; ++j) lanes[j] = blocks_[j];
   }
-  // Their sum, of several blocks.
+  // Returns the total of several blocks.
   DMLOPS_INLINE double sum() {
     end_block();
     for (int half = kSumLanes / 2; half > 0; half /= 2) {
@@ -53,7 +54,7 @@ class RowSum {
     }
     return blocks_[0];
   }
-  // The lanes of a single block, as many of them added up as leaves one vector.
+  // Returns the lanes of a single block, added down to one vector.
   DMLOPS_INLINE auto folded() {
     for (int half = kVectors / 2; half > 0; half /= 2) {
       for (int k = 0; k < half; ++k) sums_[k] += sums_[k + half];
@@ -61,22 +62,20 @@ class RowSum {
     return sums_[0].folded();
   }
   const Seen& seen() const { return seen_; }
-  std::int64_t non_max_count() const {
-    return non_max_counts_;
-  }  // of several blocks, once they are added up
+  std::int64_t non_max_count() const { return non_max_counts_; }  // valid after store_to() or sum()
 
  private:
   using Term = decltype(std::declval<Terms>().term(f32x(), std::declval<Seen&>()));
 
   static constexpr int kVectors = kSumLanes / kLanes<f32x>;
-  // Terms that are known before they are added, where there are registers for them: their steps
-  // overlap further than a processor looks ahead.
+  // Computes several terms before adding them if there are enough registers, which exposes more
+  // instruction-level parallelism than out-of-order execution finds.
   static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 4 : 1;
 
   DMLOPS_INLINE void add_steps(const T* x, std::int64_t count) {
     const std::int64_t whole = count / kSumLanes * kSumLanes;
     Seen seen = seen_;
-    for (int k = 0; k < kVectors; ++k) {  // one by one, as the register file holds no more
+    for (int k = 0; k < kVectors; ++k) {  // one vector at a time, limited by registers
       const std::int64_t lane = k * kLanes<f32x>, last = whole + lane;
       LaneSums<T> sums = sums_[k];
       std::int64_t i = lane;
@@ -115,7 +114,7 @@ class RowSum {
 
   const Terms terms_;
   LaneSums<T> sums_[kVectors];                      // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes];  // of those before
+  alignas(kVectorBytes) double blocks_[kSumLanes];  // of the previous blocks
   Seen seen_;
   std::int64_t steps_ = 0, block_ = 0, non_max_counts_ = 0;
 };

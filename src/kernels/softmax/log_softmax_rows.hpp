@@ -1,4 +1,4 @@
-// log_softmax along rows: a group's elements are neighbours in memory.
+// log_softmax along rows, for groups of contiguous elements.
 #pragma once
 
 #include "kernels/softmax/log_softmax_group.hpp"
@@ -14,11 +14,11 @@ DMLOPS_INLINE void finish_row(T* y, const T* x, std::int64_t count,
   });
 }
 
-// The groups go in batches, so that the folding of lanes and the logarithms share vectors.
+// Groups are computed in batches, so that reductions of lanes and logarithms use whole vectors.
 constexpr int kRowBatch = 32;
-constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within the second-level cache
+constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within L2
 
-// Groups whose elements are contiguous: in the operands, or packed once for all steps.
+// Groups whose elements are contiguous in the operands, or packed once for all passes.
 template <class T>
 class WholeRows {
  public:
@@ -60,7 +60,7 @@ class WholeRows {
   template <bool kInRange>
   DMLOPS_INLINE void finish(float high, float low) {
     const Difference<T> difference(splat<f32x>(high), splat<f32x>(low));
-    // Results that are unpacked replace the packed elements, which no later step needs.
+    // Results to unpack overwrite the packed elements, which no later pass needs.
     char* const results = !unpacks_ ? output_ : packs_ ? packed() : buffer_;
     finish_row<kInRange>(reinterpret_cast<T*>(results), input_, count_, difference);
     if (unpacks_) unpack_row(results);
@@ -92,8 +92,7 @@ class WholeRows {
   alignas(kVectorBytes) char buffer_[kRowBatchBytes];
 };
 
-// Groups that are too long for that, chunk by chunk: in place where it is dense, through a buffer
-// where it is not.
+// Longer groups, in chunks: dense ones in place, others through a buffer.
 template <class T>
 class ChunkedRows {
  public:
@@ -149,8 +148,8 @@ class ChunkedRows {
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kChunk = 4 * kSumBlock;
 
-  // visit(dense elements, index of the first, their number): runs where the input is dense, which
-  // are a whole number of steps unless there is but one.
+  // Calls visit(elements, index of the first, their number) for dense ranges; lengths are multiples
+  // of kSumLanes unless there is one range only.
   template <class Visit>
   DMLOPS_INLINE void for_each(const Visit& visit) {
     const std::int64_t chunk = dense_input_ && dense_output_ ? count_ : kChunk;
@@ -193,7 +192,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
     size_ = fitting < 1 ? 1 : min(fitting, kRowBatch);
   }
 
-  // The groups [first, end).
+  // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
     for (; first < end; first += size_) {
       count_ = min(size_, end - first);
@@ -237,7 +236,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   void add_excluding_max() {
     for (std::int64_t k = 0; k < count_; ++k) {
       rows_.select(k, offsets_.input[k], offsets_.output[k]);
-      if (log_sum_exp_.sum_excluding_max[k] >= 0) {  // it has all that it needs
+      if (log_sum_exp_.sum_excluding_max[k] >= 0) {  // the plain sum sufficed
         non_max_counts_.set(k, i32x{});
         continue;
       }

@@ -1,9 +1,8 @@
-// The terms of log_softmax's sums, and their sums in lanes.
+// The terms of log_softmax's sums, and the sums in lanes.
 //
-// A group's sum is that of e^x as it is, taken in the sweep that finds the maximum. This plain sum
-// will not do where the maximum is far from 0, or dominates so that its own term swallows the
-// others. There, and in short groups of float16, another sweep leaves the elements that equal the
-// maximum out of the sum.
+// The plain sum of e^x is computed in the pass that finds the maximum. It is inaccurate if the
+// maximum is far from 0, or if the maximum's term dominates the sum. In these cases, and in short
+// float16 groups, a second pass computes the sum excluding the maxima.
 #pragma once
 
 #include "kernels/blocks/pack.hpp"
@@ -13,9 +12,9 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr float kTermScale = 0x1p64f;  // of all terms, so that nothing is lost to subnormals
+constexpr float kTermScale = 0x1p64f;  // scales all terms, against underflow
 
-// The least and the largest of elements; NaN are passed over (they come back through the sum).
+// The smallest and largest element; ignores NaN, which reach the result through the sum.
 struct Range {
   f32x smallest = splat<f32x>(kInfinity), largest = splat<f32x>(-kInfinity);
 
@@ -26,7 +25,8 @@ struct Range {
   DMLOPS_INLINE static std::int64_t non_max_count() { return 0; }
 };
 
-// A term in factors, the second a power of two, for one instruction to add.
+// A term as an unevaluated product, added by a fused multiply-add. The second factor is a power of
+// two.
 struct Product {
   f32x factor, power;
 
@@ -38,7 +38,7 @@ DMLOPS_INLINE f32x short_exp(f32x r) {
   return polynomial(r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f, 0x1.10627ap-7f);
 }
 
-// The first elements of a vector at the end of a group; the others get `filler`.
+// Loads the remainder of a group; the other lanes get `filler`.
 template <class T>
 DMLOPS_INLINE f32x load_first(const T* x, std::int64_t used, T filler) {
   return load_partial<f32x>(x, static_cast<std::size_t>(used), filler);
@@ -49,9 +49,9 @@ inline constexpr T kNegativeInfinity = -__builtin_inff();
 template <>
 inline constexpr float16 kNegativeInfinity<float16> = float16::from_bits(0xfc00);
 
-// kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2: what kLn2Low makes of it is left to
-// LogSumExp. Below kExpEnd it is 0, and beyond x = 43 the bits have no meaning. kInRange: no
-// element lies below kExpEnd.
+// kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2, omitting kLn2Low, which LogSumExp compensates.
+// Below kExpEnd the term is 0; above x = 43 it is unspecified. kInRange requires that no element is
+// below kExpEnd.
 template <class T, bool kInRange>
 struct PlainTerms {
   using Element = T;
@@ -73,17 +73,17 @@ struct PlainTerms {
   }
 
   DMLOPS_INLINE auto last_terms(const T* x, std::int64_t used, Range& seen) const {
-    // As any of them, and then without a term.
+    // The unused lanes repeat an element for the range, and add no term.
     seen += load_first(x, used, load_element<T>(reinterpret_cast<const char*>(x)));
     return PlainTerms<T, false>::exp(load_first(x, used, kNegativeInfinity<T>));
   }
 };
 
-// How many elements are not the maximum.
+// Counts the elements below the maximum.
 struct NonMaxCount {
   i32x count = {};
 
-  // How many since the last call.
+  // Returns the count since the last call.
   DMLOPS_INLINE std::int64_t non_max_count() {
     const i32x counted = count;
     count = i32x{};
@@ -91,14 +91,14 @@ struct NonMaxCount {
   }
 };
 
-// kTermScale e^(x - max), for given maxima, and 0 where x is the maximum. Below 2^-190 they are 0.
+// kTermScale e^(x - max) for given maxima, 0 if x is the maximum, and 0 below 2^-190.
 template <class T>
 class TermsExcludingMax;
 
-// kTermScale e^(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. The maximum is
-// not subtracted first, as the rounding of the difference would show in a small sum; only the
-// exponents are. Beyond 2^20, where n kLn2 would lose digits, the difference is exact for every x
-// that counts.
+// kTermScale e^(x - N kLn2) = 2^(n - N) e^(r + low), where max = N kLn2 + remainder. Subtracts
+// exponents instead of the maximum, since the rounding error of the difference would show in a
+// small sum. For |max| >= 2^20, where n kLn2 would be inexact, the maximum is subtracted first,
+// which is exact for every significant x.
 template <>
 class TermsExcludingMax<float> {
  public:
@@ -121,17 +121,17 @@ class TermsExcludingMax<float> {
     const Power power = nearest_power(d, splat<f32x>(kLog2E), shift_);
     const f32x r = fma(power.n, splat<f32x>(-kLn2), d);
     const f32x low = fma(power.n, splat<f32x>(-kLn2Low), low_);  // (N - n) kLn2Low
-    const f32x m = r + fma(exp_tail(r, 1.0f), r * r, low);       // e^(r + low) - 1, nearly
+    const f32x m = r + fma(exp_tail(r, 1.0f), r * r, low);       // approximately e^(r + low) - 1
     const f32x factor = is_below_max ? power.value : splat<f32x>(0.0f);
     return fma(m, factor, factor);
   }
 
-  // What is missing is the maximum, which is not there.
+  // Fills unused lanes with the maximum, which adds no term.
   DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, NonMaxCount& counter) const {
     return term(load_first(x, used, max_[0]), counter);
   }
 
-  // N, and max without what all elements are lessened by.
+  // N, and the maximum less the offset that is subtracted from all elements.
   DMLOPS_INLINE f32x n() const { return n_; }
   DMLOPS_INLINE f32x shifted_max() const { return max_ - offset_; }
 
@@ -139,7 +139,7 @@ class TermsExcludingMax<float> {
   f32x max_, offset_, n_, shift_, end_, low_;
 };
 
-// To 2e-7: the difference of two float16 is near enough in float32.
+// To 2e-7: the difference of two float16 is accurate enough in float32.
 template <>
 class TermsExcludingMax<float16> {
  public:
@@ -165,11 +165,11 @@ class TermsExcludingMax<float16> {
   f32x max_;
 };
 
-// As many lanes of a sum as a vector of float32 has, over the steps of a block.
+// kLanes<f32x> lanes of a sum, over the elements of a block.
 template <class T>
 struct LaneSums;
 
-// Each addition would cost half an ulp in float32, which a small sum would show in the result.
+// In double: half an ulp of float32 per addition would show in the results of small sums.
 template <>
 struct LaneSums<float> {
   using Lane = double;
@@ -194,7 +194,7 @@ struct LaneSums<float> {
   }
 };
 
-// A float16 is too coarse to show it.
+// In float32, which suffices for float16.
 template <>
 struct LaneSums<float16> {
   using Lane = float;
