@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
 import inspect
+import io
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -129,3 +133,24 @@ def _log_softmax(_: str) -> None:
         axes.axhline(0, color=GRAY, lw=0.8)
         axes.set(title=title, xlabel="index")
         axes.grid(axis="x", visible=False)
+
+
+def draw_tutorial() -> None:
+    """Draw what the examples of the tutorial compute, by running them."""
+    page = Path(__file__).with_name("tutorial.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples(page):
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(example.source, names)
+    probabilities = np.exp(names["log_probabilities"][0]).transpose(1, 2, 0)
+    pictures = {
+        "photo": names["photo"],
+        "stretched": names["stretched"],
+        "normal, after hard_sigmoid": names["normal"][0].transpose(1, 2, 0),
+        "flower (red), leaf (green), shadow (blue)": probabilities,
+    }
+    panels = plt.figure(figsize=(8, 5.9)).subplots(2, 2)
+    for axes, (title, picture) in zip(panels.flat, pictures.items(), strict=True):
+        axes.imshow(picture[::2, ::2])
+        axes.set_title(title, fontsize=10)
+        axes.set_axis_off()

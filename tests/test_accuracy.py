@@ -182,7 +182,7 @@ def test_picture(tmp_path: Path) -> None:
         (["--only", "cosh"], "no row's name contains 'cosh'"),
         (["--only", "tanh", "--only", "cosh"], "no row's name contains 'cosh'; they are like"),
         (["--json", "."], "'.' is a folder"),
-        (["--picture", "a.docx"], "does not end in one of .png .jpg .pdf .svg"),
+        (["--picture", "a.docx"], "does not end in one of .png .jpg .webp .pdf .svg"),
         (["--peers", "numpy,mathlab"], "mathlab unknown; the peers are numpy, torch"),
         (["--page", "no-such-folder/page.md"], "the folder 'no-such-folder' does not exist"),
         (["--only", "relu/float16", "--page", "README.md"], "no lines '<!-- begin"),

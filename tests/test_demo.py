@@ -18,7 +18,7 @@ import pytest
 from dmlops._cli import main
 from dmlops._options import PICTURES
 
-MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8\xff", ".pdf": b"%PDF", ".svg": b"<?xml"}
+MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8\xff", ".webp": b"RIFF", ".pdf": b"%PDF", ".svg": b"<?xml"}
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def replayed(demo: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("missing/picture.png", "the folder '{folder}/missing' does not exist"),
         ("file/picture.png", "the folder '{folder}/file' does not exist"),
         ("", "is a folder; name a file in it"),
-        ("picture", "does not end in one of .png .jpg .pdf .svg"),
-        ("picture.docx", "does not end in one of .png .jpg .pdf .svg"),
+        ("picture", "does not end in one of .png .jpg .webp .pdf .svg"),
+        ("picture.docx", "does not end in one of .png .jpg .webp .pdf .svg"),
     ],
 )
 def test_bad_output_is_refused_before_anything_is_computed(

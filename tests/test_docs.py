@@ -24,8 +24,10 @@ if not DOCS.is_dir():  # as in an sdist
 # What the examples of a page use beyond the package.
 NEEDS = {
     "dask.md": ["dask.array"],
-    "ecosystem.md": ["dask.array", "jax", "pandas", "torch", "xarray"],
+    "ecosystem.md": ["dask.array", "jax", "pandas", "xarray"],
     "onnx.md": ["onnx", "onnxruntime"],
+    "pytorch.md": ["torch"],
+    "tutorial.md": ["sklearn"],
 }
 
 

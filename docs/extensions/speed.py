@@ -1,8 +1,7 @@
-"""The picture and the tables of the page on speed, from what `dmlops bench --json` wrote."""
+"""The picture and the table of the page on performance, from the tables in docs/speed."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,15 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from dmlops._bench import picture, table
+from extensions import speed_table
 
 FOLDER = "speed"
 RUNS = ("intel-1", "intel-2", "intel-16", "amd-1", "amd-2")  # the first one is drawn
 
 
 def figures(folder: str | Path, run: str) -> dict[str, Any]:
-    """Return what the benchmark measured."""
-    result: dict[str, Any] = json.loads((Path(folder) / FOLDER / f"{run}.json").read_text())
-    return result
+    """Return a run of the benchmark."""
+    return speed_table.read(Path(folder) / FOLDER / f"{run}.csv")
 
 
 def draw(app: Sphinx) -> None:
@@ -28,13 +27,13 @@ def draw(app: Sphinx) -> None:
 
 
 class SpeedTable(SphinxDirective):
-    """The means of groups of cases on several machines, and what these are."""
+    """A table of the mean ratio of each group of cases, and a list of the machines."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table and the lines below it."""
         results = [figures(self.env.srcdir, run) for run in RUNS]
         for run in RUNS:
-            self.env.note_dependency(f"{FOLDER}/{run}.json")
+            self.env.note_dependency(f"{FOLDER}/{run}.csv")
         first = results[0]
         heads = [f"{maker(result)}, {threads(result)}" for result in results]
         heads.insert(1, f"memcpy, {maker(first)}")
@@ -48,26 +47,26 @@ class SpeedTable(SphinxDirective):
 
 
 def maker(result: dict[str, Any]) -> str:
-    """Return whose processor it is."""
+    """Return the vendor of the processor."""
     name: str = result["machine"]["cpu"]
     return name.replace("(R)", " ").split()[0]
 
 
 def threads(result: dict[str, Any]) -> str:
-    """Return how many threads ran."""
+    """Return the number of threads, with the noun."""
     count = result["settings"]["threads"]
     return "1 thread" if count == 1 else f"{count} threads"
 
 
 def measured_on(result: dict[str, Any]) -> str:
-    """Return a sentence on machine, threads and versions."""
+    """Return a line on the machine, the threads and the versions."""
     peers = ", ".join(f"{name} {version}" for name, version in result["peers"].items())
     machine, isa = result["machine"]["cpu"], result["dmlops"]["isa"]
     return f"{machine}, {threads(result)}, {isa}: {peers}."
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Draw before the pages are read."""
+    """Draw the picture before Sphinx reads the pages."""
     app.connect("builder-inited", draw)
     app.add_directive("speed-table", SpeedTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

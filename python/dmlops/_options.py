@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dmlops._cli import CommandError
 
-PICTURES = (".png", ".jpg", ".pdf", ".svg")
+PICTURES = (".png", ".jpg", ".webp", ".pdf", ".svg")
 
 
 def output_file(*suffixes: str) -> Callable[[str], Path]:
