@@ -18,7 +18,13 @@ import pytest
 from dmlops._cli import main
 from dmlops._options import PICTURES
 
-MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8\xff", ".webp": b"RIFF", ".pdf": b"%PDF", ".svg": b"<?xml"}
+MAGIC = {
+    ".png": b"\x89PNG",
+    ".jpg": b"\xff\xd8\xff",
+    ".webp": b"RIFF",
+    ".pdf": b"%PDF",
+    ".svg": b"<?xml",
+}
 
 
 @pytest.fixture(scope="module")

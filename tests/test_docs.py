@@ -81,3 +81,15 @@ def assert_equivalent(ours: str, theirs: str, **names: Any) -> None:
     np.testing.assert_allclose(
         eval(f"dmlops.{ours}", {"dmlops": dmlops, "x": X}), expected, rtol=1e-5, atol=1e-6
     )
+
+
+NAMED_FILE = re.compile(
+    r"(?<![\w/.-])((?:src|tests|tools|python|bench|examples|include|docs)/[\w./*-]+)"
+)
+TEXTS = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("bench/*.md")]
+
+
+@pytest.mark.parametrize("page", sorted(set(TEXTS)), ids=lambda page: page.name)
+def test_named_files_exist(page: Path) -> None:
+    names = {name.rstrip(".") for name in NAMED_FILE.findall(page.read_text(encoding="utf-8"))}
+    assert [name for name in sorted(names) if not any(ROOT.glob(name.rstrip("/")))] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ if not DOCS.is_dir():  # as in an sdist
     pytest.skip("the documentation is not here", allow_module_level=True)
 sys.path.insert(0, str(DOCS))
 
-from dmlops._bench.cells import all_cells  # noqa: E402
 from extensions import speed_table  # noqa: E402
+
+from dmlops._bench.cells import all_cells  # noqa: E402
 
 TABLES = sorted((DOCS / "speed").glob("*.csv"))
 
@@ -47,3 +49,14 @@ def test_a_table_keeps_the_shortest_times(tmp_path: Path) -> None:
     assert {key: again[key] for key in ("settings", "dmlops", "peers")} == {
         key: run[key] for key in ("settings", "dmlops", "peers")
     }
+
+
+def test_readme_has_the_means_of_the_tables() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (Intel|AMD), (\d+) threads? \|(.*)\|$", readme, re.MULTILINE)
+    assert len(rows) == 3
+    for vendor, threads, cells in rows:
+        run = speed_table.read(DOCS / "speed" / f"{vendor.lower()}-{threads}.csv")
+        means = {group["title"]: f"{group['ratio']:.2f}" for group in run["groups"]}
+        titles = ("all cells", "clip", "hard_sigmoid", "batch_normalization", "log_softmax")
+        assert [cell.strip() for cell in cells.split("|")] == [means[title] for title in titles]
