@@ -9,30 +9,11 @@
 
 namespace dmlops::fuzz {
 
-inline const OperatorType kOperatorTypes[] = {
-    OperatorType::element_wise_clip,
-    OperatorType::element_wise_clip1,
-    OperatorType::batch_normalization,
-    OperatorType::activation_log_softmax,
-    OperatorType::activation_log_softmax1,
-    OperatorType::activation_elu,
-    OperatorType::activation_hard_sigmoid,
-    OperatorType::activation_identity,
-    OperatorType::activation_leaky_relu,
-    OperatorType::activation_linear,
-    OperatorType::activation_parametric_softplus,
-    OperatorType::activation_relu,
-    OperatorType::activation_scaled_elu,
-    OperatorType::activation_scaled_tanh,
-    OperatorType::activation_sigmoid,
-    OperatorType::activation_softplus,
-    OperatorType::activation_softsign,
-    OperatorType::activation_tanh,
-    OperatorType::activation_thresholded_relu,
-    OperatorType::activation_shrink,
-    OperatorType::activation_celu,
-    OperatorType::activation_gelu,
-};
+inline const OperatorInfo& any_operator(FuzzedDataProvider& bytes) {
+  const OperatorInfos all = operators();
+  return *(all.begin() +
+           bytes.ConsumeIntegralInRange<std::ptrdiff_t>(0, all.end() - all.begin() - 1));
+}
 
 inline float any_float(FuzzedDataProvider& bytes) {
   const auto bits = bytes.ConsumeIntegral<std::uint32_t>();
@@ -71,7 +52,7 @@ inline OperatorDesc any_desc(FuzzedDataProvider& bytes, int depth = 0) {
   OperatorDesc desc;
   desc.type = bytes.ConsumeIntegralInRange<int>(0, 15) == 0
                   ? static_cast<OperatorType>(bytes.ConsumeIntegral<std::uint32_t>())
-                  : bytes.PickValueInArray(kOperatorTypes);
+                  : any_operator(bytes).type;
   if (depth == 0 || bytes.ConsumeIntegralInRange<int>(0, 7) == 0) {
     const bool alike = bytes.ConsumeBool();
     const BufferTensorDesc common = any_tensor(bytes);

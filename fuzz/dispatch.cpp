@@ -100,8 +100,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
       OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax,
       OperatorType::batch_normalization,     OperatorType::element_wise_clip,
       OperatorType::element_wise_clip1};
-  desc.type = bytes.ConsumeBool() ? bytes.PickValueInArray(special)
-                                  : bytes.PickValueInArray(kOperatorTypes);
+  desc.type = bytes.ConsumeBool() ? bytes.PickValueInArray(special) : any_operator(bytes).type;
   const OperatorInfo& op = *find_operator(desc.type);
   BufferTensorDesc input;
   constexpr DataType types[] = {
@@ -146,7 +145,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   if (op.family == Family::batch_normalization && bytes.ConsumeBool()) {
     OperatorDesc fused;
     do {
-      fused.type = bytes.PickValueInArray(kOperatorTypes);
+      fused.type = any_operator(bytes).type;
     } while (!find_operator(fused.type)->fusable() && bytes.remaining_bytes() > 0);
     for (float& number : fused.numbers) number = parameter(bytes);
     desc.fused_activation = std::make_shared<const OperatorDesc>(fused);

@@ -1,34 +1,10 @@
-// The activations that batch normalization can apply to its result, and their parameters.
+// The activations, their parameters, and those that batch normalization applies to its result.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "dmlops/export.h"
+#include "dmlops/operator_types.hpp"
 
 namespace dmlops {
-
-/// The activations that can be fused, with the names of their parameters.
-enum class Activation : std::uint32_t {
-  elu,                  ///< alpha
-  celu,                 ///< alpha
-  hard_sigmoid,         ///< alpha, beta
-  identity,             ///< no parameters
-  leaky_relu,           ///< alpha
-  linear,               ///< alpha, beta
-  parametric_softplus,  ///< alpha, beta
-  relu,                 ///< no parameters
-  scaled_elu,           ///< alpha, gamma
-  scaled_tanh,          ///< alpha, beta
-  sigmoid,              ///< no parameters
-  softplus,             ///< steepness
-  softsign,             ///< no parameters
-  tanh,                 ///< no parameters
-  thresholded_relu,     ///< alpha
-  shrink,               ///< bias, threshold
-  gelu,                 ///< no parameters
-};
-constexpr std::size_t kActivationCount = 17;  ///< number of activations
 
 /// The FLOAT fields of the DirectML struct, in its order.
 struct ActivationParameters {

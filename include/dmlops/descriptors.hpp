@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "dmlops/operator_types.hpp"
 #include "dmlops/operators.hpp"
 #include "dmlops/tensor.hpp"
 
@@ -29,33 +30,6 @@ enum class FeatureLevel : std::uint32_t {
   level_6_2 = 0x6200,
   level_6_3 = 0x6300,
   level_6_4 = 0x6400,
-};
-
-/// The values of DML_OPERATOR_TYPE for the operators of dmlops.
-enum class OperatorType : std::uint32_t {
-  invalid = 0,
-  element_wise_clip = 8,
-  activation_elu = 35,
-  activation_hard_sigmoid = 37,
-  activation_identity = 38,
-  activation_leaky_relu = 39,
-  activation_linear = 40,
-  activation_log_softmax = 41,
-  activation_parametric_softplus = 43,
-  activation_relu = 44,
-  activation_scaled_elu = 45,
-  activation_scaled_tanh = 46,
-  activation_sigmoid = 47,
-  activation_softplus = 49,
-  activation_softsign = 50,
-  activation_tanh = 51,
-  activation_thresholded_relu = 52,
-  batch_normalization = 72,
-  activation_shrink = 90,
-  activation_celu = 128,
-  element_wise_clip1 = 153,
-  activation_gelu = 157,
-  activation_log_softmax1 = 159,
 };
 
 /// The values of DML_TENSOR_FLAGS.

@@ -70,33 +70,6 @@ inline DML_TENSOR_FLAGS& operator|=(DML_TENSOR_FLAGS& a, DML_TENSOR_FLAGS b) { r
 inline DML_TENSOR_FLAGS& operator&=(DML_TENSOR_FLAGS& a, DML_TENSOR_FLAGS b) { return a = a & b; }
 #endif
 
-enum DML_OPERATOR_TYPE DMLOPS_INT32 {
-  DML_OPERATOR_INVALID = 0,
-  DML_OPERATOR_ELEMENT_WISE_CLIP = 8,
-  DML_OPERATOR_ACTIVATION_ELU = 35,
-  DML_OPERATOR_ACTIVATION_HARD_SIGMOID = 37,
-  DML_OPERATOR_ACTIVATION_IDENTITY = 38,
-  DML_OPERATOR_ACTIVATION_LEAKY_RELU = 39,
-  DML_OPERATOR_ACTIVATION_LINEAR = 40,
-  DML_OPERATOR_ACTIVATION_LOG_SOFTMAX = 41,
-  DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS = 43,
-  DML_OPERATOR_ACTIVATION_RELU = 44,
-  DML_OPERATOR_ACTIVATION_SCALED_ELU = 45,
-  DML_OPERATOR_ACTIVATION_SCALED_TANH = 46,
-  DML_OPERATOR_ACTIVATION_SIGMOID = 47,
-  DML_OPERATOR_ACTIVATION_SOFTPLUS = 49,
-  DML_OPERATOR_ACTIVATION_SOFTSIGN = 50,
-  DML_OPERATOR_ACTIVATION_TANH = 51,
-  DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU = 52,
-  DML_OPERATOR_BATCH_NORMALIZATION = 72,
-  DML_OPERATOR_ACTIVATION_SHRINK = 90,
-  DML_OPERATOR_ACTIVATION_CELU = 128,
-  DML_OPERATOR_ELEMENT_WISE_CLIP1 = 153,
-  DML_OPERATOR_ACTIVATION_GELU = 157,
-  DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1 = 159,
-};
-typedef enum DML_OPERATOR_TYPE DML_OPERATOR_TYPE;
-
 enum DML_FEATURE_LEVEL DMLOPS_INT32 {
   DML_FEATURE_LEVEL_1_0 = 0x1000,
   DML_FEATURE_LEVEL_2_0 = 0x2000,
@@ -131,11 +104,6 @@ typedef struct DML_TENSOR_DESC {
   const void* Desc; /* a DML_BUFFER_TENSOR_DESC */
 } DML_TENSOR_DESC;
 
-typedef struct DML_OPERATOR_DESC {
-  DML_OPERATOR_TYPE Type;
-  const void* Desc; /* the operator's own struct */
-} DML_OPERATOR_DESC;
-
 typedef struct DML_SCALE_BIAS {
   float Scale;
   float Bias;
@@ -155,82 +123,9 @@ typedef union DML_SCALAR_UNION {
   double Float64;
 } DML_SCALAR_UNION;
 
-typedef struct DML_ELEMENT_WISE_CLIP_OPERATOR_DESC {
-  const DML_TENSOR_DESC* InputTensor;
-  const DML_TENSOR_DESC* OutputTensor;
-  const DML_SCALE_BIAS* ScaleBias; /* may be null */
-  float Min;
-  float Max;
-} DML_ELEMENT_WISE_CLIP_OPERATOR_DESC;
+/* The operators, and a struct for each. */
+#include "dmlops/directml_operators.h"
 
-typedef struct DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC {
-  const DML_TENSOR_DESC* InputTensor;
-  const DML_TENSOR_DESC* OutputTensor;
-  const DML_SCALE_BIAS* ScaleBias; /* may be null */
-  DML_TENSOR_DATA_TYPE MinMaxDataType;
-  DML_SCALAR_UNION Min;
-  DML_SCALAR_UNION Max;
-} DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC;
-
-typedef struct DML_BATCH_NORMALIZATION_OPERATOR_DESC {
-  const DML_TENSOR_DESC* InputTensor;
-  const DML_TENSOR_DESC* MeanTensor;
-  const DML_TENSOR_DESC* VarianceTensor;
-  const DML_TENSOR_DESC* ScaleTensor;
-  const DML_TENSOR_DESC* BiasTensor;
-  const DML_TENSOR_DESC* OutputTensor;
-  int32_t Spatial;
-  float Epsilon;
-  const DML_OPERATOR_DESC* FusedActivation; /* may be null */
-} DML_BATCH_NORMALIZATION_OPERATOR_DESC;
-
-typedef struct DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC {
-  const DML_TENSOR_DESC* InputTensor;
-  const DML_TENSOR_DESC* OutputTensor;
-  uint32_t AxisCount;
-  const uint32_t* Axes;
-} DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC;
-
-/* The others have two tensors, and then 0, 1 or 2 numbers. */
-#define DMLOPS_DIRECTML_STRUCT_0(name)                   \
-  typedef struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
-    const DML_TENSOR_DESC* InputTensor;                  \
-    const DML_TENSOR_DESC* OutputTensor;                 \
-  } DML_ACTIVATION_##name##_OPERATOR_DESC
-#define DMLOPS_DIRECTML_STRUCT_1(name, first)            \
-  typedef struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
-    const DML_TENSOR_DESC* InputTensor;                  \
-    const DML_TENSOR_DESC* OutputTensor;                 \
-    float first;                                         \
-  } DML_ACTIVATION_##name##_OPERATOR_DESC
-#define DMLOPS_DIRECTML_STRUCT_2(name, first, second)    \
-  typedef struct DML_ACTIVATION_##name##_OPERATOR_DESC { \
-    const DML_TENSOR_DESC* InputTensor;                  \
-    const DML_TENSOR_DESC* OutputTensor;                 \
-    float first;                                         \
-    float second;                                        \
-  } DML_ACTIVATION_##name##_OPERATOR_DESC
-DMLOPS_DIRECTML_STRUCT_0(LOG_SOFTMAX);
-DMLOPS_DIRECTML_STRUCT_1(ELU, Alpha);
-DMLOPS_DIRECTML_STRUCT_2(HARD_SIGMOID, Alpha, Beta);
-DMLOPS_DIRECTML_STRUCT_0(IDENTITY);
-DMLOPS_DIRECTML_STRUCT_1(LEAKY_RELU, Alpha);
-DMLOPS_DIRECTML_STRUCT_2(LINEAR, Alpha, Beta);
-DMLOPS_DIRECTML_STRUCT_2(PARAMETRIC_SOFTPLUS, Alpha, Beta);
-DMLOPS_DIRECTML_STRUCT_0(RELU);
-DMLOPS_DIRECTML_STRUCT_2(SCALED_ELU, Alpha, Gamma);
-DMLOPS_DIRECTML_STRUCT_2(SCALED_TANH, Alpha, Beta);
-DMLOPS_DIRECTML_STRUCT_0(SIGMOID);
-DMLOPS_DIRECTML_STRUCT_1(SOFTPLUS, Steepness);
-DMLOPS_DIRECTML_STRUCT_0(SOFTSIGN);
-DMLOPS_DIRECTML_STRUCT_0(TANH);
-DMLOPS_DIRECTML_STRUCT_1(THRESHOLDED_RELU, Alpha);
-DMLOPS_DIRECTML_STRUCT_2(SHRINK, Bias, Threshold);
-DMLOPS_DIRECTML_STRUCT_1(CELU, Alpha);
-DMLOPS_DIRECTML_STRUCT_0(GELU);
-#undef DMLOPS_DIRECTML_STRUCT_2
-#undef DMLOPS_DIRECTML_STRUCT_1
-#undef DMLOPS_DIRECTML_STRUCT_0
 #undef DMLOPS_INT32
 /* NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses) */
 

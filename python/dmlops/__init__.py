@@ -1,57 +1,17 @@
 """Tensor operators on the CPU with DirectML's semantics."""
 
-from dmlops import _core, _foreign  # noqa: F401 the core calls _foreign
-from dmlops._activation_descs import (
-    ActivationCeluOperatorDesc,
-    ActivationEluOperatorDesc,
-    ActivationGeluOperatorDesc,
-    ActivationHardSigmoidOperatorDesc,
-    ActivationIdentityOperatorDesc,
-    ActivationLeakyReluOperatorDesc,
-    ActivationLinearOperatorDesc,
-    ActivationParametricSoftplusOperatorDesc,
-    ActivationReluOperatorDesc,
-    ActivationScaledEluOperatorDesc,
-    ActivationScaledTanhOperatorDesc,
-    ActivationShrinkOperatorDesc,
-    ActivationSigmoidOperatorDesc,
-    ActivationSoftplusOperatorDesc,
-    ActivationSoftsignOperatorDesc,
-    ActivationTanhOperatorDesc,
-    ActivationThresholdedReluOperatorDesc,
-)
-from dmlops._activations import (
-    celu,
-    elu,
-    gelu,
-    hard_sigmoid,
-    identity,
-    leaky_relu,
-    linear,
-    parametric_softplus,
-    relu,
-    scaled_elu,
-    scaled_tanh,
-    shrink,
-    sigmoid,
-    softplus,
-    softsign,
-    tanh,
-    thresholded_relu,
-)
+from dmlops import _core
+from dmlops import _foreign as _foreign  # the core calls it
+from dmlops._activation_descs import *
+from dmlops._activations import *
 from dmlops._core import BindingError, CompiledOperator, ValidationError
 from dmlops._core import version as _version
 from dmlops._device import BufferBinding, Device, required_feature_level
-from dmlops._enums import FeatureLevel, OperatorType, TensorDataType, TensorFlags
+from dmlops._enums import FeatureLevel, TensorDataType, TensorFlags
 from dmlops._library import get_cmake_dir, get_examples_dir, get_include, get_source_dir
-from dmlops._operator_descs import (
-    ActivationLogSoftmax1OperatorDesc,
-    ActivationLogSoftmaxOperatorDesc,
-    BatchNormalizationOperatorDesc,
-    ElementWiseClip1OperatorDesc,
-    ElementWiseClipOperatorDesc,
-)
-from dmlops._operators import batch_normalization, clip, log_softmax
+from dmlops._operator_descs import *
+from dmlops._operator_type import OperatorType
+from dmlops._operators import *
 from dmlops._runtime import (
     available_isas,
     build_info,
@@ -66,6 +26,32 @@ from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
 __version__ = _version()
 __all__ = [
+    "BindingError",
+    "BufferBinding",
+    "BufferTensorDesc",
+    "CompiledOperator",
+    "Device",
+    "FeatureLevel",
+    "OperatorType",
+    "ScaleBias",
+    "TensorDataType",
+    "TensorFlags",
+    "ValidationError",
+    "available_isas",
+    "build_info",
+    "calc_buffer_tensor_size",
+    "get_cmake_dir",
+    "get_examples_dir",
+    "get_include",
+    "get_num_threads",
+    "get_source_dir",
+    "isa",
+    "num_threads",
+    "required_feature_level",
+    "set_num_threads",
+]
+# begin: operators, by tools/generate.py
+__all__ += [
     "ActivationCeluOperatorDesc",
     "ActivationEluOperatorDesc",
     "ActivationGeluOperatorDesc",
@@ -86,45 +72,22 @@ __all__ = [
     "ActivationTanhOperatorDesc",
     "ActivationThresholdedReluOperatorDesc",
     "BatchNormalizationOperatorDesc",
-    "BindingError",
-    "BufferBinding",
-    "BufferTensorDesc",
-    "CompiledOperator",
-    "Device",
     "ElementWiseClip1OperatorDesc",
     "ElementWiseClipOperatorDesc",
-    "FeatureLevel",
-    "OperatorType",
-    "ScaleBias",
-    "TensorDataType",
-    "TensorFlags",
-    "ValidationError",
-    "available_isas",
     "batch_normalization",
-    "build_info",
-    "calc_buffer_tensor_size",
     "celu",
     "clip",
     "elu",
     "gelu",
-    "get_cmake_dir",
-    "get_examples_dir",
-    "get_include",
-    "get_num_threads",
-    "get_source_dir",
     "hard_sigmoid",
     "identity",
-    "isa",
     "leaky_relu",
     "linear",
     "log_softmax",
-    "num_threads",
     "parametric_softplus",
     "relu",
-    "required_feature_level",
     "scaled_elu",
     "scaled_tanh",
-    "set_num_threads",
     "shrink",
     "sigmoid",
     "softplus",
@@ -132,6 +95,7 @@ __all__ = [
     "tanh",
     "thresholded_relu",
 ]
+# end: operators
 
 # Tracebacks and pickles name the public module.
 for _error in (BindingError, ValidationError):

@@ -6,25 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dmlops import _core
-from dmlops._activation_descs import ActivationDesc
 from dmlops._enums import FeatureLevel, member
-from dmlops._operator_descs import (
-    ActivationLogSoftmax1OperatorDesc,
-    ActivationLogSoftmaxOperatorDesc,
-    BatchNormalizationOperatorDesc,
-    ElementWiseClip1OperatorDesc,
-    ElementWiseClipOperatorDesc,
-)
+from dmlops._operator_descs import OperatorDesc
 from dmlops._tensor_desc import integer
-
-OperatorDesc = (
-    ElementWiseClipOperatorDesc
-    | ElementWiseClip1OperatorDesc
-    | BatchNormalizationOperatorDesc
-    | ActivationLogSoftmaxOperatorDesc
-    | ActivationLogSoftmax1OperatorDesc
-    | ActivationDesc
-)
 
 
 @dataclass(frozen=True, eq=False)

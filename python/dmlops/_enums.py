@@ -35,7 +35,7 @@ def member(where: str, kind: type[_Enum], value: Any) -> _Enum:
     raise ValueError(f"{where} is {value!r}; it must be one of {', '.join(names)}")
 
 
-class _PlainRepr:
+class PlainRepr:
     """A repr that evaluates to the member."""
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class _PlainRepr:
         return f"{type(self).__name__}.{name}" if name else f"{type(self).__name__}({value})"
 
 
-class TensorDataType(_PlainRepr, IntEnum):
+class TensorDataType(PlainRepr, IntEnum):
     """DML_TENSOR_DATA_TYPE: the data type of a tensor's elements.
 
     Examples
@@ -69,7 +69,7 @@ class TensorDataType(_PlainRepr, IntEnum):
     INT4 = 13
 
 
-class TensorFlags(_PlainRepr, IntFlag):
+class TensorFlags(PlainRepr, IntFlag):
     """DML_TENSOR_FLAGS: the ownership of a tensor's memory.
 
     An ``OWNED_BY_DML`` input is bound and copied once, when the operator is compiled.
@@ -85,7 +85,7 @@ class TensorFlags(_PlainRepr, IntFlag):
     OWNED_BY_DML = 1
 
 
-class FeatureLevel(_PlainRepr, IntEnum):
+class FeatureLevel(PlainRepr, IntEnum):
     """DML_FEATURE_LEVEL: the operators, data types and ranks that a device accepts.
 
     Examples
@@ -110,37 +110,3 @@ class FeatureLevel(_PlainRepr, IntEnum):
     LEVEL_6_2 = 0x6200
     LEVEL_6_3 = 0x6300
     LEVEL_6_4 = 0x6400
-
-
-class OperatorType(_PlainRepr, IntEnum):
-    """DML_OPERATOR_TYPE: the operators of dmlops.
-
-    Examples
-    --------
-    >>> from dmlops import ActivationReluOperatorDesc, OperatorType
-    >>> ActivationReluOperatorDesc.operator_type is OperatorType.ACTIVATION_RELU
-    True
-    """
-
-    ELEMENT_WISE_CLIP = 8
-    ACTIVATION_ELU = 35
-    ACTIVATION_HARD_SIGMOID = 37
-    ACTIVATION_IDENTITY = 38
-    ACTIVATION_LEAKY_RELU = 39
-    ACTIVATION_LINEAR = 40
-    ACTIVATION_LOG_SOFTMAX = 41
-    ACTIVATION_PARAMETRIC_SOFTPLUS = 43
-    ACTIVATION_RELU = 44
-    ACTIVATION_SCALED_ELU = 45
-    ACTIVATION_SCALED_TANH = 46
-    ACTIVATION_SIGMOID = 47
-    ACTIVATION_SOFTPLUS = 49
-    ACTIVATION_SOFTSIGN = 50
-    ACTIVATION_TANH = 51
-    ACTIVATION_THRESHOLDED_RELU = 52
-    BATCH_NORMALIZATION = 72
-    ACTIVATION_SHRINK = 90
-    ACTIVATION_CELU = 128
-    ELEMENT_WISE_CLIP1 = 153
-    ACTIVATION_GELU = 157
-    ACTIVATION_LOG_SOFTMAX1 = 159

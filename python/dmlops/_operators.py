@@ -1,48 +1,15 @@
-"""The operators, which are functions of the extension module, and their docstrings."""
+"""The operators other than activations, which are built-in functions, and their docstrings."""
 
-from dmlops._core import add_docstring, batch_normalization, clip, log_softmax
+from dmlops import _core
+from dmlops._docstrings import document
+from dmlops._table import OPERATORS
+from dmlops._table.schema import NUMBERS64
 
-__all__ = ["batch_normalization", "clip", "log_softmax"]
-
-# Sections that the docstrings of all operators share.
-_INPUT = """\
-input : numpy.ndarray
-    Any strides, 0 to 8 dimensions, {dtypes}. Objects that offer DLPack on the CPU,
-    such as PyTorch's tensors, or the buffer protocol work, too. Nothing is copied
-    or cast."""
-_OUT = """\
-out : numpy.ndarray, optional
-    Array for the result: dtype and shape of `input`, any strides without
-    overlapping elements. `out` may be `input` itself, and may overlap it."""
-_RETURNS = """\
-Returns
--------
-numpy.ndarray
-    `out`, or a new array in the memory order of `input`: a NumPy scalar for a
-    NumPy scalar, and an array of the same library for another library's array."""
-_RAISES = """\
-Raises
-------
-TypeError
-    If an argument has a type or dtype that the operator does not support.
-ValueError
-    If a shape, a value or `out` is invalid."""
-FLOATS = "float32 or float16"
-
-
-def document(function: object, signature: str, text: str, *, dtypes: str = FLOATS) -> None:
-    """Attach a docstring to a built-in function; `text` has fields for the shared sections."""
-    shared = {
-        "input": _INPUT.format(dtypes=dtypes),
-        "out": _OUT,
-        "returns": _RETURNS,
-        "raises": _RAISES,
-    }
-    add_docstring(function, f"{signature}\n--\n\n{text.format(**shared)}")
-
+__all__ = sorted({row.function for row in OPERATORS if row.family != "activation"})  # noqa: PLE0605
+globals().update({name: getattr(_core, name) for name in __all__})
 
 document(
-    clip,
+    _core.clip,
     "clip(input, min=None, max=None, *, scale_bias=None, out=None)",
     """\
 Limit each element to the range from `min` to `max`.
@@ -80,11 +47,11 @@ array([0. , 0.5, 6. ], dtype=float32)
 >>> dmlops.clip(np.array([10, 100, 200], np.uint8), scale_bias=contrast)
 array([  0, 100, 255], dtype=uint8)
 """,
-    dtypes="float32, float16, or an integer dtype",
+    dtypes=NUMBERS64.given,
 )
 
 document(
-    batch_normalization,
+    _core.batch_normalization,
     "batch_normalization(input, mean, variance, scale, bias, epsilon=1e-05, *, "
     "fused_activation=None, out=None)",
     """\
@@ -131,7 +98,7 @@ array([[[-1.,  1.],
 )
 
 document(
-    log_softmax,
+    _core.log_softmax,
     "log_softmax(input, axes=-1, *, out=None)",
     """\
 Compute the logarithm of the softmax over one or several axes.

@@ -84,10 +84,27 @@ std::vector<std::uint32_t> read_axes(const std::string& where, std::uint32_t cou
   return axes;
 }
 
-// The tensors of all activations and of LOG_SOFTMAX. An activation's numbers follow.
-struct Unary {
-  const DML_TENSOR_DESC* input;
-  const DML_TENSOR_DESC* output;
+OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
+                  const std::string& where);
+
+// Reads activations only: other operators are refused by their type, which bounds the nesting.
+std::shared_ptr<const OperatorDesc> read_activation(const std::string& where,
+                                                    const DML_OPERATOR_DESC* pointer) {
+  if (pointer == nullptr) return nullptr;
+  const auto fused = load<DML_OPERATOR_DESC>(pointer);
+  const OperatorInfo* const op = find_operator(static_cast<OperatorType>(fused.Type));
+  OperatorDesc unread;
+  unread.type = static_cast<OperatorType>(fused.Type);
+  return std::make_shared<const OperatorDesc>(
+      op == nullptr || !op->fusable()
+          ? unread
+          : read(fused, *op, where + "fused_activation " + op->name + ": "));
+}
+
+// AxisCount and Axes.
+struct AxesMembers {
+  std::uint32_t count;
+  const std::uint32_t* values;
 };
 
 OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
@@ -95,65 +112,39 @@ OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
   if (source.Desc == nullptr) refuse_struct(where, "Desc is null");
   OperatorDesc result;
   result.type = op.type;
-  const auto read_tensors = [&](std::initializer_list<const DML_TENSOR_DESC*> pointers) {
-    int i = 0;
-    for (const DML_TENSOR_DESC* pointer : pointers) {
-      result.tensors[static_cast<std::size_t>(i)] =
-          read_tensor(where + tensor_name(op, i), pointer);
-      ++i;
-    }
-  };
-  switch (op.family) {
-    case Family::clip: {
-      const auto desc = load<DML_ELEMENT_WISE_CLIP_OPERATOR_DESC>(source.Desc);
-      read_tensors({desc.InputTensor, desc.OutputTensor});
-      result.scale_bias = read_scale_bias(desc.ScaleBias);
-      result.numbers = {desc.Min, desc.Max};
-      break;
-    }
-    case Family::clip1: {
-      const auto desc = load<DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC>(source.Desc);
-      read_tensors({desc.InputTensor, desc.OutputTensor});
-      result.scale_bias = read_scale_bias(desc.ScaleBias);
-      result.min_max_data_type = static_cast<DataType>(desc.MinMaxDataType);
-      result.scalars = {load<ScalarUnion>(&desc.Min), load<ScalarUnion>(&desc.Max)};
-      break;
-    }
-    case Family::batch_normalization: {
-      const auto desc = load<DML_BATCH_NORMALIZATION_OPERATOR_DESC>(source.Desc);
-      read_tensors({desc.InputTensor, desc.MeanTensor, desc.VarianceTensor, desc.ScaleTensor,
-                    desc.BiasTensor, desc.OutputTensor});
-      result.spatial = desc.Spatial != 0;
-      result.numbers = {desc.Epsilon, 0};
-      if (desc.FusedActivation == nullptr) break;
-      // Reads activations only: other operators are refused by their type, which bounds the
-      // nesting.
-      const auto fused = load<DML_OPERATOR_DESC>(desc.FusedActivation);
-      const OperatorInfo* const activation = find_operator(static_cast<OperatorType>(fused.Type));
-      OperatorDesc unread;
-      unread.type = static_cast<OperatorType>(fused.Type);
-      result.fused_activation = std::make_shared<const OperatorDesc>(
-          activation == nullptr || !activation->fusable()
-              ? unread
-              : read(fused, *activation, where + "fused_activation " + activation->name + ": "));
-      break;
-    }
-    case Family::log_softmax1: {
-      const auto desc = load<DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC>(source.Desc);
-      read_tensors({desc.InputTensor, desc.OutputTensor});
-      result.axes = read_axes(where, desc.AxisCount, desc.Axes);
-      break;
-    }
-    case Family::activation: {
-      const int count = info(op.activation).parameter_count;
-      std::memcpy(result.numbers.data(), static_cast<const char*>(source.Desc) + sizeof(Unary),
-                  static_cast<std::size_t>(count) * sizeof(float));
-      [[fallthrough]];
-    }
-    case Family::log_softmax: {
-      const auto desc = load<Unary>(source.Desc);
-      read_tensors({desc.input, desc.output});
-      break;
+  std::size_t tensors = 0, numbers = 0, scalars = 0;
+  for (const Field& field : op) {
+    const void* const from = static_cast<const char*>(source.Desc) + field.offset;
+    switch (field.kind) {
+      case FieldKind::tensor:
+      case FieldKind::parameter:
+      case FieldKind::output:
+        result.tensors[tensors++] =
+            read_tensor(where + field.name, load<const DML_TENSOR_DESC*>(from));
+        break;
+      case FieldKind::number:
+        result.numbers[numbers++] = load<float>(from);
+        break;
+      case FieldKind::scalar:
+        result.scalars[scalars++] = load<ScalarUnion>(from);
+        break;
+      case FieldKind::data_type:
+        result.min_max_data_type = static_cast<DataType>(load<DML_TENSOR_DATA_TYPE>(from));
+        break;
+      case FieldKind::scale_bias:
+        result.scale_bias = read_scale_bias(load<const DML_SCALE_BIAS*>(from));
+        break;
+      case FieldKind::boolean:
+        result.spatial = load<std::int32_t>(from) != 0;
+        break;
+      case FieldKind::axes: {
+        const auto axes = load<AxesMembers>(from);
+        result.axes = read_axes(where, axes.count, axes.values);
+        break;
+      }
+      case FieldKind::activation:
+        result.fused_activation = read_activation(where, load<const DML_OPERATOR_DESC*>(from));
+        break;
     }
   }
   return result;

@@ -1,6 +1,4 @@
-// Converts each operator's own struct to OperatorDesc.
-#include "dmlops/operator_descs.hpp"
-
+// Conversions that the descriptors share: numbers to DML_SCALAR_UNION, sizes to tensors.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,20 +6,12 @@
 #include <string>
 
 #include "core/float16.hpp"
+#include "descriptors/conversions.hpp"
 #include "descriptors/table.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {
 namespace {
-
-OperatorDesc unary(OperatorType type, const BufferTensorDesc& input,
-                   const BufferTensorDesc& output) {
-  OperatorDesc desc;
-  desc.type = type;
-  desc.tensors[0] = input;
-  desc.tensors[1] = output;
-  return desc;
-}
 
 template <class T>
 ScalarUnion union_of(T value) {
@@ -121,44 +111,15 @@ BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,
   std::copy_n(strides_.begin(), kept, strides.emplace().begin());
 }
 
-ElementWiseClipOperatorDesc::operator OperatorDesc() const {
-  OperatorDesc desc = unary(OperatorType::element_wise_clip, input_tensor, output_tensor);
-  desc.scale_bias = scale_bias;
-  desc.numbers = {min, max};
-  return desc;
+void set_scalars(OperatorDesc& desc, const Scalar& min, const Scalar& max) {
+  const TensorDataType type = desc.min_max_data_type;
+  if (element_size(type) == 0) return;  // validation refuses the data type
+  desc.scalars = {scalar_union(type, min), scalar_union(type, max)};
 }
 
-ElementWiseClip1OperatorDesc::operator OperatorDesc() const {
-  OperatorDesc desc = unary(OperatorType::element_wise_clip1, input_tensor, output_tensor);
-  desc.scale_bias = scale_bias;
-  desc.min_max_data_type = min_max_data_type;
-  if (element_size(min_max_data_type) > 0) {  // validation refuses other data types
-    desc.scalars = {scalar_union(min_max_data_type, min), scalar_union(min_max_data_type, max)};
-  }
-  return desc;
-}
-
-BatchNormalizationOperatorDesc::operator OperatorDesc() const {
-  OperatorDesc desc;
-  desc.type = OperatorType::batch_normalization;
-  desc.tensors = {input_tensor, mean_tensor, variance_tensor,
-                  scale_tensor, bias_tensor, output_tensor};
-  desc.spatial = spatial;
-  desc.numbers = {epsilon, 0};
-  if (fused_activation.has_value()) {
-    desc.fused_activation = std::make_shared<const OperatorDesc>(*fused_activation);
-  }
-  return desc;
-}
-
-ActivationLogSoftmaxOperatorDesc::operator OperatorDesc() const {
-  return unary(OperatorType::activation_log_softmax, input_tensor, output_tensor);
-}
-
-ActivationLogSoftmax1OperatorDesc::operator OperatorDesc() const {
-  OperatorDesc desc = unary(OperatorType::activation_log_softmax1, input_tensor, output_tensor);
-  desc.axes = axes;
-  return desc;
+void set_activation(OperatorDesc& desc, const std::optional<OperatorDesc>& activation) {
+  if (!activation.has_value()) return;
+  desc.fused_activation = std::make_shared<const OperatorDesc>(*activation);
 }
 
 }  // namespace dmlops

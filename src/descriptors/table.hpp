@@ -3,22 +3,40 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "dmlops/descriptors.hpp"
+#include "operators/type_sets.hpp"
 
 namespace dmlops {
 
-// Operators with the same rules.
+// Operators of a family are compiled alike.
 enum class Family { clip, clip1, activation, batch_normalization, log_softmax, log_softmax1 };
-
-using TypeSet = std::uint32_t;  // bit i: the DataType of value i
 
 // Ranks and data types that a feature level adds.
 struct Support {
   FeatureLevel since;
   std::uint32_t min_rank, max_rank;
   TypeSet types;
+};
+
+// What a field of a struct holds, and where OperatorDesc keeps it: the n-th tensor of a struct is
+// tensors[n], the n-th number numbers[n], the n-th scalar scalars[n]. Tensors come first.
+enum class FieldKind {
+  tensor,     // of the input's data type and sizes
+  parameter,  // each size is 1 or the input's
+  output,     // as `tensor`
+  number,
+  scalar,
+  data_type,  // of the scalars; that of the tensors
+  scale_bias,
+  boolean,
+  axes,  // two members: AxisCount and Axes
+  activation,
+};
+struct Field {
+  const char* name;
+  FieldKind kind;
+  std::size_t offset;  // in DirectML's struct
 };
 
 struct OperatorInfo {
@@ -29,13 +47,28 @@ struct OperatorInfo {
   Family family;
   bool in_place;
   Support supports[kMaxSupports];  // oldest first; unused ones have no types
-  Activation activation = Activation::identity;
+  const Field* fields;             // in the order of the struct
+  int field_count;
+  int tensors;
+  Activation activation;  // of Family::activation
+  bool is_fusable;
+  const char* any_rank;  // the operator without the limit, where the effective rank is at most 2
 
   FeatureLevel since() const { return supports[0].since; }
-  int tensor_count() const { return family == Family::batch_normalization ? 6 : 2; }
-  int input_count() const { return tensor_count() - 1; }
-  bool fusable() const { return family == Family::activation; }
+  int tensor_count() const { return tensors; }
+  int input_count() const { return tensors - 1; }
+  bool fusable() const { return is_fusable; }
+  const Field* begin() const { return fields; }
+  const Field* end() const { return fields + field_count; }
 };
+
+// All of them.
+struct OperatorInfos {
+  const OperatorInfo *first, *last;
+  const OperatorInfo* begin() const { return first; }
+  const OperatorInfo* end() const { return last; }
+};
+OperatorInfos operators();
 
 // Returns null if dmlops lacks the operator.
 const OperatorInfo* find_operator(OperatorType type);
@@ -43,17 +76,7 @@ const OperatorInfo* find_operator(OperatorType type);
 const OperatorInfo& known_operator(OperatorType type);
 
 // "mean_tensor"; the last one is the output.
-const char* tensor_name(const OperatorInfo& op, int index);
-
-// The kind of a struct's field. OperatorDesc has the n-th tensor of a struct in tensors[n], the
-// n-th number in numbers[n], the n-th scalar in scalars[n].
-enum class FieldKind { tensor, number, scalar, data_type, scale_bias, boolean, axes, activation };
-struct Field {
-  const char* name;
-  FieldKind kind;
-};
-// In the order of the struct.
-std::vector<Field> fields(const OperatorInfo& op);
+inline const char* tensor_name(const OperatorInfo& op, int index) { return op.fields[index].name; }
 
 constexpr std::size_t kFeatureLevelCount = 15;
 extern const FeatureLevel kFeatureLevels[kFeatureLevelCount];  // lowest first

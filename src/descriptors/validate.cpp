@@ -20,26 +20,14 @@ class Rules {
     check_level();
     for (int i = 1; i < op_.tensor_count(); ++i) check_match(i);
     check_output();
-    switch (op_.family) {
-      case Family::clip:
-        break;
-      case Family::clip1:
-        check_min_max_type();
-        break;
-      case Family::activation:
-        check_steepness(desc_, op_, std::string());
-        break;
-      case Family::batch_normalization:
-        check_spatial();
-        check_fused_activation();
-        break;
-      case Family::log_softmax:
-        check_effective_rank();
-        break;
-      case Family::log_softmax1:
-        check_axes();
-        break;
+    for (const Field& field : op_) {
+      if (field.kind == FieldKind::data_type) check_min_max_type();
+      if (field.kind == FieldKind::boolean) check_spatial();
+      if (field.kind == FieldKind::axes) check_axes();
+      if (field.kind == FieldKind::activation) check_fused_activation();
     }
+    check_steepness(desc_, op_, std::string());
+    check_effective_rank();
   }
 
  private:
@@ -96,7 +84,7 @@ class Rules {
              " dimensions, but input_tensor has " + std::to_string(input().dimension_count) +
              "; they must be the same");
     }
-    const bool broadcasts = i < op_.input_count();  // batch normalization's parameters
+    const bool broadcasts = op_.fields[i].kind == FieldKind::parameter;
     for (std::size_t d = 0; d < input().dimension_count; ++d) {
       if (other.sizes[d] == input().sizes[d] || (broadcasts && other.sizes[d] == 1)) continue;
       refuse(name_of(i) + " has sizes " + sizes_text(other) + ", but input_tensor has " +
@@ -130,7 +118,7 @@ class Rules {
   // `of` is "fused_activation ActivationSoftplusOperatorDesc: " for a fused activation.
   void check_steepness(const OperatorDesc& desc, const OperatorInfo& op,
                        const std::string& of) const {
-    if (op.activation != Activation::softplus || level_ >= FeatureLevel::level_6_4) return;
+    if (op.type != OperatorType::activation_softplus || level_ >= FeatureLevel::level_6_4) return;
     if (desc.numbers[0] >= 1.0f) return;
     refuse(of + "steepness is " + number_text(static_cast<double>(desc.numbers[0])) +
            "; it must be at least 1" + at_level());
@@ -174,14 +162,15 @@ class Rules {
   }
 
   void check_effective_rank() const {
+    if (op_.any_rank == nullptr) return;
     std::uint32_t leading = 0;
     while (leading < input().dimension_count && input().sizes[leading] == 1) ++leading;
     const std::uint32_t effective = input().dimension_count - leading;
     if (effective <= 2) return;
     refuse("input_tensor has sizes " + sizes_text(input()) + ", an effective rank of " +
            std::to_string(effective) +
-           "; without leading sizes of 1 at most 2 dimensions are allowed "
-           "(ActivationLogSoftmax1OperatorDesc takes any)");
+           "; without leading sizes of 1 at most 2 dimensions are allowed (" + op_.any_rank +
+           " takes any)");
   }
 
   void check_axes() const {

@@ -10,6 +10,7 @@
 
 #include "dmlops/activation.hpp"
 #include "dmlops/tensor.hpp"
+#include "kernels/activation_list.hpp"
 
 namespace dmlops {
 
@@ -51,24 +52,6 @@ struct Rows {
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);
-
-// True for formulas of dozens of instructions, for which the cost of a call is negligible.
-constexpr bool is_long(Activation type) {
-  switch (type) {
-    case Activation::elu:
-    case Activation::celu:
-    case Activation::parametric_softplus:
-    case Activation::scaled_elu:
-    case Activation::scaled_tanh:
-    case Activation::sigmoid:
-    case Activation::softplus:
-    case Activation::tanh:
-    case Activation::gelu:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // Bounds as bits of the tensor's type; only scaled kernels read `scale` and `bias`.
 struct ClipParameters {
@@ -133,7 +116,7 @@ struct KernelTable {
   RowKernel clip_scaled[kDataTypeCount];  // x * scale + bias first
   RowKernel activation[kActivationCount][kFloatTypes];
   RowKernel shrink_integer[kDataTypeCount];
-  RowKernel batch_normalization[kActivationCount][kFloatTypes];  // identity: no activation
+  RowKernel batch_normalization[kFusableActivationCount][kFloatTypes];  // identity: no activation
   GroupKernel log_softmax[kFloatTypes];
   GroupSumsKernel log_softmax_sums[kFloatTypes];
   GroupFinishKernel log_softmax_finish[kFloatTypes];

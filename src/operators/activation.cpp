@@ -8,21 +8,6 @@
 
 namespace dmlops {
 
-bool takes(Activation type, DataType data) {
-  switch (data) {
-    case DataType::int8:
-    case DataType::int16:
-    case DataType::int32:
-      return type == Activation::relu || type == Activation::shrink;
-    case DataType::uint8:
-    case DataType::uint16:
-    case DataType::uint32:
-      return type == Activation::shrink;
-    default:
-      return is_floating_point(data);
-  }
-}
-
 namespace {
 
 RowKernel float_kernel(Activation type, DataType data) {
@@ -30,17 +15,6 @@ RowKernel float_kernel(Activation type, DataType data) {
 }
 
 }  // namespace
-
-const char* accepted_types(Activation type) {
-  switch (type) {
-    case Activation::relu:
-      return "float32, float16, and the signed integers of 8 to 32 bits";
-    case Activation::shrink:
-      return "float32, float16, and the signed and unsigned integers of 8 to 32 bits";
-    default:
-      return kFloatTypesText;
-  }
-}
 
 OperatorPlan plan_activation(Activation type, const ConstTensorView& input,
                              const ActivationParameters& parameters, const TensorView& output) {

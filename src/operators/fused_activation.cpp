@@ -1,7 +1,8 @@
-// Names, parameters and defaults of the activations.
+// The activations' names, parameters, defaults and data types.
 #include <string>
 
 #include "dmlops/activation.hpp"
+#include "operators/activation_infos.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {
@@ -16,29 +17,15 @@ void require_known(const char* where, Activation type) {
 
 const ActivationInfo& info(Activation type) {
   require_known("info: ", type);
-  static constexpr ActivationInfo kInfos[kActivationCount] = {
-      {"elu", 1, {"alpha"}, {1.0f}},
-      {"celu", 1, {"alpha"}, {1.0f}},
-      {"hard_sigmoid", 2, {"alpha", "beta"}, {0.2f, 0.5f}},
-      {"identity", 0, {}, {}},
-      {"leaky_relu", 1, {"alpha"}, {0.01f}},
-      {"linear", 2, {"alpha", "beta"}, {1.0f, 0.0f}},
-      {"parametric_softplus", 2, {"alpha", "beta"}, {1.0f, 1.0f}},
-      {"relu", 0, {}, {}},
-      {"scaled_elu",
-       2,
-       {"alpha", "gamma"},
-       {1.67326319217681884765625f, 1.05070102214813232421875f}},
-      {"scaled_tanh", 2, {"alpha", "beta"}, {1.0f, 0.5f}},
-      {"sigmoid", 0, {}, {}},
-      {"softplus", 1, {"steepness"}, {1.0f}},
-      {"softsign", 0, {}, {}},
-      {"tanh", 0, {}, {}},
-      {"thresholded_relu", 1, {"alpha"}, {1.0f}},
-      {"shrink", 2, {"bias", "threshold"}, {0.0f, 0.5f}},
-      {"gelu", 0, {}, {}},
-  };
-  return kInfos[static_cast<std::size_t>(type)];
+  return kActivationInfos[static_cast<std::size_t>(type)];
+}
+
+bool takes(Activation type, DataType data) {
+  return contains(kActivationTypes[static_cast<std::size_t>(type)].types, data);
+}
+
+const char* accepted_types(Activation type) {
+  return kActivationTypes[static_cast<std::size_t>(type)].text;
 }
 
 }  // namespace dmlops

@@ -92,7 +92,7 @@ class Reader {
  public:
   Reader(const OperatorInfo& op, const py::object& desc) : op_(op), source_(desc) {
     result_.type = op.type;
-    for (const Field& field : fields(op)) read(field);
+    for (const Field& field : op) read(field);
   }
   OperatorDesc take() { return std::move(result_); }
 
@@ -102,6 +102,8 @@ class Reader {
     const std::string where = std::string(op_.name) + ": " + field.name;
     switch (field.kind) {
       case FieldKind::tensor:
+      case FieldKind::parameter:
+      case FieldKind::output:
         if (!value.is_none()) result_.tensors[tensors_] = read_tensor(where, value);
         ++tensors_;
         break;

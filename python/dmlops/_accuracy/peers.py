@@ -12,6 +12,7 @@ import dmlops
 from dmlops._accuracy.exact import ELEMENTWISE, Array
 from dmlops._bench.peers.onnxruntime import Graph
 from dmlops._bench.problem import View
+from dmlops._table import ACTIVATIONS, ROWS
 
 OURS = "dmlops"
 Numbers = Mapping[str, float]
@@ -129,22 +130,12 @@ def known(function: Callable[..., Any], fits: bool) -> Callable[..., Any]:
 class OnnxRuntime:
     """Models of one operator for the CPU execution provider."""
 
-    # DirectML's name: ONNX's, and its attributes for our parameters.
+    # ONNX's operator, and its attributes for our parameters.
     OPERATORS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-        "celu": ("Celu", {"alpha": "alpha"}),
-        "elu": ("Elu", {"alpha": "alpha"}),
         "gelu": ("Gelu", {}),
-        "hard_sigmoid": ("HardSigmoid", {"alpha": "alpha", "beta": "beta"}),
         "identity": ("Identity", {}),
-        "leaky_relu": ("LeakyRelu", {"alpha": "alpha"}),
         "log_softmax": ("LogSoftmax", {}),
-        "relu": ("Relu", {}),
-        "scaled_elu": ("Selu", {"alpha": "alpha", "gamma": "gamma"}),
-        "shrink": ("Shrink", {"bias": "bias", "threshold": "lambd"}),
-        "sigmoid": ("Sigmoid", {}),
-        "softsign": ("Softsign", {}),
-        "tanh": ("Tanh", {}),
-        "thresholded_relu": ("ThresholdedRelu", {"alpha": "alpha"}),
+        **{row.function: (row.onnx, row.onnx_attributes) for row in ACTIVATIONS if row.onnx},
     }
 
     def __init__(self) -> None:
@@ -175,8 +166,6 @@ class OnnxRuntime:
         if operator == "batch_normalization":
             m, v, s, b = (graph.constant(t.ravel()) for t in inputs[1:])
             return graph.add("BatchNormalization", x, s, b, m, v, epsilon=p["epsilon"])
-        if operator == "softplus" and p["steepness"] == 1:
-            return graph.add("Softplus", x)
         if operator in ("clip", "linear"):
             scale, bias = (p.get(name) for name in ("scale", "bias"))
             scale, bias = (p["alpha"], p["beta"]) if operator == "linear" else (scale, bias)
@@ -187,7 +176,9 @@ class OnnxRuntime:
                 return x
             return graph.add("Clip", x, *(graph.number(p[name], dtype) for name in ("min", "max")))
         kind, names = self.OPERATORS[operator]
-        attributes: dict[str, Any] = {names[name]: float(value) for name, value in p.items()}
+        if any(ROWS[operator].defaults[name] != p[name] for name in p.keys() - names.keys()):
+            raise KeyError("other parameters")
+        attributes: dict[str, Any] = {names[name]: float(p[name]) for name in names}
         if operator == "log_softmax":
             attributes["axis"] = -1
         return graph.add(kind, x, **attributes)

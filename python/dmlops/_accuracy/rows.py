@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dmlops._accuracy.exact import Array, Exact, exact
+from dmlops._table import ACTIVATIONS
 
-EXACT, ONE, CURVED, DOMINATED = 0.5, 1.0, 2.0, 8.0  # ulp
+EXACT, CURVED, DOMINATED = 0.5, 2.0, 8.0  # ulp
 DOMINATING = -0.1  # log_softmax: results above it keep digits of their own
 FULL, QUICK = 1_000_000, 20_000  # elements of a row, about
 Make = Callable[[int, np.random.Generator], list[Array]]
@@ -92,35 +93,30 @@ SWEEPS: tuple[tuple[str, str, Make], ...] = (
     ("float32", "-1 to 1", near_zero),
     ("float16", "every number", every_float16),
 )
-SELU = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
-OPERATORS: tuple[tuple[str, float, Mapping[str, float]], ...] = (
-    ("clip", EXACT, {"min": -1.5, "max": 2.5}),
-    ("clip", EXACT, {"min": -6, "max": 6, "scale": 0.3, "bias": -0.7}),
-    ("celu", CURVED, {"alpha": 1.0}),
-    ("celu", CURVED, {"alpha": 0.3}),
-    ("elu", CURVED, {"alpha": 1.0}),
-    ("gelu", CURVED, {}),
-    ("hard_sigmoid", ONE, {"alpha": 0.2, "beta": 0.5}),
-    ("identity", EXACT, {}),
-    ("leaky_relu", EXACT, {"alpha": 0.01}),
-    ("linear", ONE, {"alpha": 0.3, "beta": -0.7}),
-    ("parametric_softplus", CURVED, {"alpha": 0.7, "beta": 1.3}),
-    ("relu", EXACT, {}),
-    ("scaled_elu", CURVED, SELU),
-    ("scaled_tanh", CURVED, {"alpha": 1.7159, "beta": 2 / 3}),
-    ("shrink", EXACT, {"bias": 0.5, "threshold": 0.5}),
-    ("sigmoid", CURVED, {}),
-    ("softplus", CURVED, {"steepness": 1.0}),
-    ("softplus", CURVED, {"steepness": 3.0}),
-    ("softsign", CURVED, {}),
-    ("tanh", CURVED, {}),
-    ("thresholded_relu", EXACT, {"alpha": 1.0}),
+CLIPS: tuple[Mapping[str, float], ...] = (
+    {"min": -1.5, "max": 2.5},
+    {"min": -6, "max": 6, "scale": 0.3, "bias": -0.7},
 )
+# Parameters that show more than the defaults, or in addition to them.
+PARAMETERS: Mapping[str, Sequence[Mapping[str, float]]] = {
+    "celu": ({"alpha": 1.0}, {"alpha": 0.3}),
+    "linear": ({"alpha": 0.3, "beta": -0.7},),
+    "parametric_softplus": ({"alpha": 0.7, "beta": 1.3},),
+    "scaled_tanh": ({"alpha": 1.7159, "beta": 2 / 3},),
+    "shrink": ({"bias": 0.5, "threshold": 0.5},),
+    "softplus": ({"steepness": 1.0}, {"steepness": 3.0}),
+}
 
 
 def elementwise() -> Iterator[Row]:
     """Yield clip and the activations."""
-    for operator, bound, parameters in OPERATORS:
+    promises = [("clip", EXACT, numbers) for numbers in CLIPS]
+    promises += [
+        (row.function, row.promise, numbers)
+        for row in sorted(ACTIVATIONS, key=lambda row: row.function)
+        for numbers in PARAMETERS.get(row.function, (row.defaults,))
+    ]
+    for operator, bound, parameters in promises:
         for dtype, inputs, make in SWEEPS:
             yield Row(operator, dtype, inputs, bound, make, parameters)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dmlops._device import BufferBinding
-from dmlops._enums import OperatorType, TensorFlags
+from dmlops._enums import TensorFlags
 from dmlops._operator_file.initial import dtype_of
+from dmlops._operator_type import OperatorType
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
 CHUNK = 2**23  # elements of the output: a few hundredths of a second

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from dmlops._activation_descs import ActivationDesc
-from dmlops._device import OperatorDesc
-from dmlops._enums import OperatorType, TensorDataType, TensorFlags
+from dmlops import _activation_descs, _operator_descs
+from dmlops._enums import TensorDataType, TensorFlags
 from dmlops._operator_file.other_operators import OTHER_OPERATORS
 from dmlops._operator_file.read import Node
+from dmlops._operator_type import OperatorType
 from dmlops._scale_bias import ScaleBias
+from dmlops._table import OPERATORS, schema
 from dmlops._tensor_desc import BufferTensorDesc
+
+ROWS = {OperatorType(row.value): row for row in OPERATORS}
 
 # Every descriptor, by its operator.
 DESCS: dict[OperatorType, type[Any]] = {
-    desc.operator_type: desc
-    for desc in (*get_args(OperatorDesc), *ActivationDesc.__subclasses__())
-    if hasattr(desc, "operator_type")  # neither the base class nor a subclass of the user
+    operator: getattr(_activation_descs if row.fusable else _operator_descs, row.desc)
+    for operator, row in ROWS.items()
 }
 
 _TENSOR = ("DataType", "Sizes")
@@ -31,11 +32,6 @@ _TENSOR_OPTIONAL = (
     "TotalTensorSizeInBytes",
     "GuaranteedBaseOffsetAlignment",
 )
-
-
-def field_name(name: str) -> str:
-    """Return DirectML's name of a field: "InputTensor" for "input_tensor"."""
-    return "".join(word.capitalize() for word in name.split("_"))
 
 
 def read_type(node: Node) -> OperatorType:
@@ -121,19 +117,15 @@ def _read_activation(node: Node) -> Any:
     return read_desc(read_type(kind), node, fused=True)
 
 
-_READERS: dict[str, Callable[[Node], Any]] = {
-    "scale_bias": _read_scale_bias,
-    "min_max_data_type": read_data_type,
-    "spatial": Node.boolean,
-    "axes": Node.integers,
-    "fused_activation": _read_activation,
+_READERS: dict[type[schema.Field], Callable[[Node], Any]] = {
+    schema.Tensor: read_tensor,
+    schema.Number: Node.number,
+    schema.ScaleBias: _read_scale_bias,
+    schema.DataType: read_data_type,
+    schema.Boolean: Node.boolean,
+    schema.Axes: Node.integers,
+    schema.Activation: _read_activation,
 }
-
-
-def _read_field(name: str, node: Node) -> Any:
-    if name.endswith("_tensor"):
-        return read_tensor(node)
-    return _READERS.get(name, Node.number)(node)
 
 
 def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any:
@@ -141,26 +133,29 @@ def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any
 
     Pointers that may be NULL are optional fields; all other fields are required, as in C.
     """
-    desc = DESCS[operator]
-    names = {field_name(field.name): field.name for field in dataclasses.fields(desc)}
-    optional = {
-        external
-        for external, name in names.items()
-        if name in ("scale_bias", "fused_activation") or (fused and name.endswith("_tensor"))
-    }
-    required = [name for name in names if name not in optional]
-    if "axes" in names.values():
+    row = ROWS[operator]
+    may_be_null: tuple[type[schema.Field], ...] = (schema.ScaleBias, schema.Activation)
+    if fused:
+        may_be_null += (schema.Tensor,)
+    optional = {field.external for field in row.fields if isinstance(field, may_be_null)}
+    required = [field.external for field in row.fields if field.external not in optional]
+    if any(isinstance(field, schema.Axes) for field in row.fields):
         optional.add("AxisCount")
     members = node.members(required, optional)
     if "Axes" in members:
         _check_count(members, "AxisCount", "Axes", len(members["Axes"].integers()))
-    tensors = [name for name in names.values() if name.endswith("_tensor")]
-    values: dict[str, Any] = dict.fromkeys(tensors) if fused else {}
-    for external, name in names.items():
-        if external not in members:
+    values: dict[str, Any] = {}
+    data_type = TensorDataType.UNKNOWN  # of the scalars behind it
+    for field in row.fields:
+        if field.external not in members:
+            if isinstance(field, schema.Tensor):
+                values[field.name] = None
             continue
-        if name in ("min", "max") and "min_max_data_type" in values:
-            values[name] = _read_scalar(members[external], values["min_max_data_type"])
-        else:
-            values[name] = _read_field(name, members[external])
-    return desc(**values)
+        member = members[field.external]
+        if isinstance(field, schema.Scalar):
+            values[field.name] = _read_scalar(member, data_type)
+            continue
+        values[field.name] = _READERS[type(field)](member)
+        if isinstance(field, schema.DataType):
+            data_type = values[field.name]
+    return DESCS[operator](**values)

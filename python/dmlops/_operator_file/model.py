@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmlops._enums import OperatorType, TensorDataType
+from dmlops._enums import TensorDataType
 from dmlops._operator_file.read import Node
+from dmlops._operator_type import OperatorType
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ import dataclasses
 import re
 
 from dmlops._device import BufferBinding
-from dmlops._operator_file.descriptors import DESCS, field_name
+from dmlops._operator_file.descriptors import DESCS
 from dmlops._scale_bias import ScaleBias
+from dmlops._table.schema import field_name
 from dmlops._tensor_desc import BufferTensorDesc
 
 _STRUCTS = {

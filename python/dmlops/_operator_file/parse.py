@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlops._enums import TensorDataType, TensorFlags
-from dmlops._operator_file.descriptors import field_name, read_data_type, read_desc, read_type
+from dmlops._operator_file.descriptors import read_data_type, read_desc, read_type
 from dmlops._operator_file.files import MAX_DIMENSIONS
 from dmlops._operator_file.model import (
     Binding,
@@ -26,6 +26,7 @@ from dmlops._operator_file.model import (
     WriteFile,
 )
 from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, reading, unknown
+from dmlops._table.schema import field_name
 
 
 class _ResourceType(Enum):

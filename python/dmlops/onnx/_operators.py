@@ -12,6 +12,7 @@ import numpy.typing as npt
 import onnx
 
 import dmlops
+from dmlops._table import ACTIVATIONS, ROWS, Operator
 from dmlops.onnx._values import ModelError, Value
 
 Array = npt.NDArray[Any]
@@ -120,8 +121,8 @@ def _require_one_type(node: Node, opset: int) -> None:
 
 
 def _elementwise(function: Callable[..., Array], names: Mapping[str, str], node: Node) -> Step:
-    """Return an elementwise function; `names` maps ONNX's attributes to its parameters."""
-    values = {ours: node.attributes[theirs] for theirs, ours in names.items()}
+    """Return an elementwise function; `names` maps its parameters to ONNX's attributes."""
+    values = {ours: node.attributes[theirs] for ours, theirs in names.items()}
     return partial(function, **values)
 
 
@@ -246,20 +247,8 @@ def _constant(node: Node) -> Step:
     return lambda: array
 
 
-_ELEMENTWISE: dict[str, tuple[Callable[..., Array], dict[str, str]]] = {
-    "Celu": (dmlops.celu, {"alpha": "alpha"}),
-    "Elu": (dmlops.elu, {"alpha": "alpha"}),
-    "HardSigmoid": (dmlops.hard_sigmoid, {"alpha": "alpha", "beta": "beta"}),
-    "LeakyRelu": (dmlops.leaky_relu, {"alpha": "alpha"}),
-    "Relu": (dmlops.relu, {}),
-    "Selu": (dmlops.scaled_elu, {"alpha": "alpha", "gamma": "gamma"}),
-    "Shrink": (dmlops.shrink, {"bias": "bias", "lambd": "threshold"}),
-    "Sigmoid": (dmlops.sigmoid, {}),
-    "Softplus": (dmlops.softplus, {}),
-    "Softsign": (dmlops.softsign, {}),
-    "Tanh": (dmlops.tanh, {}),
-    "ThresholdedRelu": (dmlops.thresholded_relu, {"alpha": "alpha"}),
-}
+# ONNX's operators that mean the same as an activation.
+_ELEMENTWISE = {row.onnx: row for row in ACTIVATIONS if row.onnx}
 
 # By the operator's name: the function that turns a node into a function to run.
 OPERATORS: dict[str, Callable[[Node], Step]] = {
@@ -270,22 +259,25 @@ OPERATORS: dict[str, Callable[[Node], Step]] = {
     "Identity": _identity,
     "LogSoftmax": _log_softmax,
     **{
-        name: partial(_elementwise, function, names)
-        for name, (function, names) in _ELEMENTWISE.items()
+        name: partial(_elementwise, getattr(dmlops, row.function), row.onnx_attributes)
+        for name, row in _ELEMENTWISE.items()
     },
 }
 
 _FLOATS = frozenset(map(np.dtype, (np.float32, np.float16)))
-_INTEGERS = frozenset(np.dtype(f"{kind}{size}") for kind in "iu" for size in (1, 2, 4, 8))
-_NARROW = frozenset(dtype for dtype in _INTEGERS if dtype.itemsize < 8)
+
+
+def _types(row: Operator) -> frozenset[np.dtype[Any]]:
+    """Return the data types that an operator takes."""
+    return frozenset(np.dtype(name.lower()) for name in row.types.names)
+
 
 # Data types of the first input, unless they are _FLOATS; None is any.
 _DATA_TYPES: dict[str, frozenset[np.dtype[Any]] | None] = {
-    "Clip": _FLOATS | _INTEGERS,
+    "Clip": _types(ROWS["clip"]),
     "Constant": None,
     "Identity": None,
-    "Relu": _FLOATS | frozenset(dtype for dtype in _NARROW if dtype.kind == "i"),
-    "Shrink": _FLOATS | _NARROW,
+    **{name: _types(row) for name, row in _ELEMENTWISE.items()},
 }
 
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "dmlops/activation.hpp"
+#include "kernels/activation_list.hpp"
 #include "kernels/simd/exp_extended.hpp"
 #include "kernels/simd/product.hpp"
 
@@ -294,10 +295,8 @@ struct Gelu {
 template <class...>
 struct List {};
 
-// Functors in the order of Activation.
-using Activations =
-    List<Elu, Celu, HardSigmoid, Identity, LeakyRelu, Linear, ParametricSoftplus, Relu, ScaledElu,
-         ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu>;
+using Activations = List<DMLOPS_ACTIVATION_FUNCTORS>;
+using FusableActivations = List<DMLOPS_FUSABLE_FUNCTORS>;
 
 template <class... Acts>
 constexpr std::size_t count_of(List<Acts...>) {

@@ -16,6 +16,8 @@ void set_each_normalization(KernelTable& table, List<Acts...>) {
 
 }  // namespace
 
-void set_batch_normalizations(KernelTable& table) { set_each_normalization(table, Activations()); }
+void set_batch_normalizations(KernelTable& table) {
+  set_each_normalization(table, FusableActivations());
+}
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,24 @@
+"""The description of every operator: one row each.
+
+    schema.py       what a row can say
+    elementwise.py  clip and its gradient, and other functions of several tensors
+    activations.py  functions of one tensor
+    reductions.py   normalization and log softmax
+
+Docstrings, ONNX's names, the rows of ``dmlops accuracy`` and the fields of operator files are read
+from the rows at run time. ``tools/generate.py`` writes the C and C++ declarations, the rules of the
+validator, the descriptor classes, the stubs, and the lists of the documentation.
+"""
+
+from . import schema
+from .activations import ACTIVATIONS
+from .elementwise import ELEMENTWISE
+from .reductions import REDUCTIONS
+from .schema import Operator
+
+__all__ = ["ACTIVATIONS", "OPERATORS", "ROWS", "Operator", "schema"]
+
+OPERATORS: tuple[Operator, ...] = (*ELEMENTWISE, *REDUCTIONS, *ACTIVATIONS)
+
+# By the name of the function; of several operators that one function serves, the last one.
+ROWS: dict[str, Operator] = {row.function: row for row in OPERATORS}

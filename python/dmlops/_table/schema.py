@@ -1,0 +1,261 @@
+"""What a row of the table can say of an operator."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+__all__ = [
+    "FLOATS",
+    "NUMBERS32",
+    "NUMBERS64",
+    "SIGNED32",
+    "SINCE_1_0",
+    "Activation",
+    "Axes",
+    "Boolean",
+    "DataType",
+    "Field",
+    "Number",
+    "Operator",
+    "Scalar",
+    "ScaleBias",
+    "Support",
+    "Tensor",
+    "Types",
+    "field_name",
+]
+
+
+@dataclass(frozen=True)
+class Types:
+    """A set of data types, and the words for it in messages, docstrings and stubs."""
+
+    cpp: str  # the constant in the C++ table
+    variable: str  # the type variable of the stubs
+    names: tuple[str, ...]
+    accepted: str  # "it takes ..."
+    given: str  # "an array of ..."
+
+
+_FLOATS = ("FLOAT32", "FLOAT16")
+_SIGNED32 = ("INT32", "INT16", "INT8")
+_UNSIGNED32 = ("UINT32", "UINT16", "UINT8")
+FLOATS = Types("kFloats", "_Float", _FLOATS, "float32 and float16", "float32 or float16")
+SIGNED32 = Types(
+    *("kFloats | kSigned32", "_Signed", _FLOATS + _SIGNED32),
+    "float32, float16, and the signed integers of 8 to 32 bits",
+    "float32, float16, or a signed integer of 8 to 32 bits",
+)
+NUMBERS32 = Types(
+    *("kNumbers32", "_Narrow", _FLOATS + _SIGNED32 + _UNSIGNED32),
+    "float32, float16, and the signed and unsigned integers of 8 to 32 bits",
+    "float32, float16, or an integer of 8 to 32 bits",
+)
+NUMBERS64 = Types(
+    *("kNumbers64", "_Element", _FLOATS + _SIGNED32 + _UNSIGNED32 + ("INT64", "UINT64")),
+    "float32, float16, and the integers",
+    "float32, float16, or an integer dtype",
+)
+
+
+@dataclass(frozen=True)
+class Support:
+    """From a feature level on, tensors of these ranks and data types are accepted, too."""
+
+    since: str  # "5_1"
+    min_rank: int
+    max_rank: int
+    types: Types = FLOATS
+
+
+def field_name(name: str) -> str:
+    """Return DirectML's name of a field: "InputTensor" for "input_tensor"."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+SINCE_1_0 = (Support("1_0", 4, 4), Support("2_0", 4, 5), Support("3_0", 1, 8))
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the DirectML struct."""
+
+    name: str  # "input_tensor"
+    text: str = ""  # a sentence for the descriptor's docstring
+
+    @property
+    def external(self) -> str:
+        """DirectML's name."""
+        return field_name(self.name)
+
+
+@dataclass(frozen=True)
+class Tensor(Field):
+    """A pointer to a DML_TENSOR_DESC.
+
+    It has the input's data type and rank, and its sizes; `broadcast`: each size may be 1 instead.
+    """
+
+    output: bool = False
+    broadcast: bool = False
+
+
+@dataclass(frozen=True)
+class Number(Field):
+    """A FLOAT."""
+
+    default: str | None = None
+
+    @property
+    def short(self) -> str | None:
+        """The default with as few digits as float32 tells apart: "0.16666667"."""
+        if self.default is None:
+            return None
+        exact = struct.pack("f", float(self.default))
+        texts = (f"{float(self.default):.{digits}g}" for digits in range(1, 10))
+        return repr(float(next(t for t in texts if struct.pack("f", float(t)) == exact)))
+
+
+@dataclass(frozen=True)
+class ScaleBias(Field):
+    """A pointer to a DML_SCALE_BIAS, or null."""
+
+
+@dataclass(frozen=True)
+class DataType(Field):
+    """A DML_TENSOR_DATA_TYPE, which must be that of the tensors."""
+
+
+@dataclass(frozen=True)
+class Scalar(Field):
+    """A DML_SCALAR_UNION of the type that another field names."""
+
+
+@dataclass(frozen=True)
+class Boolean(Field):
+    """A BOOL."""
+
+    default: bool | None = None
+
+
+@dataclass(frozen=True)
+class Axes(Field):
+    """An AxisCount, and a pointer to so many UINT."""
+
+
+@dataclass(frozen=True)
+class Activation(Field):
+    """A pointer to the DML_OPERATOR_DESC of an activation, or null."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A row: all that the operators differ in but their formulas.
+
+    Parameters
+    ----------
+    name, value : str, int
+        DirectML's, without its prefix.
+    function : str
+        The function in Python and C++, which may serve several operators.
+    family : str
+        The `Family` of src/descriptors/table.hpp that the descriptor is compiled for.
+    formula : str
+        What is computed, as Python writes it.
+    text : str
+        The first line of the descriptor's docstring; empty for the formula.
+    fields : tuple of Field
+        Of the struct, tensors first, in its order.
+    supports : tuple of Support
+        Oldest first.
+    in_place : bool
+        Whether the output may be bound to the memory of the input.
+    fusable : bool
+        Whether batch normalization can apply it to its result.
+    rows_only : str
+        The operator without the limit, where the input has an effective rank of at most 2.
+    notes, example : str
+        Further sentences of the descriptor's docstring, and its example.
+    results : tuple of float
+        Of the function at -2, -0.25, 1 and 3, rounded to 4 digits: its example.
+    error : tuple of float, optional
+        The largest error of all float32 inputs with the default parameters in ulp, and its place.
+    promise : float
+        The error in ulp that `dmlops accuracy` allows.
+    remark : str
+        A further sentence of the function's docstring.
+    work : str
+        "long" where a formula takes dozens of instructions, beside which a call counts little.
+    onnx : str
+        ONNX's operator, if it has the same meaning.
+    onnx_attributes : mapping of str to str
+        Its attributes for the parameters; the other parameters have their defaults there.
+    """
+
+    name: str
+    value: int
+    function: str
+    family: str
+    formula: str
+    fields: tuple[Field, ...]
+    supports: tuple[Support, ...]
+    text: str = ""
+    in_place: bool = True
+    fusable: bool = False
+    rows_only: str = ""
+    notes: str = ""
+    example: str = ""
+    results: tuple[float, ...] = ()
+    error: tuple[float, float] | None = None
+    promise: float = 2.0
+    remark: str = ""
+    work: str = "short"
+    onnx: str = ""
+    onnx_attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def desc(self) -> str:
+        """The name of the descriptor: "ActivationReluOperatorDesc"."""
+        return "".join(word.capitalize() for word in self.name.split("_")) + "OperatorDesc"
+
+    @property
+    def struct(self) -> str:
+        """The name of DirectML's struct."""
+        return f"DML_{self.name}_OPERATOR_DESC"
+
+    @property
+    def types(self) -> Types:
+        """The data types that the function takes: those of the highest level."""
+        return self.supports[-1].types
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors of the struct."""
+        return tuple(each for each in self.fields if isinstance(each, Tensor))
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that are read."""
+        return tuple(each for each in self.tensors if not each.output)
+
+    @property
+    def numbers(self) -> tuple[Number, ...]:
+        """The FLOAT fields."""
+        return tuple(each for each in self.fields if isinstance(each, Number))
+
+    @property
+    def defaults(self) -> dict[str, float]:
+        """The FLOAT fields that have a default."""
+        return {each.name: float(each.short) for each in self.numbers if each.short is not None}
+
+    def groups(self) -> Iterator[tuple[Field, ...]]:
+        """Yield the fields, neighbours of the same kind and text together: `min` and `max`."""
+        group: tuple[Field, ...] = ()
+        for each in self.fields:
+            if group and (type(each), each.text) != (type(group[0]), group[0].text):
+                yield group
+                group = ()
+            group += (each,)
+        yield group

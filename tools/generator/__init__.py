@@ -1,0 +1,1 @@
+"""The parts of tools/generate.py, one for each kind of output."""

@@ -1,0 +1,121 @@
+"""Lists in files that are otherwise written by hand: what stands between two marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+from .common import ACTIVATIONS, OPERATORS
+
+FUSABLE = [row for row in ACTIVATIONS if row.fusable]
+
+
+def replaced(page: str, name: str, text: str) -> str:
+    """Return the page with the part between its marks replaced."""
+    marks = (
+        rf"((?:<!-- |# )begin: {name}, by tools/generate.py.*?\n).*?(\n(?:<!-- |# )end: {name}\b)"
+    )
+    result, count = re.subn(
+        marks, lambda match: match[1] + text + match[2], f"{page}\n", flags=re.DOTALL
+    )
+    if count != 1:
+        raise SystemExit(f"{count} parts are marked 'begin: {name}, by tools/generate.py'")
+    return result[:-1]
+
+
+def summary(folder: str, names: Iterable[str]) -> str:
+    """Return a list for autosummary."""
+    listed = "\n".join(f"   {name}" for name in names)
+    head = "```{eval-rst}\n.. currentmodule:: dmlops\n.. autosummary::\n"
+    return f"{head}   :toctree: {folder}\n\n{listed}\n```"
+
+
+def operators() -> str:
+    """Return the functions that are no activations."""
+    names = dict.fromkeys(row.function for row in OPERATORS if row.family != "activation")
+    return summary("operators", names)
+
+
+def activations() -> str:
+    """Return the activations that can be fused."""
+    return summary("operators", sorted(row.function for row in FUSABLE))
+
+
+def descriptors() -> str:
+    """Return the descriptors."""
+    others = [row.desc for row in OPERATORS if not row.fusable]
+    return summary("descriptors", [*others, *sorted(row.desc for row in FUSABLE)])
+
+
+def _kinds(row: Any) -> dict[str, Any]:
+    return {type(field).__name__: field for field in row.fields}
+
+
+def structs() -> str:
+    """Return the rows of the table of structs."""
+    remarks = {
+        "Activation": "`fused_activation` is an activation's descriptor without tensors",
+        "Axes": "`AxisCount` is `len(axes)`",
+    }
+    rows = [*(r for r in OPERATORS if not r.fusable), *sorted(FUSABLE, key=lambda r: r.name)]
+    lines = []
+    for row in rows:
+        remark = " ".join(text for kind, text in remarks.items() if kind in _kinds(row))
+        lines.append(f"| `{row.struct}` | `{row.desc}` | {remark} |".replace("|  |", "| |"))
+    head = ["| DirectML | dmlops | |", "| --- | --- | --- |"]
+    return "\n".join([*head, *lines])
+
+
+_SETS = {
+    "kFloats": ["floats"],
+    "kFloats | kSigned32": ["floats", "signed32"],
+    "kNumbers32": ["floats", "ints32"],
+    "kNumbers64": ["floats", "ints32", "ints64"],
+}
+
+
+def levels() -> str:
+    """Return the table of feature levels."""
+    columns = sorted({support.since for row in OPERATORS for support in row.supports})
+    common = next(row for row in ACTIVATIONS if row.function == "elu").supports
+    rows = [row for row in OPERATORS if not (row.fusable and row.supports == common)]
+    head = ["operator", *(level.replace("_", ".") for level in columns)]
+    lines = [head, ["---"] * len(head)]
+    lines += [[f"`{row.name}`", *_cells(row.supports, columns)] for row in rows]
+    lines.append(["every other activation", *_cells(common, columns)])
+    return "\n".join(f"| {' | '.join(cells)} |".replace("|  ", "| ") for cells in lines)
+
+
+def _cells(supports: tuple[Any, ...], columns: list[str]) -> list[str]:
+    by_level = {support.since: support for support in supports}
+    previous = {after.since: before for before, after in pairwise(supports)}
+    cells = []
+    for level in columns:
+        support = by_level.get(level)
+        if support is None:
+            cells.append("-" if level < supports[0].since else "")
+            continue
+        names = _SETS[support.types.cpp]
+        before = previous.get(level)
+        ranks = (support.min_rank, support.max_rank)
+        if before is not None and (before.min_rank, before.max_rank) == ranks:
+            names = [name for name in names if name not in _SETS[before.types.cpp]]
+        span = "-".join(str(rank) for rank in dict.fromkeys(ranks))
+        cells.append(f"{' '.join(names)}, {span}")
+    return cells
+
+
+def names() -> str:
+    """Return the public names that come from the table."""
+    found = {name for row in OPERATORS for name in (row.desc, row.function)}
+    return "\n".join(["__all__ += [", *(f'    "{name}",' for name in sorted(found)), "]"])
+
+
+PARTS: dict[str, dict[str, Callable[[], str]]] = {
+    "docs/operators.md": {"operators": operators, "activations": activations},
+    "docs/descriptors.md": {"descriptors": descriptors},
+    "python/dmlops/__init__.py": {"operators": names},
+    "docs/directml.md": {"structs": structs, "levels": levels},
+}

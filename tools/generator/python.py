@@ -1,0 +1,319 @@
+"""The Python interface: enumeration, descriptor classes, and the stubs of the functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .common import ACTIVATIONS, BY_VALUE, OPERATORS, note, schema, wrapped
+from .cpp import FUSABLE, lines
+
+OTHERS = [row for row in OPERATORS if not row.fusable]
+
+
+def operator_type() -> str:
+    """Return python/dmlops/_operator_type.py."""
+    return lines(
+        note("#"),
+        '"""DirectML\'s enumeration of the operators, with its numeric values."""',
+        "",
+        "from enum import IntEnum",
+        "",
+        "from dmlops._enums import PlainRepr",
+        "",
+        "class OperatorType(PlainRepr, IntEnum):",
+        '    """DML_OPERATOR_TYPE: the operators of dmlops.',
+        "",
+        "    Examples",
+        "    --------",
+        "    >>> from dmlops import ActivationReluOperatorDesc, OperatorType",
+        "    >>> ActivationReluOperatorDesc.operator_type is OperatorType.ACTIVATION_RELU",
+        "    True",
+        '    """',
+        "",
+        (f"    {row.name} = {row.value}" for row in BY_VALUE),
+    )
+
+
+def documentation(row: Any) -> Iterator[str]:
+    """Yield the lines of a descriptor's docstring."""
+    summary = row.text or f"{row.struct}: ``{row.formula}``."
+    if len(summary) > 93 and row.text == "":
+        yield f'    """{row.struct}.'
+        yield ""
+        yield wrapped(f"Computes ``{row.formula}``.", "    ")
+    else:
+        yield f'    """{summary}'
+    yield ""
+    yield "    Parameters"
+    yield "    ----------"
+    for group in row.groups():
+        yield f"    {', '.join(field.name for field in group)} : {python_type(row, group[0])}"
+        text = group[0].text
+        if not text:
+            text = "None where it is fused." if row.fusable else "Of the same data type and sizes."
+        yield wrapped(text, "        ")
+    if not row.fusable:
+        yield ""
+        yield "    Notes"
+        yield "    -----"
+        works = "Works in place." if row.in_place else "Does not work in place."
+        since = row.supports[0].since.replace("_", ".")
+        level = "" if since == "1.0" else f"From feature level {since} on."
+        sentences = [f"DirectML's {row.struct}.", row.notes, works, level]
+        yield wrapped(" ".join(filter(None, sentences)), "    ")
+    yield ""
+    yield "    Examples"
+    yield "    --------"
+    for line in (row.example or example(row)).splitlines():
+        yield f"    {line}" if line else ""
+    yield '    """'
+
+
+def example(row: Any) -> str:
+    """Return the example of an activation's descriptor."""
+    first = next(iter(row.numbers), None)
+    if not row.fusable:
+        return (
+            f">>> from dmlops import {row.desc}, BufferTensorDesc, TensorDataType\n"
+            ">>> from dmlops import required_feature_level\n"
+            ">>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))\n"
+            f">>> desc = {row.desc}({', '.join(f'{t.name}=x' for t in row.tensors)})\n"
+            ">>> required_feature_level(desc)\n"
+            f"FeatureLevel.LEVEL_{row.supports[0].since}\n"
+        )
+    head = f">>> from dmlops import {row.desc}\n"
+    if first is None:
+        return head + f">>> {row.desc}().operator_type\nOperatorType.{row.name}\n"
+    return head + f">>> {row.desc}({first.name}=2.0).{first.name}\n2.0\n"
+
+
+def python_type(row: Any, field: Any) -> str:
+    """Return the type of a field as docstrings say it."""
+    if isinstance(field, schema.Tensor):
+        return "BufferTensorDesc, optional" if row.fusable else "BufferTensorDesc"
+    if isinstance(field, schema.Number):
+        return f"float, default {field.default}" if field.default else "float"
+    return {
+        schema.ScaleBias: "ScaleBias, optional",
+        schema.DataType: "TensorDataType",
+        schema.Scalar: "float or int",
+        schema.Boolean: f"bool, default {getattr(field, 'default', None)}",
+        schema.Axes: "sequence of int",
+        schema.Activation: "descriptor or name of an activation, optional",
+    }[type(field)]
+
+
+def annotation(field: Any, *, given: bool = False) -> str:
+    """Return a field's type and default; `given`: as the constructor takes it."""
+    if isinstance(field, schema.Number):
+        return "float" + (f" = {field.default}" if field.default else "")
+    if isinstance(field, schema.Boolean):
+        return "bool" + (f" = {field.default}" if field.default is not None else "")
+    if isinstance(field, schema.Activation):
+        return f"{'FusedActivation' if given else 'ActivationDesc'} | None = None"
+    if isinstance(field, schema.Axes):
+        return "Sequence[SupportsIndex]" if given else "tuple[int, ...]"
+    return {
+        schema.Tensor: "BufferTensorDesc",
+        schema.ScaleBias: "ScaleBias | None = None",
+        schema.DataType: "TensorDataType",
+        schema.Scalar: "float",
+    }[type(field)]
+
+
+def names(rows: list[Any], *more: str) -> Iterator[str]:
+    """Yield the lines of `__all__`."""
+    yield "__all__ = ["
+    for name in sorted([*(row.desc for row in rows), *more]):
+        yield f'    "{name}",'
+    yield "]"
+
+
+def activation_descs() -> str:
+    """Return python/dmlops/_activation_descs.py."""
+
+    def desc(row: Any) -> Iterator[str]:
+        yield "@dataclass(frozen=True, kw_only=True, repr=False)"
+        yield f"class {row.desc}(ActivationDesc):"
+        yield from documentation(row)
+        yield f"    operator_type: ClassVar[OperatorType] = OperatorType.{row.name}"
+        for number in row.numbers:
+            yield f"    {number.name}: {annotation(number)}"
+        yield ""
+
+    return lines(
+        note("#"),
+        '"""DirectML\'s descriptors of the activations, standalone or fused."""',
+        "from __future__ import annotations",
+        "from dataclasses import dataclass",
+        "from typing import ClassVar",
+        "from dmlops._operator_type import OperatorType",
+        "from dmlops._tensor_desc import BufferTensorDesc, Descriptor",
+        names(FUSABLE),
+        "",
+        "@dataclass(frozen=True, kw_only=True, repr=False)",
+        "class ActivationDesc(Descriptor):",
+        '    """Base class of the activations that can be fused: one input, one output.',
+        "",
+        "    Parameters",
+        "    ----------",
+        "    input_tensor, output_tensor : BufferTensorDesc, optional",
+        "        Of the same data type and sizes. Both are None where the activation is fused.",
+        '    """',
+        "",
+        "    operator_type: ClassVar[OperatorType]",
+        "    input_tensor: BufferTensorDesc | None = None",
+        "    output_tensor: BufferTensorDesc | None = None",
+        "",
+        *(desc(row) for row in FUSABLE),
+    )
+
+
+def operator_descs() -> str:
+    """Return python/dmlops/_operator_descs.py."""
+
+    def desc(row: Any) -> Iterator[str]:
+        yield "@dataclass(frozen=True, kw_only=True, repr=False)"
+        yield f"class {row.desc}(Descriptor):"
+        yield from documentation(row)
+        yield f"    operator_type: ClassVar[OperatorType] = OperatorType.{row.name}"
+        for field in row.fields:
+            yield f"    {field.name}: {annotation(field)}"
+        special = [
+            field
+            for field in row.fields
+            if isinstance(field, schema.DataType | schema.Axes | schema.Activation)
+        ]
+        if not special:
+            yield ""
+            return
+        if any(annotation(f) != annotation(f, given=True) for f in row.fields):
+            yield "    if TYPE_CHECKING:  # see BufferTensorDesc"
+            yield ""
+            yield "        def __init__("
+            yield "            self,"
+            yield "            *,"
+            for field in row.fields:
+                yield f"            {field.name}: {annotation(field, given=True)},"
+            yield "        ) -> None: ..."
+            yield ""
+        yield "    def __post_init__(self) -> None:"
+        yield '        """Convert what has a more convenient form."""'
+        for field in special:
+            convert = {
+                schema.DataType: "as_data_type",
+                schema.Axes: "as_axes",
+                schema.Activation: "as_activation",
+            }[type(field)]
+            yield f'        {convert}(self, "{field.name}")'
+        yield ""
+
+    return lines(
+        note("#"),
+        '"""DirectML\'s descriptors of the operators that cannot be fused."""',
+        "from __future__ import annotations",
+        "from collections.abc import Sequence",
+        "from dataclasses import dataclass",
+        "from typing import TYPE_CHECKING, ClassVar, SupportsIndex",
+        "from dmlops._activation_descs import ActivationDesc",
+        "from dmlops._conversions import as_activation, as_axes, as_data_type",
+        "from dmlops._enums import TensorDataType",
+        "from dmlops._fused_activation import FusedActivation",
+        "from dmlops._operator_type import OperatorType",
+        "from dmlops._scale_bias import ScaleBias",
+        "from dmlops._tensor_desc import BufferTensorDesc, Descriptor",
+        names(OTHERS),
+        "",
+        *(desc(row) for row in OTHERS),
+        "# Any operator's.",
+        f"OperatorDesc = {' | '.join(row.desc for row in OTHERS)} | ActivationDesc",
+    )
+
+
+# The stubs
+
+
+def function_names(rows: list[Any]) -> Iterator[str]:
+    """Yield the lines of `__all__`."""
+    yield "__all__ = ["
+    for name in sorted({row.function for row in rows}):
+        yield f'    "{name}",'
+    yield "]"
+
+
+def overloads(function: str, more: str, variable: str, others: str = "") -> Iterator[str]:
+    """Yield the types of a function: for ndarrays, for other libraries' arrays, and for buffers.
+
+    `more` are the parameters behind `input`, with `{}` for the type of further arrays.
+    """
+    array = f"NDArray[{variable}]"
+    for given, parameter, out, result in (
+        (f"_Array[_Shape, {variable}]", array, f"_Out[{variable}]", f"_Array[_Shape, {variable}]"),
+        ("_Same", "_Parameter", "_Same | None", "_Same"),
+        ("_Other", "_Parameter", "_Out[Any]", "NDArray[Any]"),
+    ):
+        parameters = [f"input: {given}"]
+        if more:
+            parameters.append(more.replace("{}", parameter))
+        parameters += ["*"]
+        if others:
+            parameters.append(others)
+        parameters.append(f"out: {out} = None")
+        yield "@overload"
+        yield f"def {function}({', '.join(parameters)}) -> {result}: ..."
+
+
+# The parameters behind `input`, and those by keyword, where they are not the struct's.
+_SIGNATURES = {
+    "clip": ("min: _Number | None = None, max: _Number | None = None",
+             "scale_bias: ScaleBias | None = None"),
+    "log_softmax": ("axes: SupportsIndex | Sequence[SupportsIndex] = -1", ""),
+}  # fmt: skip
+
+
+def signature(row: Any) -> tuple[str, str]:
+    """Return the parameters behind `input`, and those that are given by keyword only."""
+    if row.function in _SIGNATURES:
+        return _SIGNATURES[row.function]
+    arrays = [f"{tensor.name.removesuffix('_tensor')}: {{}}" for tensor in row.inputs[1:]]
+    numbers = [f"{n.name}: _Number = {n.short}" for n in row.numbers]
+    fused = any(isinstance(field, schema.Activation) for field in row.fields)
+    others = "fused_activation: FusedActivation | None = None" if fused else ""
+    return ", ".join(arrays + numbers), others
+
+
+def stubs(rows: list[Any]) -> str:
+    """Return the stub of a module of functions."""
+    by_function = {row.function: row for row in rows}
+    return lines(
+        note("#"),
+        "from collections.abc import Sequence",
+        "from typing import Any, SupportsIndex, overload",
+        "from numpy.typing import NDArray",
+        "from dmlops._core import _Array, _Element, _Float, _Narrow, _Number, _Other, _Out",
+        "from dmlops._core import _Parameter, _Same, _Shape, _Signed",
+        "from dmlops._fused_activation import FusedActivation",
+        "from dmlops._scale_bias import ScaleBias",
+        "",
+        "# Overloads overlap in theory: an array may offer DLPack and the buffer protocol.",
+        '# mypy: disable-error-code="overload-overlap"',
+        "# pyright: reportOverlappingOverload=false",
+        "",
+        function_names(rows),
+        "",
+        *(
+            overloads(function, signature(row)[0], row.types.variable, signature(row)[1])
+            for function, row in by_function.items()
+        ),
+    )
+
+
+def activation_stubs() -> str:
+    """Return python/dmlops/_activations.pyi."""
+    return stubs(list(ACTIVATIONS))
+
+
+def operator_stubs() -> str:
+    """Return python/dmlops/_operators.pyi."""
+    return stubs([row for row in OPERATORS if row.family != "activation"])
