@@ -170,14 +170,14 @@ def draw(tasks: list[dict[str, Any]], begin: float, killed: float, path: Path) -
     rows = {worker: row for row, worker in enumerate(sorted(first, key=lambda w: first[w]))}
     figure = Figure(figsize=(9, 0.55 * len(rows) + 1.6), layout="constrained")
     axes = figure.subplots()
-    for (worker, (_, colour)), times in spans.items():
-        axes.broken_barh(times, (rows[worker] - 0.4, 0.8), facecolors=colour, rasterized=True)
+    for (worker, (_, color)), times in spans.items():
+        axes.broken_barh(times, (rows[worker] - 0.4, 0.8), facecolors=color, rasterized=True)
     axes.axvline(killed - begin, color="black", linestyle="--")
     axes.set_yticks(list(rows.values()), [f"process {row + 1}" for row in rows.values()])
     axes.invert_yaxis()
     axes.set_xlabel("seconds; at the dashed line one process is killed, another takes its place")
     kinds = dict.fromkeys(kind for _, kind in spans)
-    handles = [Patch(color=colour, label=label) for label, colour in kinds]
+    handles = [Patch(color=color, label=label) for label, color in kinds]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
     figure.savefig(path, dpi=120)
 

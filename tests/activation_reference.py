@@ -15,8 +15,8 @@ from dmlops._accuracy.exact import ELEMENTWISE, shrink
 
 Array = npt.NDArray[Any]
 
-# In ulp of float32. What is computed beyond float32, in parts, is rounded once, and all else is
-# small. Its product with a number is rounded again; the first rounding then counts up to twice.
+# In ulp of float32. Formulas in extended precision are rounded once. A product with the result is
+# rounded again, and can double the first rounding error.
 PIECEWISE_LINEAR, LINEAR, CURVED = 0.5, 1.0, 2.0
 BEYOND_FLOAT32 = 0.52
 PRODUCT = 2 * BEYOND_FLOAT32 + 0.5
@@ -24,7 +24,7 @@ PRODUCT = 2 * BEYOND_FLOAT32 + 0.5
 
 @dataclass(frozen=True)
 class Row:
-    """An activation and what is known of its results.
+    """An activation and the properties of its results.
 
     The formula of its name in `ELEMENTWISE` takes float64 values and the parameters, which are
     float32 values: 53 bits, of which the product of two needs 48, so that the formula's own error

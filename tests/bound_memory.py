@@ -1,4 +1,4 @@
-"""Memory for compiled operators: one clip and what to bind to it, and heaps of known bytes."""
+"""Memory for compiled operators: a clip with its bindings, and heaps of known bytes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Memory:
         return np.array(self.view, order="C")
 
     def without_elements(self) -> Array:
-        """Return the heap with the tensor's elements cleared: what no operator may change."""
+        """Return the heap with the tensor's elements cleared: the bytes that must not change."""
         kept, self.heap[...] = self.heap.copy(), self.heap
         heap = self.heap.copy()
         self.view[...] = 0

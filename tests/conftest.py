@@ -1,4 +1,4 @@
-"""Fixtures of all tests: the instruction set, the policy, the extent; and what is put back."""
+"""Fixtures of all tests: the instruction set, the policy, the extent; and the reset of state."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_exhaustive(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of what only `pytest -m exhaustive` runs; choose Hypothesis's examples."""
+    """Register the marker `exhaustive`; set the number of Hypothesis's examples."""
     config.addinivalue_line("markers", "exhaustive: full products, which take minutes")
     config.addinivalue_line("markers", "large: minutes, gigabytes; left out unless asked for")
     profile = "exhaustive" if is_exhaustive(config) else "default"
@@ -60,7 +60,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_report_header() -> str:
-    """Say what is under test."""
+    """Print the version and the environment under test."""
     available = ", ".join(dmlops.available_isas())
     return f"dmlops: {dmlops.isa()} (of {available}), {dmlops.get_num_threads()} threads"
 
@@ -110,5 +110,5 @@ def extent(request: pytest.FixtureRequest) -> Extent:
 
 @pytest.fixture
 def runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Return what runs operator files in a folder of the test's own."""
+    """Return a runner of operator files in the test's own folder."""
     return Runner(tmp_path, capsys)

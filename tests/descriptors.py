@@ -84,7 +84,7 @@ def log_softmax1(x: BufferTensorDesc, **more: Any) -> Desc:
 
 
 def activation(name: str) -> Maker:
-    """Return what describes an activation with its default parameters."""
+    """Return the descriptor of an activation with its default parameters."""
 
     def make(x: BufferTensorDesc, **more: Any) -> Desc:
         return ACTIVATIONS[name](**({"input_tensor": x, "output_tensor": x} | more))
@@ -143,7 +143,7 @@ def level(name: str) -> FeatureLevel:
 
 
 def accepts(operator: str, at: FeatureLevel, data_type: str, rank: int) -> bool:
-    """Say whether the table accepts a tensor."""
+    """Return True if the table accepts a tensor."""
     ranks: range = range(0)
     types: tuple[str, ...] = ()
     for since, more_ranks, more_types in TABLE[operator][1]:
@@ -153,7 +153,7 @@ def accepts(operator: str, at: FeatureLevel, data_type: str, rank: int) -> bool:
 
 
 def refusal(desc: Desc, at: FeatureLevel = FeatureLevel.LEVEL_6_4) -> str | None:
-    """Return what a device of the level says against a descriptor, or None."""
+    """Return a device's message of refusal at the level, or None."""
     try:
         dmlops._core.validate(desc, at)
     except dmlops.ValidationError as error:

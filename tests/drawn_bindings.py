@@ -44,7 +44,7 @@ REFUSED = {
 
 @dataclass(frozen=True)
 class Bound:
-    """How a tensor is bound."""
+    """The binding of a tensor."""
 
     kind: str
     heap: int  # the index of the tensor that the heap was made for
@@ -197,7 +197,7 @@ class Memory:
         return np.ndarray(x.sizes, dtype_of(x), heap, self.begin, steps_of(x))
 
     def may_share(self, output: Memory, in_place: bool) -> bool:
-        """Say whether an input may be bound beside the output."""
+        """Return True if an input may share the output's memory."""
         begin, end = self.begin, self.begin + self.size
         if self.heap is not output.heap:
             return True
@@ -240,7 +240,7 @@ def run(case: Case, memories: dict[str, Memory]) -> None:
 
 
 def check(case: Case) -> None:
-    """Expect what the memory behind each binding says."""
+    """Expect success or refusal, as the memory behind each binding implies."""
     names = names_of(case.desc)
     tensors = [getattr(case.desc, name) for name in names]
     heaps = [np.zeros(max(bound.size, 0), np.uint8) for bound in case.bounds]

@@ -1,4 +1,4 @@
-"""Shapes and memory layouts that nobody would think of, drawn by a seed."""
+"""Random shapes and memory layouts, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def strides(
 
 
 def reach(sizes: Sizes, steps: Sizes, itemsize: int) -> int:
-    """Return how many bytes lie from the first to behind the last."""
+    """Return the extent in bytes."""
     return itemsize + sum(
         max(size - 1, 0) * abs(step) for size, step in zip(sizes, steps, strict=True)
     )

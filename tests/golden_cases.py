@@ -1,4 +1,4 @@
-"""Which cases the golden digests have: every operator, data type and way through the kernels."""
+"""The cases of the golden digests: every operator, data type and path through the kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AROUND_ONE = "mixed:{seed}:-8:5"
 
 
 def all_cases() -> Iterator[Case]:
-    """Yield the cases, with seeds of their own."""
+    """Yield the cases, each with its own seed."""
     seeds = itertools.count(0, 8)
     for case in (*clips(), *activations(), *normalizations(), *softmaxes()):
         yield Case(

@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 Call = Callable[..., Array]  # (arrays, out=)
 
 SEED = 20
-# How many layouts of how many elements; the larger ones are enough for threads.
+# Numbers of layouts by their maximum numbers of elements; the larger ones start threads.
 SMALL, LARGE = (800, 600), (10, 300_000)
 
 
@@ -53,7 +53,7 @@ class Case:
         return lambda arrays, out: getattr(dmlops, self.name)(arrays[0], out=out)
 
     def descriptor(self, tensors: list[Any], output: Any, axes: tuple[int, ...]) -> Any:
-        """Return what describes the same call."""
+        """Return the descriptor of the same call."""
         x = tensors[0]
         if self.name == "clip":
             return clip1(x, output_tensor=output, min=1, max=3)

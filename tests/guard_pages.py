@@ -134,7 +134,7 @@ def functions(memory: list[GuardedMemory], share: int) -> None:
 
 
 def large(memory: list[GuardedMemory], share: int) -> None:
-    """Split enough work for threads, the ends of every part at a guard."""
+    """Split enough work for threads, with both ends of every operand at a guard."""
     dense, *_ = LAYOUTS
     for name, operator, inputs, types in list(operators())[::share]:
         if name.startswith("batch_normalization") and not name.endswith(("identity", "tanh")):

@@ -1,4 +1,4 @@
-"""Parameters of batch normalization, and its result against the reference."""
+"""Parameters of batch normalization, and a comparison with the reference."""
 
 from __future__ import annotations
 

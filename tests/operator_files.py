@@ -75,7 +75,7 @@ def put(file: Any, place: str, value: Any) -> Any:
 
 
 class Runner:
-    """Runs the command on a file in a folder of its own."""
+    """Runs the command on a file in a separate folder."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
@@ -90,7 +90,7 @@ class Runner:
         return status, captured.out, captured.err
 
     def arrays(self, file: Any) -> dict[str, Array]:
-        """Return what a run printed, or written files by the resources' names."""
+        """Return the arrays that a run printed, or written files, by the resources' names."""
         status, out, err = self(file)
         assert (status, err) == (0, ""), err
         return printed(out)

@@ -58,7 +58,7 @@ def remembered(reference: Reference) -> Reference:
 
 
 def ulp(x: npt.ArrayLike, dtype: npt.DTypeLike) -> Float64:
-    """Return the distance between neighbours of `dtype` at magnitude `x` (float64, exact)."""
+    """Return the distance between adjacent numbers of `dtype` at `x` (float64, exact)."""
     info = np.finfo(dtype)
     magnitude = np.abs(np.asarray(x, np.float64))
     ordinary = np.isfinite(magnitude) & (magnitude > 0)
@@ -67,7 +67,7 @@ def ulp(x: npt.ArrayLike, dtype: npt.DTypeLike) -> Float64:
 
 
 def _two_sum(a: Float64, b: Float64) -> tuple[Float64, Float64]:
-    """Return a + b rounded to float64, and what the rounding lost, exactly (Knuth)."""
+    """Return a + b rounded to float64, and the exact rounding error (Knuth's two-sum)."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
@@ -76,16 +76,16 @@ def _two_sum(a: Float64, b: Float64) -> tuple[Float64, Float64]:
 def round_sum(high: Float64, low: Float64, dtype: npt.DTypeLike) -> Array:
     """Round the exact high + low once to `dtype`, where |low| is at most half an ulp of high.
 
-    Rounding `high` alone goes wrong only where it lies midway between two neighbours: the tie goes
-    to the even one, whereas `low` says on which side the exact value lies.
+    Rounding `high` alone is wrong only if it is midway between two adjacent numbers: the tie goes
+    to the even one, whereas the sign of `low` tells the side of the exact value.
     """
     nearest = high.astype(dtype)
     remainder = high - nearest.astype(np.float64)
-    neighbour = np.nextafter(nearest, np.where(remainder > 0, np.inf, -np.inf).astype(dtype))
-    gap = np.abs(neighbour.astype(np.float64) - nearest.astype(np.float64))
+    adjacent = np.nextafter(nearest, np.where(remainder > 0, np.inf, -np.inf).astype(dtype))
+    gap = np.abs(adjacent.astype(np.float64) - nearest.astype(np.float64))
     tie = (2 * np.abs(remainder) == gap) & np.isfinite(nearest)
     beyond_tie = tie & (remainder * np.sign(low) > 0)
-    return np.asarray(np.where(beyond_tie, neighbour, nearest), dtype)
+    return np.asarray(np.where(beyond_tie, adjacent, nearest), dtype)
 
 
 def fma32(x: npt.ArrayLike, scale: float, bias: float) -> npt.NDArray[np.float32]:

@@ -14,7 +14,7 @@ SIZE = 1_000_003  # enough for threads
 
 
 def work(seed: int) -> float:
-    """Compute in a worker, on threads of its own."""
+    """Compute in a worker, on the worker's threads."""
     dmlops.set_num_threads(1 + seed % 3)
     return float(dmlops.hard_sigmoid(np.arange(SIZE, dtype=np.float32) % (seed + 2), 0.1).sum())
 

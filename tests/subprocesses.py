@@ -1,4 +1,4 @@
-"""Fresh interpreters, for what is fixed when the package is first used."""
+"""New interpreters, for state that is fixed on first use of the package."""
 
 from __future__ import annotations
 

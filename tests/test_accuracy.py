@@ -48,7 +48,7 @@ def rows_of(*operators: str) -> list[Row]:
 
 
 def close(value: Any, expected: Any, magnitude: Any) -> bool:
-    """Within a ten-thousandth of float32's ulp of the magnitude."""
+    """Return True within a ten-thousandth of float32's ulp of the magnitude."""
     high = float(expected)
     allowed = 1e-4 * float(ulp(np.array([magnitude], np.longdouble), np.float32)[0])
     return abs(float(value) - high) <= allowed or value == high

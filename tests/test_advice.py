@@ -1,4 +1,4 @@
-"""What a message says to write instead works."""
+"""The remedies in error messages work as written."""
 
 from __future__ import annotations
 

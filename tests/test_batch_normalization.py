@@ -258,7 +258,7 @@ def test_special_values() -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("order", ["mvsbxy", "yxmvsb", "xymvsb", "mvxysb", "mvyxsb"])
 def test_operands_just_beyond_each_other(dtype: str, order: str) -> None:
-    """But for 1 MiB, where results may go through a buffer: its parts, and what is left of them."""
+    """Store-to-load aliasing (1 MiB) may select a buffer: its blocks, and their remainders."""
     step = (1 << 20) + 16
     memory = np.zeros(len(order) * step, np.uint8)
     for count in (16, 64, 1000, 1023, 1024, 1025, 1031, 1032, 1039, 1040, 2047, 2056, 3000):

@@ -146,7 +146,7 @@ def test_peers_solve_drawn_problems(name: str) -> None:
     try:
         results = list(solved(name))
     finally:
-        # What the peer set for the whole process.
+        # Restores settings of the process that the peer changed.
         if name == "torch":
             library.set_grad_enabled(True)
         if name == "jax":

@@ -163,7 +163,7 @@ def test_module_runs_as_a_program() -> None:
 def test_when_the_command_runs(
     program: str, original: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only then is a wrong environment no error of the import."""
+    """An invalid environment variable is an error of the import unless the command runs."""
     monkeypatch.setattr(sys, "argv", [program])
     monkeypatch.setattr(sys, "orig_argv", original)
     assert runs_as_command() == expected

@@ -63,7 +63,7 @@ def test_closed_errors() -> None:
 @posix
 @pytest.mark.parametrize("long", [False, True])
 def test_a_closed_pipe_is_silent(long: bool, tmp_path: Path) -> None:
-    """Whether it is seen at the end or in the middle, when the buffer is full."""
+    """A closed pipe is silent at the end of the output, and in the middle with a full buffer."""
     values = {"valueCount": 100_000, "value": 0.5}
     show = {"type": "print", "resource": "y", "verbose": long}
     path = tmp_path / "file.json"
@@ -161,7 +161,7 @@ def test_status_of_a_package_without_its_library(
     ],
 )
 def test_mistakes_are_found_before_the_work(words: list[str], part: str, tmp_path: Path) -> None:
-    """In a process of its own, since a comparison would bind it to one processor."""
+    """Runs in a separate process, since a comparison would pin it to one processor."""
     (tmp_path / "protected.json").touch()
     code = (
         "import os, sys; sys.modules['torch'] = sys.modules['jax'] = None\n"

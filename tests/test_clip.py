@@ -295,7 +295,7 @@ def test_subnormals_are_kept() -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("scale", [None, (1.0, 3.0)])
 def test_output_just_beyond_the_input(dtype: str, scale: tuple[float, float] | None) -> None:
-    """But for 1 MiB, where loops go downwards: every length of a few groups of vectors."""
+    """Loops iterate backwards on store-to-load aliasing (1 MiB): every length of a few vectors."""
     itemsize = np.dtype(dtype).itemsize
     memory = np.zeros((1 << 20) + (1 << 14), np.uint8)
     bound = None if scale is None else ScaleBias(*scale)
@@ -315,7 +315,7 @@ def test_output_just_beyond_the_input(dtype: str, scale: tuple[float, float] | N
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("offset", [0, 1, 9])
 def test_transposed_in_squares(dtype: str, shape: tuple[int, int], offset: int) -> None:
-    """Whole squares of cache lines and what is left, wherever lines begin."""
+    """Whole squares of cache lines and remainders, at all alignments."""
     size = math.prod(shape)
     values = (np.arange(size + offset) * 40503 % 251 - 125).astype(dtype)
     x = values[offset:].reshape(shape).T
@@ -326,7 +326,7 @@ def test_transposed_in_squares(dtype: str, shape: tuple[int, int], offset: int) 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 def test_transposed_between_canaries(dtype: str) -> None:
-    """Rows that begin anywhere in their lines, between elements that stay as they are."""
+    """Rows at all alignments, between elements that must not change."""
     random = np.random.default_rng(17)
     for _ in range(60):
         rows, columns = random.integers(8, 300, 2).tolist()
@@ -343,7 +343,7 @@ def test_transposed_between_canaries(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_permutations_in_squares(dtype: str, threads: int) -> None:
-    """Rows and columns of several dimensions each, wherever lines begin, between canaries."""
+    """Rows and columns of several dimensions each, at all alignments, between canaries."""
     dmlops.set_num_threads(threads)
     random = np.random.default_rng(16)
     itemsize = np.dtype(dtype).itemsize

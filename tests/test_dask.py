@@ -1,4 +1,4 @@
-"""Every function on dask arrays: the bits of the one-piece result, lazily; and what is refused."""
+"""Every function on dask arrays: lazy results, bit-identical to unchunked ones; refusals."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_log_softmax_of_special_values(dtype: str) -> None:
 
 
 def test_log_softmax_keeps_to_the_size_of_blocks() -> None:
-    """Slices of neighbours move, not whole chunks; what was narrow does not become huge."""
+    """Rechunking moves slices between adjacent chunks, and keeps narrow chunks small."""
     x = da.zeros((20, 100_000), chunks=(5, 10_000), dtype=np.float32)
     assert max(block.nbytes for block in intermediate_blocks(dmlops.log_softmax(x))) < 2 * 200_000
     narrow = da.zeros((2_000_000, 6), chunks=(1_000_000, 1), dtype=np.float32)
@@ -206,7 +206,7 @@ def test_chunks_of_unknown_size() -> None:
     assert_same_bits(dmlops.log_softmax(known, 0).compute(), dmlops.log_softmax(rows, 0))
 
 
-# What dask expects of a collection's functions
+# Dask's requirements for functions of a collection
 
 
 def all_functions() -> dict[str, Callable[[Any], Any]]:
@@ -340,7 +340,7 @@ def normalize(x: Any, mean: Any) -> Any:
 
 def test_blocks_that_are_no_numpy_arrays() -> None:
     class Foreign:
-        """What another library's array looks like to dask."""
+        """An array of another library, as dask sees it."""
 
         ndim, shape, dtype = 1, (0,), np.dtype("float32")
 

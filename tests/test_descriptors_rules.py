@@ -71,7 +71,7 @@ def test_batch_normalization_parameters_broadcast(parameter: str) -> None:
         assert refusal(batch_normalization(x, **{name: broadcast})) is None
     wrong = batch_normalization(x, **{name: tensor((1, 2, 1, 1))})
     refused(name, "(1, 2, 1, 1)", "(2, 3, 4, 5)", "1 or 3, not 2", desc=wrong)
-    refused(name, "1 dimensions", "4", desc=batch_normalization(x, **{name: tensor((3,))}))
+    refused(name, "1 dimension, ", "4", desc=batch_normalization(x, **{name: tensor((3,))}))
     wrong = batch_normalization(x, **{name: tensor((1, 3, 1, 1), "FLOAT16")})
     refused(name, "FLOAT16", "FLOAT32", desc=wrong)
 

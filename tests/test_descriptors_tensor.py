@@ -111,7 +111,7 @@ def test_element_limit_itself() -> None:
 
 
 @pytest.mark.parametrize("total", [24, 25, 28, 256, 2**64 - 1])
-def test_total_tensor_size_in_bytes_at_least_the_minimum(total: int) -> None:
+def test_total_tensor_size_in_bytes_reaches_the_minimum(total: int) -> None:
     assert refusal(clip(tensor(total_tensor_size_in_bytes=total))) is None
 
 

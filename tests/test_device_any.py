@@ -93,7 +93,7 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def _changed(draw: st.DrawFn) -> Any:
-    """Draw a descriptor of which nobody knows whether it is valid."""
+    """Draw a descriptor that may be valid or not."""
     desc = draw(_valid())
     for _ in range(draw(st.integers(0, 2))):
         others = [name for name in _FIELDS if hasattr(desc, name)]

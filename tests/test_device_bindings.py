@@ -1,4 +1,4 @@
-"""What can be bound to a compiled operator, and what is refused before a byte is written."""
+"""Bindings of compiled operators: accepted ones, and refusals before a byte is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bindings that nobody would think of; fuzz/bindings.py draws them for longer."""
+"""Random bindings; fuzz/bindings.py draws them for longer."""
 
 from __future__ import annotations
 

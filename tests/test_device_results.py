@@ -1,4 +1,4 @@
-"""What compiled operators compute: the references' values, whatever the strides and the offsets."""
+"""Results of compiled operators: the references' values for all strides and offsets."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_clip1_nan_is_no_bound(dtype: str) -> None:
     reference.assert_same_values(result, reference.clip(x, None, 1.0))
 
 
-# Every operator against its formula. Bits and ulps have tests of their own; here it must be the
+# Every operator against its formula. Other tests check bits and ulps; these check that it is the
 # right operator with the right parameters in the right places.
 
 _PARAMETERS: dict[str, tuple[float, ...]] = {"shrink": (0.25, 1.5), "softplus": (1.5,)}

@@ -21,7 +21,7 @@ if not DOCS.is_dir():  # as in an sdist
     pytest.skip("the documentation is not here", allow_module_level=True)
 
 
-# What the examples of a page use beyond the package.
+# Packages that the examples of a page use.
 NEEDS = {
     "dask.md": ["dask.array"],
     "ecosystem.md": ["dask.array", "jax", "pandas", "xarray"],

@@ -88,7 +88,7 @@ def test_the_import_leaves_the_lock_off() -> None:
 
 
 def test_first_calls_at_once() -> None:
-    """What is prepared once is prepared by one."""
+    """One-time initialization runs once, in one of the threads."""
     run = python(
         *("-W", "error", "-c"),
         f"""if True:
@@ -120,7 +120,7 @@ def test_first_calls_at_once() -> None:
 
 
 def test_lists_that_another_thread_changes(x: Array, expected: Array) -> None:
-    """What was in the list when it was read is used, or the call is refused."""
+    """A call uses the list's items at the time of reading, or is refused."""
     ready, owner = Device().compile(desc(x)), desc(x, TensorFlags.OWNED_BY_DML)
     axes: list[Any] = [0, 2]
     bound: list[Any] = [x]

@@ -29,7 +29,7 @@ GROUPS = sorted({(case.operator, case.dtype) for case in CASES})
 MOST = elements(LARGE) // 2  # smaller cases are no work for threads
 THREADS = (1, 2, 3, 7, 16)
 ELEMENTWISE = {case.operator for case in CASES} - {"batch_normalization", "log_softmax"}
-# What a descriptor can say: strides without a sign, in whole elements.
+# Layouts that a descriptor can express: non-negative strides in whole elements.
 DESCRIBED = ("c", "transposed", "channels-last", "every-second", "padded-rows", "zero-first")
 
 every_group = pytest.mark.parametrize(

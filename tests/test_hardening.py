@@ -1,4 +1,4 @@
-"""What the built module asks of the system: read-only relocations, no executable stack."""
+"""Hardening of the built module: read-only relocations, no executable stack."""
 
 from __future__ import annotations
 

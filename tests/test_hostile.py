@@ -1,4 +1,4 @@
-"""Arguments that change while they are read, and numbers that multiply past what a machine has."""
+"""Arguments that change while they are read, and numbers whose products overflow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ relu = activation("relu")
 
 
 def strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """Return a view that claims more than there is; to be refused, not read."""
+    """Return a view that claims more memory than exists; to be refused, not read."""
     return np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), shape, strides)
 
 

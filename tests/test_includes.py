@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-
 SOURCE = Path(__file__).parent.parent / "src"
 
 # The order of src/README.md, the lowest folder first.
@@ -49,7 +48,7 @@ def test_kernels_include_what_is_below() -> None:
 
 
 def test_kernels_use_no_standard_algorithms() -> None:
-    """What is compiled per instruction set may leave no symbol of the standard library."""
+    """Code compiled per instruction set must not define symbols of the standard library."""
     allowed = {"cstddef", "cstdint", "cstring", "limits", "type_traits", "utility"}
     allowed |= {"immintrin.h", "arm_neon.h"}
     for path in sorted((SOURCE / "kernels").rglob("*.*pp")):

@@ -30,7 +30,7 @@ TYPECODES |= {
 
 
 class Exporter:
-    """What offers DLPack and nothing else."""
+    """An object that offers DLPack and nothing else."""
 
     def __init__(self, source: Array) -> None:
         self.source = source

@@ -123,7 +123,7 @@ def test_sizes_of_groups(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_sizes_beside_the_group(dtype: str) -> None:
-    """Groups along an axis that is not the last: enough neighbours to fill tiles, some over."""
+    """Groups along an axis other than the last: enough columns to fill blocks, and a remainder."""
     for size, group in itertools.product(SIZES[: SIZES.index(513)], (1, 2, 7, 66)):
         x = samples.uniform((2, group, size), dtype, -20, 20, seed=size)
         result = check(x, 1, f"{size} groups of {group} side by side")
@@ -260,7 +260,7 @@ def test_leads_of_every_size(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [2, 3, 4])
 def test_results_in_a_binade_above_their_parts(dtype: str, group: int) -> None:
-    """Where x - max and ln(sum) lie just below a power of two, the last rounding weighs twice."""
+    """If x - max and ln(sum) are just below a power of two, the last rounding counts twice."""
     worst = [0.240651473402977, -0.24363484978675842]
     check(np.array([worst], dtype), context="-0.484 - 0.480")
     for spread in (0.3, 0.5, 1):

@@ -62,7 +62,7 @@ def any_magnitude(count: int, seed: int = 0) -> list[Array]:
 def test_parameters_of_all_magnitudes() -> None:
     x, *values = any_magnitude(1 << 18)
     result = check(x, values, epsilon=0.0)
-    for seed in (1, 2):  # neighbours make no difference
+    for seed in (1, 2):  # adjacent channels do not matter
         order = np.argsort(samples.hashed(x.size, seed=seed))
         shuffled = normalize(x[order], [v[order] for v in values], 0.0)
         assert_same_bits(shuffled, result[order], seed)
@@ -71,7 +71,7 @@ def test_parameters_of_all_magnitudes() -> None:
 @pytest.mark.parametrize("fused", [None, dmlops.ActivationTanhOperatorDesc()], ids=str)
 @pytest.mark.parametrize("channels", [1, 3, 40, 1100])
 def test_extreme_channels_among_usual_ones(channels: int, fused: Any) -> None:
-    """Of channels with a factor beyond float32, whatever the layout; usual ones keep their bits."""
+    """Channels with a factor beyond float32 do not change the bits of others, in any layout."""
     extreme = np.arange(channels) % 3 == 0
     usual = parameters((channels,), "float32")
     wide = any_magnitude(channels)[1:]

@@ -43,13 +43,13 @@ def _exponent(value: Fraction) -> int:
 
 
 def of_clip(value: Any, dtype: str) -> float:
-    """Return what a bound becomes; the elements are infinite."""
+    """Return a converted bound, as the result for infinite elements."""
     x = np.full(1, math.inf if value < 0 else -math.inf, dtype)
     return float(dmlops.clip(x, None, value)[0] if value < 0 else dmlops.clip(x, value)[0])
 
 
 def of_clip1(value: Any, dtype: str) -> float:
-    """Return what a bound of CLIP1 becomes."""
+    """Return a converted bound of CLIP1."""
     x = np.full(1, -math.inf, dtype)
     desc = clip1(tensor((1,), dtype.upper()), min=value, max=math.inf)
     Device().compile(desc).dispatch([x], [x])
@@ -57,19 +57,19 @@ def of_clip1(value: Any, dtype: str) -> float:
 
 
 def of_clip_desc(value: Any, _: str) -> float:
-    """Return what a FLOAT field becomes."""
+    """Return a converted FLOAT field."""
     x = np.full(1, -math.inf, np.float32)
     Device().compile(clip(tensor((1,)), min=value, max=math.inf)).dispatch([x], [x])
     return float(x[0])
 
 
 def of_linear(value: Any, _: str) -> float:
-    """Return what an activation's parameter becomes."""
+    """Return a converted parameter of an activation."""
     return float(dmlops.linear(ONE, value)[0])
 
 
 def of_scale(value: Any, _: str) -> float:
-    """Return what a scale becomes."""
+    """Return a converted scale."""
     return float(dmlops.clip(ONE, scale_bias=ScaleBias(value, 0))[0])
 
 
@@ -176,7 +176,7 @@ def test_numbers_of_threads_that_do_not_fit(value: Any) -> None:
 
 
 class Incomparable:
-    """Is a number and nothing else."""
+    """A number that cannot be compared."""
 
     def __float__(self) -> float:
         return 0.1

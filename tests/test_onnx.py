@@ -1,4 +1,4 @@
-"""dmlops.onnx: every opset's operators, what is refused, and the backend's own manners."""
+"""dmlops.onnx: every opset's operators, refusals, and the backend's interface."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ with warnings.catch_warnings():  # some of its cases overflow on purpose
 
     SUITE = BackendTest(Strict, __name__)
 
-# Without: what trains, bfloat16, and models that spell an operator out in others ("expanded").
+# Excludes training, bfloat16, and models that expand an operator into others ("expanded").
 WANTED = re.compile(
     r"""test_(
     batchnorm_(example|epsilon) | celu | celu_float16 | clip(_\w+)? | constant | elu(_\w+)?

@@ -37,7 +37,7 @@ def prepare(model: Any) -> Any:
 
 
 def alone(model: Any, x: Array) -> list[Array]:
-    """Return what ONNX Runtime computes."""
+    """Return the results of ONNX Runtime."""
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -61,7 +61,7 @@ def places(prepared: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    """Return a small convolutional network as PyTorch exports it; it shows inner values, too."""
+    """Return a small convolutional network, exported by PyTorch, that also outputs inner values."""
     torch = pytest.importorskip("torch")
     nn = torch.nn
     torch.manual_seed(0)
@@ -140,7 +140,7 @@ def test_our_nodes_have_the_bits_of_the_functions(network: Any) -> None:
     assert checked == OURS
 
 
-# Which node runs where
+# Placement of nodes
 
 
 def test_as_few_subgraphs_as_possible() -> None:
@@ -174,7 +174,7 @@ def drawn(seed: int) -> Any:
 
 
 def fewest(model: Any) -> int:
-    """Return the least number of subgraphs: places alternate, and dmlops comes first."""
+    """Return the minimum number of subgraphs: places alternate, and dmlops comes first."""
     turn = {"x": 0}
     most = 0
     for node in model.graph.node:
@@ -212,7 +212,7 @@ def test_modes_that_dmlops_lacks_run_on_the_fallback() -> None:
     assert_agrees(model, prepared, X.ravel())
 
 
-# What subgraphs read
+# Inputs of subgraphs
 
 
 def test_weights_and_constants_are_part_of_the_subgraphs() -> None:
@@ -225,7 +225,7 @@ def test_weights_and_constants_are_part_of_the_subgraphs() -> None:
     prepared = prepare(model)
     assert places(prepared) == ["-", "-", "0", "-", "1", "-"]
     assert_agrees(model, prepared)
-    # Of weights that no run can replace, ONNX Runtime makes initializers.
+    # Weights that no run can replace are initializers in ONNX Runtime.
     assert [step.sources for step in prepared._steps if not step.one_target] == [["x"], ["b"]]
 
 
@@ -264,7 +264,7 @@ def test_sequences_stay_in_onnx_runtime() -> None:
     assert_agrees(model, prepared)
 
 
-def test_results_that_nobody_reads() -> None:
+def test_unused_results() -> None:
     model = parsed("y = Relu (x)  unused = Neg (y)")
     assert_same_bits(prepare(model).run([X]).y, dmlops.relu(X))
 

@@ -1,4 +1,4 @@
-"""dmlops.onnx.prepare: what it takes, what it refuses before a run, and what it tells."""
+"""dmlops.onnx.prepare: accepted models, refusals before a run, and messages."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ _DESC = "dispatchables/clip/desc/"
         (_DESC + "InputTensor/DataType", "FLOAT23", ["DataType:", "'FLOAT23'", "'FLOAT32'"]),
         (_DESC + "InputTensor/DataType", "DML_TENSOR_DATA_TYPE_INT33", ["'INT32'"]),
         (_DESC + "InputTensor/Flags", "OWNED", ["'OWNED'", "'OWNED_BY_DML'"]),
-        (_DESC + "InputTensor/DimensionCount", 2, ["DimensionCount", "is 2", "1 entries"]),
+        (_DESC + "InputTensor/DimensionCount", 2, ["DimensionCount", "is 2", "1 entry"]),
         (_DESC + "InputTensor/Sizes", 3, ["InputTensor.Sizes", "an array is needed, not 3"]),
         (_DESC + "InputTensor/Sizes", [1.5], ["InputTensor.Sizes[0]", "whole number", "1.5"]),
         (_DESC + "InputTensor/Type", "TEXTURE", ["'TEXTURE'", "'BUFFER'"]),

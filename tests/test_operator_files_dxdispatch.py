@@ -1,4 +1,4 @@
-"""Operator files: what DxDispatch takes is taken, in its own spelling."""
+"""Operator files: compatibility with the files of DxDispatch."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_dimensions_of_a_written_file(runner: Runner, monkeypatch: pytest.Monkey
     runner.refused(put(file, "commands/1/dimensions", [3, 2]), "[3, 2], but there are 4 elements")
 
 
-# Buffers have no data type of their own
+# Buffers have no data type
 
 
 def test_a_buffer_is_bound_as_another_type(runner: Runner) -> None:
@@ -205,7 +205,7 @@ def test_fields_of_bindings_for_shaders_and_models(runner: Runner) -> None:
     assert runner.arrays(file)["x"].tolist() == [0, 2, 6]
 
 
-# What dmlops does not have
+# Operators that dmlops lacks
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_fields_of_bindings_for_shaders_and_models(runner: Runner) -> None:
         ("hlsl", "compute shaders (HLSL) are not supported"),
         ("onnx", "dmlops.onnx runs them"),
         ("dmlSerializedGraph", "serialized graphs are not supported"),
-        ("DML_OPERATOR_GEMM", "does not have DirectML's operator GEMM; it has ELEMENT_WISE_CLIP,"),
-        ("ELEMENT_WISE_ADD1", "does not have DirectML's operator ELEMENT_WISE_ADD1"),
+        ("DML_OPERATOR_GEMM", "lacks DirectML's operator GEMM; it has ELEMENT_WISE_CLIP,"),
+        ("ELEMENT_WISE_ADD1", "lacks DirectML's operator ELEMENT_WISE_ADD1"),
     ],
 )
 def test_what_is_not_supported_is_named_first(kind: str, part: str, runner: Runner) -> None:

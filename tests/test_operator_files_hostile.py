@@ -234,7 +234,7 @@ def test_npy_headers_are_read_as_numpy_writes_them(runner: Runner) -> None:
         assert result["y"].tolist() == [1, 2, 3]
 
 
-def test_values_have_at_most_8_dimensions(runner: Runner) -> None:
+def test_values_have_8_dimensions_or_fewer(runner: Runner) -> None:
     for dimensions in (9, 33, 65):
         values = json.loads("[" * dimensions + "1, 2, 3" + "]" * dimensions)
         runner.refused(copy_file("FLOAT32", [3], values), f"has {dimensions} dimensions", "most 8")

@@ -90,7 +90,7 @@ def test_a_result_that_is_written_twice_is_right_both_times(
         assert np.load(runner.folder / "1.npy").tolist() == [1, 2, 3]
 
 
-# Pieces
+# Chunks
 
 
 def _dense(desc: Any, seed: int) -> dict[str, Array]:

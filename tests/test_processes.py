@@ -52,7 +52,7 @@ def test_fork_during_the_first_call() -> None:
             while time.perf_counter() < start + delay:
                 pass
             child = os.fork()
-            signal.alarm(20)  # in both: neither may wait for ever
+            signal.alarm(20)  # in both: neither may deadlock
             call()
             if child != 0:
                 other.join()

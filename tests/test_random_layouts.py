@@ -1,4 +1,4 @@
-"""Operators on layouts that nobody chose: the bits of the dense array, and no byte elsewhere."""
+"""Operators on random layouts: the bits of the dense array, and no byte elsewhere."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ CALLS: dict[str, Callable[[], Array]] = {
 
 
 def run_script(script: str, timeout: float = 120, **environment: str) -> None:
-    """Run the script in an interpreter of its own, in which it may fork or hang."""
+    """Run the script in a separate interpreter, in which it may fork or hang."""
     run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=timeout, **environment)
     assert run.returncode == 0, run.stdout + run.stderr
 
@@ -64,7 +64,7 @@ LONG = ["celu", "elu", "gelu", "parametric_softplus", "scaled_elu"]
 LONG += ["scaled_tanh", "sigmoid", "softplus", "tanh"]
 
 
-# How many workers a process starts for a call that is its first.
+# The number of workers that a process starts for its first call.
 WORKERS = {
     "dmlops.clip(x[:65_535], 0, 1)": 0,
     "dmlops.clip(x[:65_536], 0, 1)": 3,
@@ -84,7 +84,7 @@ WORKERS = {
 
 @functools.cache
 def workers_started() -> dict[str, int]:
-    """Return how many threads each call of WORKERS starts, in a process that is forked for it."""
+    """Return the number of threads that each call of WORKERS starts in a forked process."""
     script = f"""
         import os, numpy as np, dmlops
         x = np.zeros(1 << 16, np.float32)

@@ -1,4 +1,4 @@
-"""What type checkers accept runs, and what they refuse is refused; tools/types.sh asks them."""
+"""Calls that type checkers accept work, and calls that they refuse fail; see tools/types.sh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests are run for: instruction sets, policies, and shares of large products.
+"""Variants of tests: instruction sets, policies, and subsets of large products.
 
 By default, tests go through combinations in which each pair of values occurs; the others run with
 `pytest -m exhaustive`.
@@ -97,7 +97,7 @@ def environment(policy: str) -> dict[str, str]:
 
 
 class Extent:
-    """How far a test goes through its loops: all the way, or through a share that its id sets."""
+    """The subset of its loops that a test runs: all, or a share that depends on its id."""
 
     def __init__(self, everything: bool, seed: str) -> None:
         self.everything = everything

@@ -1,4 +1,4 @@
-"""How many workers each operator starts, as a function and compiled; run as a program.
+"""Counts the workers that each operator starts, as a function and compiled; run as a program.
 
 For each case of the golden digests with work for threads, and for parts of it, a line: the workers
 that a new process starts for the function, those for the compiled operator, and the case.
@@ -20,7 +20,7 @@ LENGTHS = (20_000, 70_000)  # elements: below and above what most operators spli
 
 
 def workers(call: Callable[[], object]) -> int:
-    """Return how many threads the call starts in a process that is forked for it."""
+    """Return the number of threads that the call starts in a forked process."""
     if os.fork() == 0:
         before = len(os.listdir("/proc/self/task"))
         call()

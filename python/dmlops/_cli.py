@@ -19,12 +19,12 @@ import dmlops
 from dmlops import _core
 
 COMMANDS = {
-    "info": "show version, instruction sets, threads and platform, as a bug report needs them",
-    "run": "run an operator that a JSON file describes with DirectML's names",
-    "validate": "say whether a feature level accepts the operator of a JSON file, and why not",
+    "info": "show version, instruction sets, threads and platform, for bug reports",
+    "run": "run the operators of a JSON file, described with DirectML's names",
+    "validate": "check if a feature level accepts the operators of a JSON file, with reasons",
     "demo": "run the operators on photographs and handwritten digits, and draw the results",
-    "accuracy": "measure the operators' errors beside NumPy, PyTorch and ONNX Runtime",
-    "bench": "compare the speed with NumPy, PyTorch, ONNX Runtime and others, side by side",
+    "accuracy": "compare the operators' errors with NumPy, PyTorch and ONNX Runtime",
+    "bench": "compare the operators' speed with NumPy, PyTorch, ONNX Runtime and others",
 }
 
 # The exit status of every command; argparse itself exits with 0 or 2.

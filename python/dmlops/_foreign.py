@@ -1,4 +1,4 @@
-"""Arrays of other libraries: conversion of results, lazy and labelled arrays, and refusals.
+"""Arrays of other libraries: conversion of results, lazy and labeled arrays, and refusals.
 
 The core itself reads NumPy's arrays, and others through DLPack and the buffer protocol. It calls
 this module to convert a result to the caller's array type, for dask, pandas and xarray objects, and
@@ -35,19 +35,19 @@ def _type_name(value: object) -> str:
 
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return a function's result for dask or labelled arrays, or NotImplemented for others."""
+    """Return a function's result for dask or labeled arrays, or NotImplemented for others."""
     for value in (*arguments, *keywords.values()):
         if is_instance(value, "dask.array", "Array"):
             from dmlops import _dask  # noqa: PLC0415 imports Dask
 
             return _dask.call(name, arguments, keywords)
-    from dmlops import _labelled  # noqa: PLC0415 which imports this module
+    from dmlops import _labeled  # noqa: PLC0415 which imports this module
 
     given = arguments[0] if arguments else keywords.get("input")
-    if not _labelled.is_labelled(given):
+    if not _labeled.is_labeled(given):
         return NotImplemented
     others = {key: value for key, value in keywords.items() if key != "input"}
-    return _labelled.call(name, given, arguments[1:], others)
+    return _labeled.call(name, given, arguments[1:], others)
 
 
 def wrap_like(result: Array, like: object) -> Any:

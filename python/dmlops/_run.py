@@ -28,7 +28,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         type=feature_level,
         default=FeatureLevel.LEVEL_6_4,
-        help="of the device, as 3_0 or DML_FEATURE_LEVEL_3_0 (default: 6_4)",
+        help="the device's feature level, such as 3_0 or DML_FEATURE_LEVEL_3_0 (default: 6_4)",
     )
 
 
@@ -49,13 +49,13 @@ def seconds(text: str) -> float:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops run``."""
-    parser.epilog = "Exit status: 0 done, 1 refused by a rule of DirectML, 2 could not be done."
+    parser.epilog = "Exit status: 0 success, 1 refused by a rule of DirectML, 2 any other error."
     add_file_arguments(parser)
     parser.add_argument(
         "--folder",
         metavar="PATH",
         type=Path,
-        help="where relative paths in the file start from (default: where the file is)",
+        help="the base of relative paths in the file (default: the file's folder)",
     )
     repetition = parser.add_mutually_exclusive_group()
     repetition.add_argument(
@@ -68,14 +68,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *("-t", "--seconds"),
         metavar="SECONDS",
         type=seconds,
-        help="the same for so long, at most 1,000,000 times",
+        help="repeat each dispatch for SECONDS, at most 1,000,000 times, and print the times",
     )
     repetition.add_argument(
         "--milliseconds_to_run",
         metavar="MS",
         type=lambda text: seconds(text) / 1000,
         dest="seconds",
-        help="the same, as DxDispatch names it",
+        help="--seconds in milliseconds, as an option of DxDispatch",
     )
 
 

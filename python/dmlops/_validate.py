@@ -18,7 +18,7 @@ from dmlops._run import add_file_arguments
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops validate``."""
     parser.epilog = (
-        "Exit status: 0 every operator is accepted, 1 one is refused, 2 could not be done."
+        "Exit status: 0 every operator is accepted, 1 an operator is refused, 2 any other error."
     )
     add_file_arguments(parser)
 

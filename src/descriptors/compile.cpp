@@ -8,6 +8,7 @@
 
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
+#include "core/text.hpp"
 #include "descriptors/tensor.hpp"
 #include "operators/check.hpp"
 
@@ -105,8 +106,8 @@ bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
 void require_initial_count(const OperatorInfo& op, std::size_t given) {
   const auto inputs = static_cast<std::size_t>(op.input_count());
   if (given == 0 || given == inputs) return;
-  throw BindingError(std::string(op.name) + ": " + std::to_string(given) +
-                     " initial bindings; it has " + std::to_string(inputs) + " inputs");
+  throw BindingError(std::string(op.name) + ": " + counted(given, "initial binding") + "; it has " +
+                     counted(inputs, "input"));
 }
 
 Device::Device(FeatureLevel level) : level_(level) {

@@ -1,6 +1,7 @@
 // CompiledOperator::dispatch: checks the bindings, and runs the operator on them.
 #include <string>
 
+#include "core/text.hpp"
 #include "descriptors/compile.hpp"
 
 namespace dmlops {
@@ -21,7 +22,8 @@ Range range_of(const ConstBinding& binding) {
 
 void require_count(const OperatorInfo& op, const char* what, std::size_t given, int needed) {
   if (given == static_cast<std::size_t>(needed)) return;
-  refuse(op, std::to_string(given) + " " + what + " bound; it has " + std::to_string(needed));
+  refuse(op, counted(given, what) + (given == 1 ? " is" : " are") + " bound; it has " +
+                 std::to_string(needed));
 }
 
 // Output memory may be read only by an operator that works in place.
@@ -44,7 +46,7 @@ void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input
 void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
   const std::uint64_t size = binding.size_in_bytes;
   const auto refuse_size = [&](const std::string& why) {
-    refuse(op, std::string(name) + " is bound to " + std::to_string(size) + " bytes; " + why);
+    refuse(op, std::string(name) + " is bound to " + counted(size, "byte") + "; " + why);
   };
   // An array is not a DirectML resource: its size is that of its elements, which the caller cannot
   // round up. A buffer must follow DirectML's rules, so that bindings are portable.
@@ -57,8 +59,8 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
   std::uintptr_t end = reinterpret_cast<std::uintptr_t>(binding.buffer);
   if (__builtin_add_overflow(end, binding.offset, &end) ||
       __builtin_add_overflow(end, binding.size_in_bytes, &end)) {
-    refuse(op, std::string(name) + " is bound to " + std::to_string(binding.size_in_bytes) +
-                   " bytes at offset " + std::to_string(binding.offset) +
+    refuse(op, std::string(name) + " is bound to " + counted(binding.size_in_bytes, "byte") +
+                   " at offset " + std::to_string(binding.offset) +
                    ", which end past the last address; size_in_bytes counts from the offset");
   }
   if (!binding.is_array && size % 4 != 0) {
@@ -74,8 +76,8 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   const Implementation& compiled = *implementation_;
   const OperatorInfo& op = *compiled.op;
   const int count = compiled.input_count();
-  require_count(op, "inputs are", input_count, count);
-  require_count(op, "outputs are", output_count, 1);
+  require_count(op, "input", input_count, count);
+  require_count(op, "output", output_count, 1);
   if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
   const ConstBinding output = {outputs[0].buffer, outputs[0].offset, outputs[0].size_in_bytes,
                                outputs[0].is_array};

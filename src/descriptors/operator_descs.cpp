@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/float16.hpp"
+#include "core/text.hpp"
 #include "descriptors/conversions.hpp"
 #include "descriptors/table.hpp"
 #include "operators/check.hpp"
@@ -105,8 +106,8 @@ BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,
   std::copy_n(sizes_.begin(), kept, sizes.begin());
   if (strides_.empty()) return;
   if (strides_.size() != sizes_.size()) {
-    throw ValidationError("BufferTensorDesc has " + std::to_string(strides_.size()) +
-                          " strides for " + std::to_string(sizes_.size()) + " dimensions");
+    throw ValidationError("BufferTensorDesc has " + counted(strides_.size(), "stride") + " for " +
+                          counted(sizes_.size(), "dimension"));
   }
   std::copy_n(strides_.begin(), kept, strides.emplace().begin());
 }

@@ -27,7 +27,7 @@ void check_shape(const BufferTensorDesc& tensor, const std::string& where) {
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
     if (tensor.sizes[d] == 0) {
       refuse(where, "has sizes " + sizes_text(tensor) + "; dimension " + std::to_string(d) +
-                        " has size 0, and each must have at least 1");
+                        " has size 0, but must have at least 1");
     }
   }
 }
@@ -47,7 +47,7 @@ std::uint64_t count_elements(const BufferTensorDesc& tensor, const std::string& 
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
     const std::uint64_t reach = (tensor.sizes[d] - std::uint64_t{1}) * (*tensor.strides)[d];
     if (reach > kMaxElements || (extent += reach) > kMaxElements) {
-      refuse(where, "reaches with its strides over more than the 4294967295 elements of a tensor");
+      refuse(where, "has strides that reach over more than the 4294967295 elements of a tensor");
     }
   }
   return extent;

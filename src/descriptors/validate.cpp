@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/float_environment.hpp"
+#include "core/text.hpp"
 #include "descriptors/table.hpp"
 #include "descriptors/tensor.hpp"
 #include "operators/check.hpp"
@@ -69,7 +70,7 @@ class Rules {
     }
     const std::string ranks =
         std::to_string(min_rank) + (min_rank == max_rank ? "" : " to " + std::to_string(max_rank));
-    refuse("input_tensor has " + std::to_string(rank) + " dimensions; it must have " + ranks +
+    refuse("input_tensor has " + counted(rank, "dimension") + "; it must have " + ranks +
            at_level());
   }
 
@@ -80,8 +81,8 @@ class Rules {
              ", but input_tensor has " + upper_name(input().data_type) + "; they must be the same");
     }
     if (other.dimension_count != input().dimension_count) {
-      refuse(name_of(i) + " has " + std::to_string(other.dimension_count) +
-             " dimensions, but input_tensor has " + std::to_string(input().dimension_count) +
+      refuse(name_of(i) + " has " + counted(other.dimension_count, "dimension") +
+             ", but input_tensor has " + std::to_string(input().dimension_count) +
              "; they must be the same");
     }
     const bool broadcasts = op_.fields[i].kind == FieldKind::parameter;
@@ -178,10 +179,10 @@ class Rules {
     unsigned int seen = 0;
     for (const std::uint32_t axis : desc_.axes) {
       if (axis >= input().dimension_count) {
-        refuse("axes has " + std::to_string(axis) + "; input_tensor has " +
-               std::to_string(input().dimension_count) +
-               " dimensions, so that it must be at most " +
-               std::to_string(input().dimension_count - 1));
+        refuse("axes has " + std::to_string(axis) +
+               ", which is out of range for an input_tensor with " +
+               counted(input().dimension_count, "dimension") + " (0 to " +
+               std::to_string(input().dimension_count - 1) + ")");
       }
       if ((seen >> axis & 1u) != 0) refuse("axes has " + std::to_string(axis) + " twice");
       seen |= 1u << axis;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/isa.hpp"
+#include "core/text.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
@@ -41,9 +42,8 @@ void require_broadcastable(const char* argument, const ConstTensorView& paramete
            shape_text(parameter) + ", but input has shape " + shape_text(input);
   };
   if (parameter.rank != input.rank) {
-    throw Error(both_shapes() + "; " + argument + " must have " + std::to_string(input.rank) +
-                " dimensions, each of size 1 or the input's" +
-                reshape_advice(argument, parameter, input));
+    throw Error(both_shapes() + "; " + argument + " must have " + counted(input.rank, "dimension") +
+                ", each of size 1 or the input's" + reshape_advice(argument, parameter, input));
   }
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);

@@ -9,6 +9,7 @@
 #include "core/float_environment.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
+#include "core/text.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {
@@ -236,7 +237,7 @@ void require_within(int rank, const Dimensions& sizes, const Dimensions& strides
   if (first >= 0 && static_cast<std::uint64_t>(end) <= bytes) return;
   throw Error("TensorView: a tensor of shape " + shape_text(view) +
               " with its strides spans bytes " + std::to_string(first) + " to " +
-              std::to_string(end) + ", but the container has " + std::to_string(bytes) + " bytes");
+              std::to_string(end) + ", but the container has " + counted(bytes, "byte"));
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
+#include "core/text.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
@@ -27,8 +28,8 @@ unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes
     const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
     if (axis < 0 || axis >= rank) {
       throw Error(std::string(kLogSoftmax) + ": axis " + std::to_string(axes[i]) +
-                  " is out of range for input with " + std::to_string(input.rank) +
-                  " dimensions, shape " + shape_text(input));
+                  " is out of range for input with " + counted(input.rank, "dimension") +
+                  ", shape " + shape_text(input));
     }
     const unsigned int bit = 1u << axis;
     if ((reduced & bit) != 0) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/text.hpp"
 #include "descriptors/tensor.hpp"
 #include "errors.hpp"
 
@@ -105,8 +106,7 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
   if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
   if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
     refuse(i, "is bound to an array of " + std::string(name(view.type)) + "; the tensor is of " +
-                  name(tensor.data_type) +
-                  " (bytes, as array.view(numpy.uint8), go with any type)");
+                  name(tensor.data_type) + "; to bind raw bytes, pass array.view(numpy.uint8)");
   }
   if (!raw && view.type == tensor.data_type &&
       !is_shaped_like(view.rank, view.sizes.data(), tensor)) {
@@ -139,7 +139,7 @@ bool Bindings::read_buffer_binding(int i, PyObject* value) {
   if (offset > binding.size_in_bytes || size > binding.size_in_bytes - offset) {
     const bool fits_whole =
         offset == 0 && binding.size_in_bytes >= required_size(tensors_[first_ + i]);
-    refuse(i, "is bound to " + std::to_string(size) + " bytes at offset " + std::to_string(offset) +
+    refuse(i, "is bound to " + counted(size, "byte") + " at offset " + std::to_string(offset) +
                   "; the buffer has " + std::to_string(binding.size_in_bytes) +
                   (fits_whole ? "; to bind all of it, pass it without BufferBinding" : ""));
   }

@@ -5,6 +5,7 @@
 
 #include "arguments.hpp"
 #include "core/float_environment.hpp"
+#include "core/text.hpp"
 #include "dmlops/device.hpp"
 #include "errors.hpp"
 #include "values.hpp"
@@ -59,8 +60,8 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value) 
     const std::uint32_t count =
         read_dimensions(where + ".strides", strides, tensor.strides.emplace());
     if (count != tensor.dimension_count) {
-      throw ValidationError(where + " has " + std::to_string(count) + " strides for " +
-                            std::to_string(tensor.dimension_count) + " dimensions");
+      throw ValidationError(where + " has " + counted(count, "stride") + " for " +
+                            counted(tensor.dimension_count, "dimension"));
     }
   }
   const py::object total = value.attr("total_tensor_size_in_bytes");

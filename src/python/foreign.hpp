@@ -7,7 +7,7 @@
 namespace dmlops::python {
 
 // Called with a pending error for a refused argument. Returns the function's result if an argument
-// is a dask array or a labelled array, and otherwise null with the same error pending.
+// is a dask array or a labeled array, and otherwise null with the same error pending.
 PyObject* call_foreign(const char* function, PyObject* const* arguments, Py_ssize_t positional,
                        PyObject* keyword_names);
 

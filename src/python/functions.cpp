@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "core/attributes.hpp"
 #include "core/float_environment.hpp"
+#include "core/text.hpp"
 #include "descriptors.hpp"
 #include "foreign.hpp"
 #include "gil.hpp"
@@ -118,9 +119,9 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
 // Sets the error for an axis beyond 64 bits.
 DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTensorView& input) {
   PyErr_Clear();
-  PyErr_Format(PyExc_ValueError,
-               "%s: axis %s is out of range for input with %d dimensions, shape %s", function,
-               text_of(axis).c_str(), input.rank, shape_text(input).c_str());
+  PyErr_Format(PyExc_ValueError, "%s: axis %s is out of range for input with %s, shape %s",
+               function, text_of(axis).c_str(), counted(input.rank, "dimension").c_str(),
+               shape_text(input).c_str());
   return false;
 }
 
@@ -188,7 +189,7 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
 }
 
 // Arguments are rounded and results computed in the default floating-point state, independent of
-// the caller's. The lookup of dask and labelled arrays runs only after an argument was refused.
+// the caller's. The lookup of dask and labeled arrays runs only after an argument was refused.
 template <auto kFunction>
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {

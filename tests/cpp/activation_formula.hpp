@@ -21,7 +21,7 @@ inline double activation_formula(Activation type, double a, double b, double x) 
     case Activation::celu:
       return x >= 0 ? x : std::min(0.0, a * std::expm1(x / a));
     case Activation::hard_sigmoid:
-      return std::max(std::min(a * x + b, 1.0), 0.0);  // a NaN stays
+      return std::max(std::min(a * x + b, 1.0), 0.0);  // NaN is passed through
     case Activation::identity:
       return x;
     case Activation::leaky_relu:
@@ -54,9 +54,9 @@ inline double activation_formula(Activation type, double a, double b, double x) 
   return 0;
 }
 
-// As promised, or better: 1/2 for what is piecewise linear, with an allowance for the reference,
-// and 0.52 for what is computed beyond float32 and rounded once. Its product with a number is
-// rounded again; the first rounding then counts up to twice.
+// The promised bounds, or tighter ones: 1/2 for piecewise linear formulas, plus the reference's
+// error, and 0.52 for formulas in extended precision that are rounded once. A product with the
+// result is rounded again, and can double the first rounding error.
 inline double activation_bound(Activation type, double a) {
   switch (type) {
     case Activation::hard_sigmoid:

@@ -1,5 +1,5 @@
-// Every allocation fails once: std::bad_alloc, nothing is written, and all works afterwards. A
-// program of its own, since it replaces operator new.
+// Every allocation fails once: std::bad_alloc, nothing is written, and later calls work. A separate
+// program, since it replaces operator new.
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <new>
@@ -11,7 +11,7 @@
 
 namespace {
 
-thread_local int until_failure = -1;  // allocations that succeed before one that does not; < 0: all
+thread_local int until_failure = -1;  // allocations until one fails; negative: none fails
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-// The library's own call these, but not a sanitizer's.
+// The standard library's other versions call these, but a sanitizer's do not.
 void* operator new[](std::size_t size) { return operator new(size); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
@@ -31,8 +31,8 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace dmlops {
 namespace {
 
-// Runs `work` with the first allocation failing, then the second, and so on until none is left;
-// after each failure `unchanged` looks at what it may have written. Returns the failures.
+// Runs `work` with the first allocation failing, then the second, and so on until all succeed;
+// `unchanged` checks the output after each failure. Returns the number of failures.
 template <class Work, class Check>
 int fail_each(const Work& work, const Check& unchanged) {
   for (int n = 0;; ++n) {
@@ -73,7 +73,7 @@ OperatorDesc normalization() {
   return desc;
 }
 
-// The first test: the pool and its threads are not there yet.
+// The first test: the pool has not started its threads yet.
 TEST(Allocation, OfThreads) {
   std::vector<float> x(1'000'003, 0.5f), expected(x.size()), y(x.size(), 7.0f);
   set_num_threads(1);

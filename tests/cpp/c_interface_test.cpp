@@ -128,7 +128,7 @@ TEST_F(CInterface, SaysWhatIsWrong) {
   refused(dmlops_activate(&clip, &in, &out), DMLOPS_INVALID_ARGUMENT,
           "dmlops_activate: operator type ElementWiseClipOperatorDesc is not one of the 17 "
           "activations that DirectML can fuse");
-  std::thread([] { EXPECT_EQ(error(), ""); }).join();  // a message of its own for each thread
+  std::thread([] { EXPECT_EQ(error(), ""); }).join();  // messages are per thread
 }
 
 TEST_F(CInterface, CompilesAndDispatches) {

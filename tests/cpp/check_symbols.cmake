@@ -1,5 +1,5 @@
-# Fails if the objects of an instruction set define a weak symbol outside its namespace: the linker could pick such a
-# function, compiled for a newer processor, for everybody.
+# Fails if the objects of an instruction set define a weak symbol outside its namespace: the linker could use such a
+# function, compiled for a newer processor, in all code.
 execute_process(COMMAND ${NM} --demangle --defined-only ${OBJECTS} OUTPUT_VARIABLE symbols RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR symbols STREQUAL "")
   message(FATAL_ERROR "${NM} shows no symbols of ${OBJECTS}")

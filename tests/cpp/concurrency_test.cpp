@@ -1,5 +1,5 @@
-// Many threads at once: shared compiled operators, functions, compilation, and the configuration
-// while they run. Meant for the thread sanitizer; without it, the values are checked all the same.
+// Many threads at once: shared compiled operators, functions, compilation, and changes of the
+// configuration. Meant for the thread sanitizer; values are checked in any case.
 #include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::vector<float> dispatched(const CompiledOperator& compiled, const std::vecto
   return y;
 }
 
-// Runs `work` on some threads while another changes what they are configured by.
+// Runs `work` on some threads while another one changes the configuration.
 template <class Work>
 void run_on_threads(const Work& work) {
   std::atomic<bool> stop{false};

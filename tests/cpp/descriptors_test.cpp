@@ -1,5 +1,5 @@
-// Descriptors and compiled operators through the C++ interface: messages, bindings, what a refused
-// dispatch leaves alone, and tensors whose sizes overflow.
+// Descriptors and compiled operators through the C++ interface: messages, bindings, outputs after a
+// refused dispatch, and tensors whose sizes overflow.
 #include <algorithm>
 #include <array>
 #include <cmath>

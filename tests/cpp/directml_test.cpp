@@ -1,5 +1,4 @@
-// DirectML's C structs: what they become, the level that they are compiled for, and trees that are
-// wrong in every pointer and number.
+// DirectML's C structs: conversion, feature levels, and structs with invalid pointers and numbers.
 #include "dmlops/directml.h"
 
 #include <array>
@@ -112,8 +111,8 @@ TEST_F(DirectML, KeepsEveryFieldOfBatchNormalization) {
   EXPECT_FALSE(read.fused_activation->tensors[0].has_value());
 }
 
-// Each activation's struct lies at an odd address, in memory that ends where it does: no byte
-// behind it is read.
+// Each activation's struct is at an odd address, at the end of its memory, so that reads past it
+// are detected.
 TEST_F(DirectML, ReadsEveryActivation) {
   struct Activation {
     DML_OPERATOR_TYPE type;
@@ -209,7 +208,7 @@ TEST_F(DirectML, RefusesNumbersThatNobodyDefined) {
                 "need at least 24");
 }
 
-// Counts far beyond the arrays, which end where a tensor's eight dimensions do.
+// Counts beyond the arrays, which have 8 entries.
 TEST_F(DirectML, ReadsNoMoreThanATensorCanHave) {
   const std::vector<UINT> eight(8, 1), axes(8, 0);
   buffer.Sizes = eight.data();
@@ -247,7 +246,7 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
             who +
                 "is operator type 54, which cannot be fused; it must be one of the "
                 "17 activations that can");
-  fused = normalize;  // itself, and so on without end
+  fused = normalize;  // a cycle
   EXPECT_EQ(refusal(normalize),
             who +
                 "is BatchNormalizationOperatorDesc, which cannot be fused; it must "

@@ -1,4 +1,4 @@
-// float16 from double: every value, every midpoint between two, and what lies just beside it.
+// float16 from double: every value, every midpoint between two, and the doubles next to midpoints.
 #include "core/float16.hpp"
 
 #include <cmath>

@@ -48,7 +48,7 @@ std::uint64_t counter(std::uint64_t place, std::uint64_t seed) {
   return (place + 1 + (seed << 32)) * 0x9e3779b97f4a7c15u;
 }
 
-// What golden.py calls a recipe: name, seed, low, high.
+// A recipe of golden.py: name, seed, low, high.
 struct Recipe {
   bool any, mixed;
   std::uint64_t seed;

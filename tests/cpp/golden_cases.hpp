@@ -30,7 +30,7 @@ struct GoldenCase {
   std::map<std::string, std::string> parameters;
   std::uint64_t digest = 0;
 
-  // The input, and what batch normalization has beside it.
+  // The input, and the parameters of batch normalization.
   std::vector<GoldenTensor> inputs() const;
 
   // Calls the function.
@@ -52,7 +52,7 @@ struct GoldenCase {
 
 std::vector<GoldenCase> golden_cases(const std::string& path);
 
-// The sum of all elements' bits, each mixed with its place.
+// The sum of all elements' bits, each hashed with its index.
 std::uint64_t golden_digest(const char* bytes, std::size_t count, std::size_t element_size);
 
 }  // namespace dmlops

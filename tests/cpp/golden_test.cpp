@@ -9,7 +9,7 @@
 namespace dmlops {
 namespace {
 
-// A view of the tensor's memory, or of another that holds it with so many bytes to each element.
+// A view of the tensor's memory, or of a copy with the given number of bytes between elements.
 template <class View, class Memory>
 View view(const GoldenTensor& tensor, Memory* memory, std::size_t step) {
   View result(memory, tensor.type, static_cast<int>(tensor.sizes.size()), {}, {});
@@ -36,7 +36,7 @@ class Golden : public testing::Test {
     }
   }
 
-  // Runs every case and expects its digest; `run` fills the output, which is as the input.
+  // Runs every case and expects its digest; `run` fills the output, which has the input's layout.
   template <class Run>
   static void expect(const Run& run, bool in_place = false) {
     const std::vector<GoldenCase> cases = golden_cases(DMLOPS_GOLDEN);

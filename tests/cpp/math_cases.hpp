@@ -1,4 +1,4 @@
-// What the elementary functions and activations should give, and how far they are from it.
+// Expected values of the elementary functions and activations, and errors against these.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct MathCase {
 // The elementary functions, then every activation with several parameters.
 std::vector<MathCase> math_cases();
 
-// Those that this processor can run.
+// Instruction sets that this processor supports.
 std::vector<const MathFunctions*> available_math_functions();
 
 // |actual - expected| in units of the last place of expected. Infinite where one is NaN and the

@@ -11,7 +11,7 @@
 namespace dmlops {
 namespace {
 
-constexpr std::uint32_t kStep = 20011;  // a prime: all exponents, ever new low bits
+constexpr std::uint32_t kStep = 20011;  // a prime, for all exponents and varying low bits
 
 constexpr float kEdges[] = {0.0f,       0x1p-149f, 0x1p-126f,  0x1p-64f, 0x1p-25f, 0.3465736f,
                             0.5f,       0.8f,      1.0f,       18.0f,    42.99f,   87.33655f,
@@ -53,9 +53,9 @@ TEST(Math, IsWithinItsBoundAtTheEdges) {
   }
 }
 
-// Where a product in double and a second rounding would go wrong: a product midway between two
-// floats with an addend too small for a double to hold beside it, and the same for subnormal sums.
-// Beside these, random bits, and products that are as large as the addend.
+// Cases of double rounding of a product in double: a product midway between two floats with an
+// addend below double's precision, and the same for subnormal sums. In addition, random bits, and
+// products as large as the addend.
 TEST(Math, FmaIsRoundedOnce) {
   constexpr std::size_t count = 1 << 19;
   // By the kind of number: exponents of the factors and the addend, significand bits of the
@@ -98,7 +98,7 @@ TEST(Math, FmaIsRoundedOnce) {
   }
 }
 
-// The golden digests say which bits; here all functions are compared on many more values.
+// The golden digests fix the bits; this test compares instruction sets on many more values.
 TEST(Math, HasTheSameBitsOnAllInstructionSets) {
   constexpr std::size_t count = (std::uint64_t{1} << 32) / kStep;
   const MathFunctions* first = available_math_functions()[0];
@@ -129,7 +129,7 @@ TEST(Math, TakesEveryNan) {
   }
 }
 
-// Of a singular parameter: what the formula gives, or the limit where the functor says so.
+// Singular parameters give the formula's result, or the limit as documented at the functor.
 TEST(Math, TakesSingularParameters) {
   const auto value = [](Activation type, float alpha, float x) {
     float y;

@@ -1,5 +1,5 @@
-// A program that has Microsoft's header, for one DML_TARGET_VERSION or another: its types are taken
-// as they are.
+// A program that includes Microsoft's header, for several values of DML_TARGET_VERSION, whose types
+// are used.
 #include <DirectML.h>
 #include <gtest/gtest.h>
 #include <vector>

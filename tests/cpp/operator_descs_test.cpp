@@ -1,5 +1,4 @@
-// The named structs: they say what the descriptor that all share says, with the defaults of the
-// activations' table.
+// The operators' structs: conversion to OperatorDesc, with the defaults of the activations' table.
 #include "dmlops/operator_descs.hpp"
 
 #include <array>

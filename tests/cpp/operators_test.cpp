@@ -191,8 +191,8 @@ TEST(Errors, OffsetsThatWrapAreRefused) {
   };
   refused({x.data(), DataType::float32, 1, {4}, {huge}});            // past 2^63
   refused({x.data(), DataType::float32, 1, {5}, {huge}});            // past 2^64
-  refused({x.data(), DataType::float32, 1, {4}, {-huge}});           // the other way
-  refused({x.data(), DataType::float32, 2, {3, 3}, {huge, -huge}});  // back to where it began
+  refused({x.data(), DataType::float32, 1, {4}, {-huge}});           // reversed
+  refused({x.data(), DataType::float32, 2, {3, 3}, {huge, -huge}});  // back to the first size
   refused({x.data(), DataType::float32, 2, {half, half}, {half, 4}});
   refused({x.data(), DataType::float32, 1, {-4}, {4}});
   refused({x.data(), DataType::float32, 9, {}, {}});

@@ -1,5 +1,5 @@
-// The thread pool: every piece runs once, whoever calls, however often, also from within and after
-// a fork.
+// The thread pool: every shard runs once, for any number of callers and calls, also nested and
+// after a fork.
 #include "core/pool.hpp"
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace dmlops {
 namespace {
 
-// Runs a job of `count` pieces and says whether each ran exactly once.
+// Runs a job of `count` shards, and returns true if each ran exactly once.
 bool each_runs_once(int count) {
   std::vector<std::atomic<int>> runs(static_cast<std::size_t>(count));
   parallel_for(count, [&](int i) { ++runs[static_cast<std::size_t>(i)]; });
@@ -33,7 +33,7 @@ TEST(Pool, RunsEveryPieceOnce) {
   for (int repeat = 0; repeat < 20000; ++repeat) ASSERT_TRUE(each_runs_once(repeat % 4 + 1));
 }
 
-// Waits end around the time after which threads stop looking and sleep, on either side.
+// Pauses of about the time after which workers stop spinning and sleep.
 TEST(Pool, SleepersAreWoken) {
   set_num_threads(3);
   for (int repeat = 0; repeat < 200; ++repeat) {
@@ -48,7 +48,7 @@ TEST(Pool, SleepersAreWoken) {
   }
 }
 
-// The caller would do it alone, in the end: threads that sleep must be seen to come.
+// The caller would finish the job alone, so the test checks that sleeping workers wake up.
 TEST(Pool, SleepersTakePart) {
   set_num_threads(2);
   bool together = false;
@@ -98,7 +98,7 @@ TEST(Pool, RefusesThreadCountsOutOfRange) {
   EXPECT_EQ(get_num_threads(), 3);
 }
 
-// The thread sanitizer's library does not follow a fork with threads.
+// The thread sanitizer does not support fork with threads.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define DMLOPS_NO_FORK 1

@@ -1,4 +1,4 @@
-// What the library says of itself, and the choice of an instruction set.
+// Run-time facts, and the selection of an instruction set.
 #include "dmlops/runtime.hpp"
 
 #include <array>
@@ -31,7 +31,7 @@ TEST(Runtime, ChoosesAnInstructionSet) {
   EXPECT_EQ(isa(), before);
 }
 
-// The functions hand their parameters to the activation that they are named after.
+// The functions pass their parameters to the activation of the same name.
 TEST(Activations, AreTheirNames) {
   using In = const ConstTensorView&;
   using Out = const TensorView&;

@@ -66,7 +66,7 @@ TEST(View, HasStridesInElementsOrInBytes) {
   EXPECT_EQ(refusal([&] {
               TensorView(x.data(), {2, 3}, ElementStrides{1});
             }),
-            "TensorView: 1 strides for 2 sizes; give one stride for each size");
+            "TensorView: 1 stride for 2 sizes; give one stride for each size");
   constexpr auto huge = std::numeric_limits<std::int64_t>::max() / 2 + 1;
   const TensorView wrapping(x.data(), {2}, ElementStrides{huge});
   EXPECT_NE(refusal([&] { clip(wrapping, 0, 1, wrapping); }).find("2^56"), std::string::npos);

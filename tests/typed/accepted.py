@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     def assert_type(value: Any, _: Any) -> Any:
-        """Do nothing: only type checkers look at it."""
+        """Do nothing at run time; type checkers check the type."""
         return value
 
 
@@ -43,7 +43,7 @@ assert_type(dmlops.elu(f32, 0.5, out=result), NDArray[np.float32])
 scaled = dmlops.clip(i32, scale_bias=dmlops.ScaleBias(2, 1), out=np.empty_like(i32))
 assert_type(scaled, NDArray[np.int32])
 
-# What is not an ndarray, and what has no known dtype.
+# Objects other than ndarrays, and arrays of unknown dtype.
 assert_type(dmlops.elu(np.float32(1)), np.float32)
 assert_type(dmlops.softsign(array("f", [1, 2])), NDArray[Any])
 assert_type(dmlops.clip(memoryview(b"ab"), 1, 2), NDArray[Any])
@@ -51,7 +51,7 @@ assert_type(dmlops.tanh(unknown).ndim, int)
 
 
 class Tensor:
-    """The part of PyTorch's tensors that dmlops asks for."""
+    """The subset of PyTorch's tensors that dmlops requires."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         """Take the array to offer."""
@@ -103,7 +103,7 @@ compiled = dmlops.Device(dmlops.FeatureLevel.LEVEL_5_1).compile(desc)
 assert_type(compiled, dmlops.CompiledOperator)
 compiled.dispatch(inputs=[f32], outputs={"output_tensor": dmlops.BufferBinding(result)})
 
-# What it runs on.
+# Run-time facts.
 assert_type(dmlops.isa(), str)
 assert_type(dmlops.available_isas(), tuple[str, ...])
 assert_type(dmlops.get_num_threads(), int)

@@ -18,23 +18,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops accuracy``."""
     parser.epilog = (
         "Peers that are not installed are left out unless --peers names them;"
-        " pip install 'dmlops[bench]' brings them."
+        " pip install 'dmlops[bench]' installs them."
     )
-    parser.add_argument("--quick", action="store_true", help="fewer elements, some seconds")
+    parser.add_argument("--quick", action="store_true", help="fewer elements, a few seconds")
     parser.add_argument(
         "--only",
         metavar="TEXT",
         action="append",
         default=[],
-        help="the rows whose name contains this, as tanh or float16; may be repeated",
+        help="only rows whose name contains TEXT, such as tanh or float16; may be repeated",
     )
     parser.add_argument(
         "--peers",
         type=choice_of(peers.PEERS, "peers"),
         metavar="NAMES",
-        help=f"separated by commas, out of: {', '.join(peers.PEERS)} (default: what is installed)",
+        help=f"comma-separated list of {', '.join(peers.PEERS)} (default: all installed peers)",
     )
-    parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all figures")
+    parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all measurements")
     parser.add_argument(
         "--page", type=output_file(), metavar="FILE", help="write the table into this Markdown page"
     )

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of ``dmlops bench``."""
     parser.epilog = (
         "Peers that are not installed are left out unless --peers names them;"
-        " pip install 'dmlops[bench]' brings them."
+        " pip install 'dmlops[bench]' installs them."
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--quick", action="store_true", help="few cells, less than a minute")
@@ -27,34 +27,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--random",
         type=count,
         metavar="N",
-        help="N cells with a random operator, data type and layout; the lowest ratios come first",
+        help="N cells with random operators, data types and layouts, sorted by ratio",
     )
     parser.add_argument(
-        "--seed", type=int, metavar="S", help="of the random cells (default: another in each run)"
+        "--seed", type=int, metavar="S", help="seed of the random cells (default: random)"
     )
     parser.add_argument(
         "--only",
         metavar="TEXT",
         action="append",
         default=[],
-        help="the cells whose name contains this, as clip/f16 or transpose; may be repeated; with"
-        " --random, also a kind of layout, as reversed, or the number of a cell",
+        help="only cells whose name contains TEXT, such as clip/f16 or transpose; may be repeated;"
+        " with --random, also a kind of layout, such as reversed, or the number of a cell",
     )
     parser.add_argument(
-        "--threads", type=thread_count, default=1, metavar="N", help="for everybody (default: 1)"
+        "--threads",
+        type=thread_count,
+        default=1,
+        metavar="N",
+        help="threads of each competitor (default: 1)",
     )
     parser.add_argument(
         "--peers",
         type=choice_of(PEERS, "peers"),
         metavar="NAMES",
-        help=f"separated by commas, out of: {', '.join(PEERS)} (default: what is installed)",
+        help=f"comma-separated list of {', '.join(PEERS)} (default: all installed peers)",
     )
-    parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all figures")
+    parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all measurements")
     parser.add_argument(
         "--picture",
         type=output_file(*PICTURES),
         metavar="FILE",
-        help="draw the ratios and, from further measurements, the bandwidth over the size",
+        help="draw the ratios and, with additional measurements, the bandwidth by size",
     )
 
 

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         type=output_file(*PICTURES),
         default="dmlops-demo.png",
-        help=f"where the picture goes: a name in {' '.join(PICTURES)} (default: %(default)s)",
+        help=f"the picture's file, in {' '.join(PICTURES)} (default: %(default)s)",
     )
 
 

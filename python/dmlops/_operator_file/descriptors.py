@@ -39,7 +39,7 @@ def read_type(node: Node) -> OperatorType:
     name = node.text().removeprefix("DML_OPERATOR_")
     if name in OTHER_OPERATORS:
         known = ", ".join(OperatorType.__members__)
-        node.refuse(f"dmlops does not have DirectML's operator {name}; it has {known}")
+        node.refuse(f"dmlops lacks DirectML's operator {name}; it has {known}")
     return node.choice(OperatorType, "DML_OPERATOR_")
 
 
@@ -51,7 +51,8 @@ def read_data_type(node: Node) -> TensorDataType:
 def _check_count(members: dict[str, Node], name: str, counted: str, length: int) -> None:
     """Compare DirectML's field for the length of an array, optional in JSON, with the array."""
     if name in members and members[name].integer() != length:
-        members[name].refuse(f"is {members[name].value}, but {counted} has {length} entries")
+        entries = "1 entry" if length == 1 else f"{length} entries"
+        members[name].refuse(f"is {members[name].value}, but {counted} has {entries}")
 
 
 def _inner(node: Node) -> tuple[Node | None, Node]:

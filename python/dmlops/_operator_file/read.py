@@ -213,9 +213,9 @@ def _parse(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_without_duplicates)
 
 
-# DxDispatch accepts comments and trailing commas, which JSON does not have. Both are searched for
-# outside of string literals. A literal is matched in parts of 1000 escapes, since the memory that
-# `re` takes grows with the repetitions of a group.
+# DxDispatch accepts comments and trailing commas, which JSON lacks. Both are searched outside of
+# string literals. A literal is matched in chunks of 1000 escapes, since the memory of `re` grows
+# with the repetitions of a group.
 _LITERAL = r'"[^"\\]*'
 _REST_OF_LITERAL = re.compile(r'(?:\\.[^"\\]*){1,1000}', re.DOTALL)
 _COMMENT = re.compile(rf"{_LITERAL}|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)

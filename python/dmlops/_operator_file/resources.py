@@ -34,8 +34,8 @@ class Memory:
     def binding(self, part: Binding, tensor: BufferTensorDesc) -> Any:
         """Return the binding for `CompiledOperator.dispatch`.
 
-        Memory may be bound as any data type. An exception is a whole .npy file: since nobody wrote
-        its data type into the operator file, another one is taken for a mistake.
+        Memory may be bound as any data type. The exception is a whole .npy file, whose data type is
+        not stated in the operator file: binding it as another type counts as a mistake.
         """
         dtype = dtype_of(tensor.data_type)
         if part.whole and self.array.dtype == self.values.dtype:

@@ -55,9 +55,8 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   }
 }
 
-// Copies by non-temporal stores, except to cache lines that the target shares with other data.
-// Prefetches the same number of bytes at `ahead`, since the hardware prefetcher is less effective
-// beside non-temporal stores.
+// Copies by non-temporal stores, except to cache lines that the target shares. Prefetches as many
+// bytes at `ahead`: non-temporal stores make the hardware prefetcher less effective.
 inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
                            const char* ahead = nullptr) {
   constexpr std::int64_t step = sizeof(u8x);

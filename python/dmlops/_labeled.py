@@ -10,7 +10,7 @@ from dmlops import _core
 from dmlops._foreign import is_instance
 
 
-def is_labelled(value: object) -> bool:
+def is_labeled(value: object) -> bool:
     """Return True if a value is an object of pandas or xarray."""
     return is_instance(value, "pandas", "Series") or any(
         is_instance(value, "xarray", name) for name in ("DataArray", "Dataset", "Variable")
@@ -18,7 +18,7 @@ def is_labelled(value: object) -> bool:
 
 
 def call(name: str, given: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Return the function's result for a labelled input, with the input's labels."""
+    """Return the function's result for a labeled input, with the input's labels."""
     function = getattr(_core, name)
     if keywords.get("out") is not None:
         raise TypeError(
