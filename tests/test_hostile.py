@@ -85,7 +85,7 @@ def test_bindings_that_empty_their_list() -> None:
 def test_more_bindings_than_any_operator_has(count: int) -> None:
     """A million were once read from where five have room."""
     device, desc = Device(), relu(BufferTensorDesc(FLOAT32, (4,)))
-    with pytest.raises(BindingError, match=rf"{count} initial bindings; it has 1 inputs"):
+    with pytest.raises(BindingError, match=rf"{count} initial bindings; it has 1 input"):
         device.compile(desc, initial=[None] * count)
     out = np.zeros(4, np.float32)
     with pytest.raises(BindingError, match=rf"{count} inputs are bound; it has 1"):
