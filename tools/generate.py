@@ -1,4 +1,4 @@
-"""Writes what follows from the table of operators, python/dmlops/_table.
+"""Generates files from the table of operators, python/dmlops/_table.
 
 python tools/generate.py          write every file that differs
 python tools/generate.py --check  name the files that differ, and fail if there are any

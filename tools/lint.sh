@@ -22,7 +22,7 @@ failed=0
 clang-format --dry-run -Werror "${cpp[@]}" || failed=1
 shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}" || failed=1
 
-# Compares what follows from the table of operators with what the generator writes.
+# Compares the generated files with the table of operators.
 "$PYTHON" tools/generate.py --check || failed=1
 
 # Limits files to 400 lines, unless they are generated: a longer one has more than one job.

@@ -19,8 +19,8 @@ struct Support {
   TypeSet types;
 };
 
-// What a field of a struct holds, and where OperatorDesc keeps it: the n-th tensor of a struct is
-// tensors[n], the n-th number numbers[n], the n-th scalar scalars[n]. Tensors come first.
+// The kind of a struct's field. OperatorDesc has the n-th tensor of a struct in tensors[n], the
+// n-th number in numbers[n], the n-th scalar in scalars[n]. Tensors come first.
 enum class FieldKind {
   tensor,     // of the input's data type and sizes
   parameter,  // each size is 1 or the input's

@@ -1,4 +1,4 @@
-"""What the generated files have in common: their first line, comments, and the formatters."""
+"""Shared code of the generators: first lines, comments, and formatters."""
 
 from __future__ import annotations
 

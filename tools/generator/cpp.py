@@ -233,7 +233,7 @@ def activation_descs() -> str:
     )
 
 
-# What C++ has another form of than Python.
+# Defaults and formulas whose form in C++ differs from Python.
 _CPP_TEXTS = {schema.Activation: "An activation's descriptor without tensors."}
 
 

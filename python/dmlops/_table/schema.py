@@ -1,4 +1,4 @@
-"""What a row of the table can say of an operator."""
+"""The schema of the table: the attributes of operators, tensors and parameters."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NUMBERS64 = Types(
 
 @dataclass(frozen=True)
 class Support:
-    """From a feature level on, tensors of these ranks and data types are accepted, too."""
+    """Ranks and data types that a feature level adds."""
 
     since: str  # "5_1"
     min_rank: int
@@ -163,7 +163,7 @@ class Operator:
     family : str
         The `Family` of src/descriptors/table.hpp that the descriptor is compiled for.
     formula : str
-        What is computed, as Python writes it.
+        The formula in Python's notation.
     text : str
         The first line of the descriptor's docstring; empty for the formula.
     fields : tuple of Field
@@ -171,9 +171,9 @@ class Operator:
     supports : tuple of Support
         Oldest first.
     in_place : bool
-        Whether the output may be bound to the memory of the input.
+        True if the output may be bound to the memory of the input.
     fusable : bool
-        Whether batch normalization can apply it to its result.
+        True if batch normalization can fuse the operator.
     rows_only : str
         The operator without the limit, where the input has an effective rank of at most 2.
     notes, example : str
@@ -251,7 +251,7 @@ class Operator:
         return {each.name: float(each.short) for each in self.numbers if each.short is not None}
 
     def groups(self) -> Iterator[tuple[Field, ...]]:
-        """Yield the fields, neighbours of the same kind and text together: `min` and `max`."""
+        """Yield the fields, grouping adjacent ones of the same kind and text: `min` and `max`."""
         group: tuple[Field, ...] = ()
         for each in self.fields:
             if group and (type(each), each.text) != (type(group[0]), group[0].text):
