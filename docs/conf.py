@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation: tools/docs.sh runs it."""
+"""The configuration of Sphinx for tools/docs.sh."""
 
 from __future__ import annotations
 

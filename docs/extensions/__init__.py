@@ -1,1 +1,1 @@
-"""What the build of the documentation needs beyond Sphinx."""
+"""Extensions of Sphinx for the documentation."""

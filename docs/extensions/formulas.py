@@ -10,7 +10,7 @@ import dmlops
 LETTERS = ("alpha", "beta", "gamma")
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: r"\,", ast.USub: "-"}
 COMPARISONS = {ast.GtE: r"\ge", ast.Gt: ">", ast.LtE: r"\le", ast.Lt: "<"}
-# How tightly an operator binds: what is looser than its surroundings stands in parentheses.
+# Precedence: an operand of lower precedence than its operator gets parentheses.
 LOOSE, SUM, PRODUCT, ATOM = range(4)
 
 

@@ -1,4 +1,4 @@
-"""What an operator takes, as tables that the library itself fills in: it is asked, not quoted."""
+"""Tables of supported data types and layouts, filled in by calls of the library."""
 
 from __future__ import annotations
 
