@@ -1,0 +1,153 @@
+// The canonical loop nest, and the decisions of the memory policy. These decide on speed alone, so
+// that no result shows them.
+#include <gtest/gtest.h>
+#include <vector>
+
+#include "traversal/nest.hpp"
+#include "traversal/policy.hpp"
+
+namespace dmlops {
+namespace {
+
+TensorView tensor(const Dimensions& sizes, const Dimensions& strides, int rank,
+                  DataType type = DataType::float32) {
+  alignas(64) static char memory[64];
+  return {memory, type, rank, sizes, strides};
+}
+
+Nest nest_of(const TensorView& output, const TensorView& input) {
+  const ConstTensorView source = input;
+  return make_nest(output, &source, 1);
+}
+
+// The thresholds that a test sets, restored at its end.
+class Thresholds {
+ public:
+  ~Thresholds() {
+    set_non_temporal_threshold(non_temporal_);
+    set_split_threshold(split_);
+  }
+
+ private:
+  std::int64_t non_temporal_ = non_temporal_threshold(), split_ = split_threshold();
+};
+
+TEST(Nest, MergesDenseDimensions) {
+  const TensorView dense = tensor({2, 3, 4}, {48, 16, 4}, 3);
+  const Nest nest = nest_of(dense, dense);
+  EXPECT_EQ(nest.rank, 1);
+  EXPECT_EQ(nest.sizes[0], 24);
+  EXPECT_EQ(nest.strides[0][0], 4);
+  EXPECT_EQ(nest.bytes_per_element, 8);
+}
+
+TEST(Nest, OneElementHasOneDimension) {
+  for (const int rank : {0, 1, 3}) {
+    const TensorView one = tensor({1, 1, 1}, {0, 8, -4}, rank);
+    const Nest nest = nest_of(one, one);
+    EXPECT_EQ(nest.rank, 1) << rank;
+    EXPECT_EQ(nest.sizes[0], 1) << rank;
+    EXPECT_EQ(nest.strides[1][0], 4) << rank;
+    EXPECT_EQ(element_count(nest), 1) << rank;
+  }
+}
+
+TEST(Nest, FollowsTheOutputsMemory) {
+  const TensorView columns = tensor({5, 7}, {4, 20}, 2), rows = tensor({5, 7}, {28, 4}, 2);
+  const Nest nest = nest_of(columns, rows);
+  EXPECT_EQ(nest.rank, 2);
+  EXPECT_EQ(nest.sizes[0], 5);
+  EXPECT_EQ(nest.sizes[1], 7);
+  EXPECT_EQ(nest.strides[1][0], 28);
+  EXPECT_EQ(nest.strides[1][1], 4);
+}
+
+TEST(Nest, ReversesNegativeStridesOfTheOutput) {
+  const TensorView reversed = tensor({6}, {-4}, 1), forward = tensor({6}, {4}, 1);
+  const Nest nest = nest_of(reversed, forward);
+  EXPECT_EQ(nest.strides[0][0], 4);
+  EXPECT_EQ(nest.strides[1][0], -4);
+  EXPECT_EQ(nest.data[0], static_cast<char*>(reversed.data) - 20);
+  EXPECT_EQ(nest.data[1], static_cast<char*>(forward.data) + 20);
+}
+
+TEST(Nest, BroadcastInputsHaveStride0) {
+  const TensorView output = tensor({3, 4}, {16, 4}, 2), column = tensor({3, 1}, {4, 4}, 2);
+  const Nest nest = nest_of(output, column);
+  EXPECT_EQ(nest.rank, 2);
+  EXPECT_EQ(nest.strides[1][0], 0);
+  EXPECT_EQ(nest.strides[1][1], 4);
+}
+
+TEST(Policy, ShardsCoverTheWhole) {
+  for (const std::int64_t size : {1, 7, 64, 1000}) {
+    for (const std::int64_t unit : {1, 16}) {
+      for (std::int64_t count = 1; count <= 5; ++count) {
+        EXPECT_EQ(shard_begin(size, count, 0, unit), 0);
+        EXPECT_EQ(shard_begin(size, count, count, unit), size);
+        for (std::int64_t i = 0; i < count; ++i) {
+          const std::int64_t begin = shard_begin(size, count, i, unit);
+          EXPECT_LE(begin, shard_begin(size, count, i + 1, unit));
+          EXPECT_TRUE(begin == size || begin % unit == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Policy, SplitsFromTheThreshold) {
+  const Thresholds restored;
+  const int threads = get_num_threads();
+  set_num_threads(3);
+  set_split_threshold(1000);
+  EXPECT_EQ(shard_count(999), 1);
+  EXPECT_EQ(shard_count(1000), 3);
+  set_num_threads(threads);
+}
+
+struct Streamed {
+  const char* what;
+  TensorView output, input;
+  std::int64_t threshold;  // the largest from which the output is streamed
+};
+
+TEST(Policy, NonTemporalStores) {
+  const Thresholds restored;
+  // 64 x 96 elements of 4 bytes: 48 KiB of traffic. As one matrix of several: 4 x 16 x 96.
+  constexpr std::int64_t kTraffic = std::int64_t{2} * 64 * 96 * 4;
+  const Streamed cases[] = {
+      {"dense", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {384, 4}, 2), kTraffic},
+      {"every second element", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {768, 8}, 2),
+       2 * kTraffic},
+      {"transposed", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {4, 256}, 2), 4 * kTraffic},
+      {"small matrices transposed", tensor({4, 16, 96}, {6144, 384, 4}, 3),
+       tensor({4, 16, 96}, {6144, 4, 64}, 3), 2 * kTraffic},
+      {"padded input", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {512, 4}, 2), kTraffic},
+  };
+  for (const Streamed& example : cases) {
+    const Nest nest = nest_of(example.output, example.input);
+    char* const data[] = {nest.data[0], nest.data[1] + 64};
+    set_non_temporal_threshold(example.threshold);
+    EXPECT_TRUE(streams(nest, data)) << example.what;
+    set_non_temporal_threshold(example.threshold + 4);
+    EXPECT_FALSE(streams(nest, data)) << example.what;
+  }
+}
+
+TEST(Policy, RegularStoresInPlaceAndToStridedOutputs) {
+  const Thresholds restored;
+  set_non_temporal_threshold(0);
+  const TensorView dense = tensor({64}, {4}, 1), every_second = tensor({64}, {8}, 1);
+  const Nest nest = nest_of(dense, dense), strided = nest_of(every_second, dense);
+  char* const data = nest.data[0];
+  char* const apart[] = {data, data + 64};
+  char* const in_place[] = {data, data};
+  char* const misaligned[] = {data + 2, data + 64};
+  EXPECT_TRUE(streams(nest, apart));
+  EXPECT_FALSE(streams(nest, in_place));
+  EXPECT_FALSE(streams(nest, misaligned));
+  EXPECT_FALSE(streams(strided, apart));
+}
+
+}  // namespace
+}  // namespace dmlops
