@@ -37,7 +37,7 @@ def demo() -> Any:
     demo.digits = demo.data.digits()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo.steps, "SECONDS_PER_STEP", 0.01)
-        demo.results = [demo.steps.measure(step) for step in demo.program.prepared(demo.digits)]
+        demo.results = [demo.steps.measure(step) for step in demo.program.all_steps(demo.digits)]
     return demo
 
 

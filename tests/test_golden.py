@@ -169,9 +169,9 @@ def test_lengths(operator: str, dtype: str, extent: Extent) -> None:
                     slice(size - count, size) if i == axis else slice(None)
                     for i in range(len(case.shape))
                 )
-                pieces = [x[cut] if x.shape[axis] == size else x for x in inputs]
+                chunks = [x[cut] if x.shape[axis] == size else x for x in inputs]
                 context = f"{case}, the last {count} along axis {axis}"
-                assert_same_bits(case(*pieces), expected[cut], context)
+                assert_same_bits(case(*chunks), expected[cut], context)
 
 
 @every_group

@@ -109,16 +109,16 @@ def _sums(groups: Any, top: Any) -> Any:
     The three are entries of a new last axis.
     """
     token = tokenize(groups, top)
-    part, lanes, sums = (f"log_softmax-{name}-{token}" for name in ("part", "lanes", "sum"))
+    chunk, lanes, sums = (f"log_softmax-{name}-{token}" for name in ("chunk", "lanes", "sum"))
     graph: dict[Any, Any] = {}
-    *kept, parts = groups.numblocks
+    *kept, chunks = groups.numblocks
     for index in itertools.product(*map(range, kept)):
         maxima = (top.name, *index)
         before: Any = None
-        for i in range(parts):
+        for i in range(chunks):
             key = (*index, i)
-            graph[(part, *key)] = (_part, (groups.name, *key), maxima)
-            graph[(lanes, *key)] = (_add, (part, *key), before)
+            graph[(chunk, *key)] = (_chunk_lanes, (groups.name, *key), maxima)
+            graph[(lanes, *key)] = (_add, (chunk, *key), before)
             before = (lanes, *key)
         graph[(sums, *index, 0)] = (_sum, before, maxima)
     layers = HighLevelGraph.from_collections(sums, graph, dependencies=[groups, top])
@@ -142,14 +142,14 @@ def _rows(x: Array, top: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(x).reshape(top.size, -1), top.astype(np.float32).ravel()
 
 
-def _part(x: Array, top: Array) -> _Lanes:
+def _chunk_lanes(x: Array, top: Array) -> _Lanes:
     """Return the lanes of each block of a chunk."""
     return _core.log_softmax_sums(*_rows(x, top))
 
 
-def _add(part: _Lanes, before: _Lanes | None) -> _Lanes:
+def _add(chunk: _Lanes, before: _Lanes | None) -> _Lanes:
     """Add the blocks of a chunk to those before, in their order."""
-    blocks, maxima = part
+    blocks, maxima = chunk
     lanes = np.zeros(blocks[:, 0].shape) if before is None else before[0]
     for i in range(blocks.shape[1]):
         lanes = lanes + blocks[:, i]

@@ -13,7 +13,7 @@ from dmlops._tensor_desc import integer
 
 @dataclass(frozen=True, eq=False)
 class BufferBinding:
-    """A part of a buffer.
+    """A range of a buffer.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ def run(output: Path) -> None:
     progress("Loading the photographs, fitting a classifier to the digits ...")
     digits = data.digits()
     results = []
-    for step in prepared(digits):
+    for step in all_steps(digits):
         progress(f"Running {step.operator} ({step.dtype}) beside NumPy ...")
         results.append(steps.measure(step))
     progress("Drawing the picture ...")
@@ -35,7 +35,7 @@ def run(output: Path) -> None:
         raise RefusedError(f"less accurate than promised: {', '.join(inaccurate)}")
 
 
-def prepared(digits: data.Digits) -> list[steps.Step]:
+def all_steps(digits: data.Digits) -> list[steps.Step]:
     """Return the steps in the order in which the table and the picture show them."""
     china, flower = data.photographs()
     return [

@@ -224,7 +224,7 @@ _TRAILING_COMMA = re.compile(rf"{_LITERAL}|,(?=\s*[}}\]])")
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
     """Replace the matches outside of string literals with as many spaces on as many lines."""
-    pieces, copied, match = [], 0, pattern.search(text)
+    segments, copied, match = [], 0, pattern.search(text)
     while match:
         end = match.end()
         if text[match.start()] == '"':
@@ -232,11 +232,11 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
                 end = part.end()
             end += 1  # the closing quotation mark
         else:
-            pieces.append(text[copied : match.start()])
-            pieces.append("\n".join(" " * len(line) for line in match[0].split("\n")))
+            segments.append(text[copied : match.start()])
+            segments.append("\n".join(" " * len(line) for line in match[0].split("\n")))
             copied = end
         match = pattern.search(text, end)
-    return "".join((*pieces, text[copied:]))
+    return "".join((*segments, text[copied:]))
 
 
 def _read_text(path: str, name: str) -> str:

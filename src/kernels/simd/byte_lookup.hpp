@@ -33,21 +33,22 @@ class ByteLookup {
     u8x result = {};
     for (int high = 0; high < 16; ++high) {
       using u8quad = typename VectorOf<std::uint8_t, 16>::type;
-      u8quad part;
-      std::memcpy(&part, table_ + 16 * high, sizeof part);
+      u8quad subtable;
+      std::memcpy(&subtable, table_ + 16 * high, sizeof subtable);
       const u8x index = x ^ static_cast<std::uint8_t>(16 * high);  // below 16 if in this table
 #if defined(__AVX512BW__)
-      const __m512i tables = _mm512_broadcast_i32x4(bit_cast<__m128i>(part));
+      const __m512i tables = _mm512_broadcast_i32x4(bit_cast<__m128i>(subtable));
       result |= bit_cast<u8x>(_mm512_maskz_shuffle_epi8(
           _mm512_cmplt_epu8_mask(bit_cast<__m512i>(index), _mm512_set1_epi8(16)), tables,
           bit_cast<__m512i>(index)));
 #elif defined(__AVX2__)
       // Saturation sets the high bit of other indices, which selects 0.
-      const __m256i tables = _mm256_broadcastsi128_si256(bit_cast<__m128i>(part));
+      const __m256i tables = _mm256_broadcastsi128_si256(bit_cast<__m128i>(subtable));
       const __m256i other = _mm256_adds_epu8(bit_cast<__m256i>(index), _mm256_set1_epi8(0x70));
       result |= bit_cast<u8x>(_mm256_shuffle_epi8(tables, other));
 #else
-      result |= bit_cast<u8x>(vqtbl1q_u8(bit_cast<uint8x16_t>(part), bit_cast<uint8x16_t>(index)));
+      result |=
+          bit_cast<u8x>(vqtbl1q_u8(bit_cast<uint8x16_t>(subtable), bit_cast<uint8x16_t>(index)));
 #endif
     }
     return result;
