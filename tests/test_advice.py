@@ -34,6 +34,25 @@ def test_the_advice_for_dtypes_works(name: str, dtype: str) -> None:
 
 
 @each_function
+def test_the_advice_for_an_output_of_another_dtype_works(name: str) -> None:
+    with pytest.raises(TypeError, match="out has dtype float16, but input has dtype float32") as c:
+        FUNCTIONS[name](X, out=np.empty(X.shape, np.float16))
+    fix = re.search(r"; make one with (.*)$", str(c.value))
+    assert fix is not None
+    FUNCTIONS[name](X, out=eval(fix[1], {"numpy": np, "input": X}))
+
+
+@pytest.mark.parametrize("argument", PARAMETERS)
+def test_the_advice_for_parameters_of_another_dtype_works(argument: str) -> None:
+    other = PARAMETERS[argument].astype(np.float16)
+    with pytest.raises(TypeError, match="they must be the same; convert it with") as caught:
+        normalize(**{argument: other})
+    fix = re.search(r"; convert it with (.*)$", str(caught.value))
+    assert fix is not None
+    normalize(**{argument: eval(fix[1], {"numpy": np, argument: other})})
+
+
+@each_function
 def test_masked_arrays(name: str) -> None:
     for x in (np.ma.masked_equal(X, 1), np.ma.array(X)):
         words = [name, "input", "masked", "input.filled(value"]

@@ -146,9 +146,23 @@ def refuse_dtype(
     raise TypeError(f"{function}: {argument} has dtype {problem}{fix}")
 
 
+def refuse_other_dtype(
+    function: str, argument: str, value: Any, dtype: np.dtype[Any], required: np.dtype[Any]
+) -> NoReturn:
+    """Raise TypeError for a dtype other than that of the input."""
+    if argument == "out":
+        fix = "make one with numpy.empty_like(input)"
+    else:
+        fix = f"convert it with {_conversion(argument, value, required.name)}"
+    raise TypeError(
+        f"{function}: {argument} has dtype {dtype.name}, but input has dtype {required.name}; "
+        f"they must be the same; {fix}"
+    )
+
+
 def _conversion(argument: str, value: Any, target: str) -> str:
     if is_instance(value, "torch", "Tensor"):
-        return f"{argument}.float()"
+        return f"{argument}.float()" if target == "float32" else f"{argument}.half()"
     if hasattr(value, "astype"):
         return f"{argument}.astype(numpy.{target})"
     return f"numpy.asarray({argument}, numpy.{target})"

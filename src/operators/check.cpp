@@ -70,7 +70,11 @@ class OverlapSearch {
   int budget_ = 100000;
 };
 
+const char* output_name = "output";
+
 }  // namespace
+
+void set_output_name(const char* name) { output_name = name; }
 
 const char* const kFloatTypesText = "float32 and float16";
 const char* const kClipTypesText =
@@ -144,9 +148,9 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
 }
 
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
-  require_same_type(op, "out", output, input);
-  require_addressable(op, "out", output);
-  require_data(op, "out", output);
+  require_same_type(op, output_name, output, input);
+  require_addressable(op, output_name, output);
+  require_data(op, output_name, output);
   const bool same_rank = output.rank == input.rank;
   int axis = 0;
   while (same_rank && axis < input.rank &&
@@ -155,13 +159,13 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
     ++axis;
   }
   if (!same_rank || axis < input.rank) {
-    throw Error(std::string(op) + ": out has shape " + shape_text(output) +
+    throw Error(std::string(op) + ": " + output_name + " has shape " + shape_text(output) +
                 ", but input has shape " + shape_text(input) +
                 (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
   }
   if (!is_empty(output) && overlaps_itself(output)) {
-    throw Error(std::string(op) + ": out has elements that overlap one another (shape " +
-                shape_text(output) + ")");
+    throw Error(std::string(op) + ": " + output_name +
+                " has elements that overlap one another (shape " + shape_text(output) + ")");
   }
 }
 

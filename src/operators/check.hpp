@@ -11,6 +11,10 @@ namespace dmlops {
 std::string number_text(double value);  // the shortest text that reads back as the same number
 std::string shape_text(const ConstTensorView& view);  // "(2, 3)", like Python's tuples
 
+// Names the argument for the output in messages: "output" in C and C++, "out" in Python, whose
+// module sets it at import.
+void set_output_name(const char* name);
+
 // Descriptions of the accepted data types, for messages.
 extern const char* const kFloatTypesText;
 extern const char* const kClipTypesText;

@@ -93,4 +93,10 @@ void refuse_dtype(const char* function, const char* argument, PyObject* value, P
                          Py_BuildValue("(ssOOz)", function, argument, value, dtype, accepted)));
 }
 
+void refuse_other_dtype(const char* function, const char* argument, PyObject* value,
+                        PyObject* dtype, PyObject* required) {
+  Py_XDECREF(call_module("refuse_other_dtype",
+                         Py_BuildValue("(ssOOO)", function, argument, value, dtype, required)));
+}
+
 }  // namespace dmlops::python

@@ -25,4 +25,8 @@ void refuse_value(const char* function, const char* argument, PyObject* value,
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
                   const char* accepted);
 
+// Sets the Python error for a dtype other than that of `input`.
+void refuse_other_dtype(const char* function, const char* argument, PyObject* value,
+                        PyObject* dtype, PyObject* required);
+
 }  // namespace dmlops::python

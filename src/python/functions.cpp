@@ -103,7 +103,9 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
   std::optional<FusedActivation> activation;
   if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
   for (int k = 0; k < 5; ++k) {
-    if (!inputs[k].read_input(function, signature.names[k], values[k])) return nullptr;
+    const InputArray* const like = k == 0 ? nullptr : inputs;
+    if (!inputs[k].read_input(function, signature.names[k], values[k], kFloats, like))
+      return nullptr;
   }
   if (!read_float(function, "epsilon", values[5], epsilon)) return nullptr;
   if (!read_fused_activation(function, values[6], activation)) return nullptr;

@@ -12,6 +12,7 @@
 #include "errors.hpp"
 #include "functions.hpp"
 #include "ndarray.hpp"
+#include "operators/check.hpp"
 #include "traversal/policy.hpp"
 
 namespace py = pybind11;
@@ -35,6 +36,7 @@ void add_docstring(const py::object& function, const std::string& text) {
 PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   if (!dmlops::python::import_numpy() || !dmlops::python::add_functions(module.ptr()))
     dmlops::python::throw_python_error();
+  dmlops::set_output_name("out");
   dmlops::python::add_descriptors(module);
   dmlops::python::add_compiled_operator(module);
   dmlops::python::add_dask_functions(module);

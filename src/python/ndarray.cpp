@@ -138,7 +138,7 @@ bool import_numpy() { return PyArray_ImportNumPyAPI() == 0; }
 
 template <class View>
 bool Array<View>::read_input(const char* function, const char* argument, PyObject* value,
-                             const AcceptedTypes& accepted) {
+                             const AcceptedTypes& accepted, const InputArray* like) {
   if (PyArray_CheckExact(value)) {
     Py_INCREF(value);
     object_ = value;
@@ -152,7 +152,7 @@ bool Array<View>::read_input(const char* function, const char* argument, PyObjec
     if (object_ == nullptr) return false;
     if (has_type) foreign_ = value;
   }
-  return set_view(function, argument, value, accepted);
+  return set_view(function, argument, value, accepted, like);
 }
 
 template <class View>
@@ -163,9 +163,9 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
     object_ = foreign_ == nullptr
                   ? PyArray_NewLikeArray(as_array(input.object()), NPY_KEEPORDER, nullptr, 0)
                   : new_aligned_array(as_array(input.object()));
-    return object_ != nullptr && set_view(function, "out", object_, accepted);
+    return object_ != nullptr && set_view(function, "out", object_, accepted, nullptr);
   }
-  if (!read_input(function, "out", out, accepted)) return false;
+  if (!read_input(function, "out", out, accepted, &input)) return false;
   if (PyArray_IsScalar(out, Generic)) {
     refuse_value(function, "out", out, accepted.text);
     return false;
@@ -184,7 +184,7 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
 
 template <class View>
 bool Array<View>::set_view(const char* function, const char* argument, PyObject* value,
-                           const AcceptedTypes& accepted) {
+                           const AcceptedTypes& accepted, const InputArray* like) {
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
   view_.type = data_type(descr);
@@ -192,6 +192,11 @@ bool Array<View>::set_view(const char* function, const char* argument, PyObject*
   if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
     refuse_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
                  is_accepted ? nullptr : accepted.text);
+    return false;
+  }
+  if (like != nullptr && view_.type != like->view().type) {
+    refuse_other_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
+                       reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(like->object()))));
     return false;
   }
   view_.rank = PyArray_NDIM(array);

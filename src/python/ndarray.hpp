@@ -52,8 +52,10 @@ class Array {
   Array& operator=(const Array&) = delete;
 
   // Each returns false with a Python error set.
+  // `like` is the array whose dtype the argument must have, or null.
   bool read_input(const char* function, const char* argument, PyObject* value,
-                  const AcceptedTypes& accepted = kFloats);
+                  const AcceptedTypes& accepted = kFloats,
+                  const Array<ConstTensorView>* like = nullptr);
   // Reads `out`, or, if null or None, creates an array in the memory order of `input`.
   bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& input,
                    const AcceptedTypes& accepted = kFloats);
@@ -70,7 +72,7 @@ class Array {
 
  private:
   bool set_view(const char* function, const char* argument, PyObject* value,
-                const AcceptedTypes& accepted);
+                const AcceptedTypes& accepted, const Array<ConstTensorView>* like);
 
   PyObject* object_ = nullptr;
   PyObject* foreign_ = nullptr;     // borrowed; for a new output, the input

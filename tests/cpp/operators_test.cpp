@@ -116,7 +116,7 @@ TEST(Errors, RefusedCallsWriteNothing) {
     EXPECT_EQ(y, std::vector<float>(4, -1.0f));
   };
   refuses([&] { hard_sigmoid(view(x), 1, 0, view(y)); },
-          "hard_sigmoid: out has shape (4,), but input has shape (3,)");
+          "hard_sigmoid: output has shape (4,), but input has shape (3,)");
   std::vector<std::uint8_t> bytes = {1, 2, 3, 4};
   refuses([&] { hard_sigmoid(view(bytes), 1, 0, view(y)); }, "hard_sigmoid: input has dtype uint8");
   const std::int64_t axis = 1;

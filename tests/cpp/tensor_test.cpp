@@ -112,7 +112,7 @@ TEST(View, WithoutDataIsRefusedByEveryOperator) {
         TensorView(static_cast<float*>(nullptr), 3, ElementStrides{-5})}) {
     const auto refused = [&](const auto& call) {
       EXPECT_NE(refusal([&] { call(null, y); }).find("input has shape"), std::string::npos);
-      EXPECT_NE(refusal([&] { call(x, null); }).find("out has shape"), std::string::npos);
+      EXPECT_NE(refusal([&] { call(x, null); }).find("output has shape"), std::string::npos);
       EXPECT_NE(refusal([&] { call(null, null); }).find("data pointer is null"), std::string::npos);
     };
     using In = const ConstTensorView&;
@@ -136,7 +136,7 @@ TEST(View, WithoutDataIsRefusedByEveryOperator) {
   }
   EXPECT_NE(refusal([&] { clip(TensorView(), 0, 1, TensorView()); }), "accepted");
   EXPECT_EQ(refusal([&] { clip(x, 0, 1, TensorView(y.data(), {})); }),
-            "clip: out has shape (), but input has shape (3,)");
+            "clip: output has shape (), but input has shape (3,)");
   EXPECT_EQ(y, std::vector<float>(3, -1.0f));
   const TensorView empty(static_cast<float*>(nullptr), {2, 0});
   EXPECT_EQ(refusal([&] { clip(empty, 0, 1, empty); }), "accepted");
