@@ -7,7 +7,7 @@ import re
 
 import dmlops
 
-LETTERS = ("alpha", "beta", "gamma")
+LETTERS = ("alpha", "beta", "gamma", "epsilon")
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: r"\,", ast.USub: "-"}
 COMPARISONS = {ast.GtE: r"\ge", ast.Gt: ">", ast.LtE: r"\le", ast.Lt: "<"}
 # Precedence: an operand of lower precedence than its operator gets parentheses.
@@ -60,7 +60,7 @@ def _latex(node: ast.expr) -> tuple[str, int]:  # noqa: PLR0911, PLR0912 - one c
             function = rf"\operatorname{{{name.replace('minimum', 'min')}}}"
             return rf"{function}\left( {', '.join(map(latex, node.args))} \right)", ATOM
         case ast.Name(id=name):
-            letter = rf"\{name}" if name in LETTERS else rf"\mathrm{{{name}}}"
+            letter = rf"\{name}" if name in LETTERS else rf"\mathit{{{name}}}"
             return name if len(name) == 1 else letter, ATOM
         case ast.Constant(value=value):
             return str(value), ATOM

@@ -1,4 +1,5 @@
-// The operators as Python functions: vectorcall entries that allocate nothing but the result.
+// The operators as Python functions: vectorcall entries. Apart from a fused
+// activation, which is read through its attributes, a call allocates nothing but the result.
 #include "functions.hpp"
 
 #include <utility>
