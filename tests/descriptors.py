@@ -1,4 +1,4 @@
-"""Descriptors for tests: one valid one of each operator, and a table of what DirectML accepts.
+"""Descriptors for tests: a valid one of each operator, and a table of DirectML's rules.
 
 The table is written down from DirectML's documents by hand, not from the code under test.
 """
@@ -92,8 +92,8 @@ def activation(name: str) -> Maker:
     return make
 
 
-# Each operator with what DirectML's pages say: from which level on which ranks and data types are
-# accepted. A later line replaces the earlier ones.
+# Each operator with the ranks and data types of each level, from DirectML's documentation. A later
+# line replaces the earlier ones.
 Line = tuple[str, range, tuple[str, ...]]
 _FROM_1_0: tuple[Line, ...] = (
     ("1_0", range(4, 5), FLOATS),

@@ -9,7 +9,7 @@ Sizes = tuple[int, ...]
 
 
 def shape(random: Random, elements: int) -> Sizes:
-    """Draw a shape of rank 1 to 8 with at most so many elements, now and then with none."""
+    """Draw a shape of rank 1 to 8 with a limited number of elements, sometimes none."""
     rank = random.randint(1, 8)
     sizes = [1] * rank
     for axis in random.sample(range(rank), rank):

@@ -1,7 +1,7 @@
-"""The golden digests: what every operator gives, to the bit, on inputs from integer arithmetic.
+"""The golden digests: the bits of every operator's results on inputs from integer arithmetic.
 
 python tests/golden.py            compare this machine's results with golden.txt
-python tests/golden.py --write    write golden.txt anew, and say what changed
+python tests/golden.py --write    rewrite golden.txt, and print the changes
 
 The same file is read by the C++ tests, for other compilers, optimization levels and processors.
 """

@@ -3,7 +3,7 @@
     python guard_drawn.py [SHARE]    on one of SHARE layouts each (default: on all)
 
 Functions, and compiled operators on exactly the bytes that they need; on one thread and on several.
-Prints what it is about to do, so that a crash tells where it happened.
+Prints each step before running it, so that a crash shows its cause.
 """
 
 from __future__ import annotations

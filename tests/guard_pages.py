@@ -2,7 +2,7 @@
 
     python guard_pages.py [SHARE]    through every SHARE-th combination (default: through all)
 
-Prints what it is about to do, so that a crash tells where it happened.
+Prints each step before running it, so that a crash shows its cause.
 """
 
 from __future__ import annotations

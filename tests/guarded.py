@@ -35,7 +35,7 @@ class GuardedMemory:
     ) -> Array:
         """Return a view whose last byte is the last before the guard, or whose first is the first.
 
-        Its values are what the memory happens to hold.
+        Its values are uninitialized.
         """
         dtype = np.dtype(dtype)
         steps = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]

@@ -1,4 +1,4 @@
-"""Operator files for tests: DirectML's JSON from descriptors, and what the command prints."""
+"""Operator files for tests: DirectML's JSON from descriptors, and the command's output."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Runner:
 
 
 def printed(text: str) -> dict[str, Array]:
-    """Read arrays back from what the command prints."""
+    """Parse arrays from the command's output."""
     found = re.findall(r"^(.+): ([A-Z]+\d+) (\[.*\])\n(\[[^:]*\])$", text, re.MULTILINE)
     result = {}
     for name, dtype, shape, values in found:

@@ -264,7 +264,7 @@ def assert_within(actual: Array, expected: Float64, allowed: Float64, context: o
     """Fail, naming the worst element, unless `actual` is within `allowed` of `expected`.
 
     `allowed` is the error in float32; float16 adds half an ulp of its own. An infinite result is
-    right where the exact one, moved by what is allowed, would round to it.
+    right if the exact result, moved by the allowed error, rounds to it.
     """
     assert actual.shape == expected.shape, f"{context}: shape {actual.shape}, not {expected.shape}"
     dtype = actual.dtype

@@ -1,4 +1,4 @@
-"""The comparison's random cells: what is drawn, that peers solve it, and a small run."""
+"""The comparison's random cells: their layouts, the peers' results, and a small run."""
 
 from __future__ import annotations
 

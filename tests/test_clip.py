@@ -216,7 +216,7 @@ def test_every_float16() -> None:
 
 
 def test_bits_of_every_float16_between_all_kinds_of_bounds() -> None:
-    # Bounds of both signs, zeros among them: equal zeros stay what they are, NaN becomes quiet.
+    # Bounds of both signs, zeros among them: equal zeros keep their sign, NaN becomes quiet.
     bits = np.arange(65536, dtype=np.uint16)
     x = bits.view(np.float16).astype(np.float32)
     positive = (0x0000, 0x0001, 0x03FF, 0x0400, 0x3555, 0x3C00, 0x7BFF, 0x7C00)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def candidates(tmp_path: Path, setup: str, function: str, line: str) -> list[str]:
-    """Return what bash offers at the end of the line, once `setup` has been evaluated."""
+    """Return bash's completions at the end of the line, after evaluating `setup`."""
     assert BASH is not None
     programs = tmp_path / "bin"
     programs.mkdir(exist_ok=True)

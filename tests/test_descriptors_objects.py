@@ -83,7 +83,7 @@ def test_fields_are_in_the_order_of_the_structs() -> None:
     assert names(dmlops.ActivationLogSoftmax1OperatorDesc) == "input_tensor output_tensor axes"
 
 
-# The FLOAT fields of the structs, with what their pages call typical.
+# The FLOAT fields of the structs, with the typical values of DirectML's documentation.
 _PARAMETERS = {
     "elu": {"alpha": 1.0},
     "celu": {"alpha": 1.0},

@@ -1,4 +1,4 @@
-"""The rules of each operator, one test for each: what is accepted, what is refused, the words."""
+"""The rules of each operator, one test each: accepted and refused descriptors, messages."""
 
 from __future__ import annotations
 

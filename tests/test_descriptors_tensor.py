@@ -1,4 +1,4 @@
-"""The rules of a tensor descriptor, one test each: what is accepted, what is refused, the words."""
+"""The rules of a tensor descriptor, one test each: accepted and refused ones, messages."""
 
 from __future__ import annotations
 

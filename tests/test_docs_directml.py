@@ -1,4 +1,4 @@
-"""The pages about DirectML say what the library does: levels, names, and what commands print."""
+"""The pages about DirectML match the library: levels, names, and the output of commands."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Accepted = tuple[FeatureLevel, str, int]
 
 
 def _accepted(row: list[str], columns: list[FeatureLevel]) -> Iterator[Accepted]:
-    """Yield what a row of the page accepts: level, data type, dimension count."""
+    """Yield the combinations that a row of the page accepts: level, data type, dimension count."""
     accepted: set[tuple[str, int]] = set()
     for level in LEVELS:
         if level in columns:

@@ -1,4 +1,4 @@
-"""No kernel touches a byte outside what the strides imply: pages around every operand forbid it."""
+"""No kernel accesses a byte outside of its operands, which lie between inaccessible pages."""
 
 from __future__ import annotations
 

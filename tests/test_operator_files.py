@@ -182,7 +182,7 @@ _DESC = "dispatchables/clip/desc/"
 def test_what_is_wrong_with_a_file(
     place: str, value: Any, parts: list[str], runner: Runner
 ) -> None:
-    """One line that says where, what, and the nearest known name."""
+    """Errors are one line with the path, the problem, and the nearest known name."""
     runner.refused(put(clip_file(), place, value), *parts)
 
 
@@ -327,7 +327,7 @@ def test_spatial_has_the_name_of_directml(runner: Runner) -> None:
 
 
 def test_every_name_has_its_translation() -> None:
-    """No snake case is left of what any message can name, and Python's messages stay."""
+    """All names in messages are translated from snake case; Python's own messages are not."""
     for desc in DESCS.values():
         names = [field.name for field in dataclasses.fields(desc)]
         text = directml_names("; ".join(f"{name} is" for name in (desc.__name__, *names)))

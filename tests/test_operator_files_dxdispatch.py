@@ -322,7 +322,7 @@ def test_seconds_end_with_so_many_iterations(
 
 
 def test_side_effects_of_iterations_stay(runner: Runner) -> None:
-    """As DxDispatch has it: an operator in place computes on what the one before left."""
+    """As in DxDispatch, an operator in place computes on the previous iteration's result."""
     file = put(clip_file(Max="inf"), "dispatchables/clip/desc/ScaleBias", {"Scale": 2, "Bias": 0})
     out = runner(file, "run", "-i", "3")[1]
     assert printed(out)["x"].tolist() == [0, 16, 56]

@@ -22,7 +22,7 @@ LARGE = (1024, 4096)  # 16 MiB: a copy would be seen
 
 
 def assert_no_copy(call: Callable[[], object], allowed: int = 0) -> None:
-    """Expect that NumPy allocates nothing that is as large as an array, beyond what is allowed."""
+    """Expect that NumPy allocates no array beyond the allowed number."""
     tracemalloc.start()
     try:
         call()

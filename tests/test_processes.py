@@ -124,7 +124,7 @@ def test_ctrl_c_in_a_long_call() -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at Linux's threads")
 def test_signals_are_not_for_the_workers() -> None:
-    """A handler on a worker would not interrupt what the main thread waits for."""
+    """A handler on a worker would not interrupt the main thread's wait."""
     run_script(
         """
         import os, signal, numpy as np, dmlops

@@ -1,4 +1,4 @@
-"""Resources: memory and threads that cannot be had, leaks, and what the import costs."""
+"""Resources: failures to get memory and threads, leaks, and the cost of the import."""
 
 from __future__ import annotations
 

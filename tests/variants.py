@@ -28,7 +28,7 @@ POLICIES: dict[str, dict[str, int]] = {
     "streaming": {"non_temporal_threshold": 0},  # all outputs by non-temporal stores
 }
 
-# Parameters that are fixtures of the same name, which set what they are called.
+# Parameters that are passed to the fixtures of the same name.
 FIXTURES = ("isa", "policy")
 
 Combination = tuple[Any, ...]

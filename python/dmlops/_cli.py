@@ -86,7 +86,7 @@ class PrintFolder(argparse.Action):
     """Print a folder and exit; the folder is looked up only if the option is given."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print what the function in ``const`` returns."""
+        """Print the result of the function in ``const``."""
         try:
             print(FOLDERS[self.option_strings[0]][0]())
         except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The forms of a descriptor's fields that are more convenient than DirectML's."""
+"""Conversions of convenient forms of descriptors' fields to DirectML's."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     max: float
 
     def __post_init__(self) -> None:
-        """Convert what has a more convenient form."""
+        """Convert convenient forms of fields, such as names."""
         as_data_type(self, "min_max_data_type")
 
 
@@ -194,7 +194,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Convert what has a more convenient form."""
+        """Convert convenient forms of fields, such as names."""
         as_activation(self, "fused_activation")
 
 
@@ -273,7 +273,7 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Convert what has a more convenient form."""
+        """Convert convenient forms of fields, such as names."""
         as_axes(self, "axes")
 
 

@@ -199,7 +199,7 @@ def operator_descs() -> str:
             yield "        ) -> None: ..."
             yield ""
         yield "    def __post_init__(self) -> None:"
-        yield '        """Convert what has a more convenient form."""'
+        yield '        """Convert convenient forms of fields, such as names."""'
         for field in special:
             convert = {
                 schema.DataType: "as_data_type",

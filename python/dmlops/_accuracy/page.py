@@ -34,7 +34,7 @@ def terminal(lines: Sequence[Line]) -> str:
 
 
 def figure(line: Line, name: str) -> str:
-    """Return an error, or a dash where there is none."""
+    """Return an error, or a dash if missing."""
     return digits(line.worst[name].ulp) if name in line.worst else "-"
 
 

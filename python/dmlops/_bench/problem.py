@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 # The error that a peer may have, in units of the type's epsilon.
 TOLERANCE = {"float32": 64, "float16": 8}
 # Peers add up float32 one after another, with an error of 160 epsilon in a sum of 18,645 elements:
-# for each so many elements of a sum, they may have one more.
+# one more epsilon is allowed per this number of elements of a sum.
 NAIVE_SUM = 64
 
 

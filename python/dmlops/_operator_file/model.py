@@ -50,7 +50,7 @@ class Resource:
     data_type: TensorDataType
     initial: File | Sequence | Values | Mixed | None
     offset: int  # of the initial values, in bytes
-    size_in_bytes: int | None  # None: what the initial values need
+    size_in_bytes: int | None  # None: the size of the initial values
 
 
 @dataclass(frozen=True)

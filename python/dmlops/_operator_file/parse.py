@@ -156,7 +156,7 @@ def _read_mixed(node: Node) -> Mixed:
 
 
 def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | Mixed | None:
-    if node.value == "deferred":  # what DxDispatch writes for memory that an operator fills
+    if node.value == "deferred":  # DxDispatch's text for memory that an operator fills
         return None
     if isinstance(node.value, list):
         return (_read_mixed if isinstance(next(iter(node.value), 0), dict) else _read_values)(node)

@@ -27,7 +27,7 @@ class Memory:
     """The contiguous memory of a resource, and the view of it that is printed."""
 
     array: Array  # of one dimension
-    values: Array  # of `array`: what a user sees
+    values: Array  # the view of `array` that is printed
     file: NewFile | None = None  # to which `array` is mapped, until it is written
     source: Path | None = None  # a .npy file, which knows its own data type
 

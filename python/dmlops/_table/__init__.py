@@ -1,6 +1,6 @@
 """The description of every operator: one row each.
 
-    schema.py       what a row can say
+    schema.py       the attributes of a row
     elementwise.py  clip and its gradient, and other functions of several tensors
     activations.py  functions of one tensor
     reductions.py   normalization and log softmax

@@ -142,7 +142,7 @@ class Boolean(Field):
 
 @dataclass(frozen=True)
 class Axes(Field):
-    """An AxisCount, and a pointer to so many UINT."""
+    """An AxisCount, and a pointer to that number of UINT."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
             for name in step.finished:
                 del values[name]
         names = [value.name for value in self._outputs]
-        # A caller may write into what is returned, but not into the model.
+        # Copies constants, since callers may write to the results.
         return namedtupledict("Outputs", names)(
             *(values[name].copy() if name in self._constants else values[name] for name in names)
         )

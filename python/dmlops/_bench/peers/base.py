@@ -37,7 +37,7 @@ class Way:
 class Peer:
     """A package to compare with. A method for each operator yields the candidate statements."""
 
-    module: str  # what is imported
+    module: str  # the imported module
     checked = True  # its results are compared with float64
 
     def __init__(self, threads: int) -> None:
