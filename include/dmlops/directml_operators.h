@@ -4,6 +4,7 @@
 
 /* Included by directml_types.h, within its declarations. */
 
+/* NOLINTBEGIN(readability-identifier-naming): DirectML's names */
 enum DML_OPERATOR_TYPE DMLOPS_INT32 {
   DML_OPERATOR_INVALID = 0,
   DML_OPERATOR_ELEMENT_WISE_CLIP = 8,
@@ -178,5 +179,7 @@ typedef struct DML_ACTIVATION_GELU_OPERATOR_DESC {
   const DML_TENSOR_DESC* InputTensor;
   const DML_TENSOR_DESC* OutputTensor;
 } DML_ACTIVATION_GELU_OPERATOR_DESC;
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif

@@ -18,6 +18,7 @@ namespace {
 template <class T>
 T load(const void* from) {
   T value;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   std::memcpy(&value, from, sizeof value);
   return value;
 }

@@ -48,6 +48,7 @@ def structs() -> str:
         "",
         "/* Included by directml_types.h, within its declarations. */",
         "",
+        "/* NOLINTBEGIN(readability-identifier-naming): DirectML's names */",
         "enum DML_OPERATOR_TYPE DMLOPS_INT32 {",
         "DML_OPERATOR_INVALID = 0,",
         (f"DML_OPERATOR_{row.name} = {row.value}," for row in BY_VALUE),
@@ -60,6 +61,8 @@ def structs() -> str:
         "} DML_OPERATOR_DESC;",
         "",
         *(struct(row) for row in OPERATORS),
+        "/* NOLINTEND(readability-identifier-naming) */",
+        "",
         "#endif",
     )
 
