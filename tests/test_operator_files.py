@@ -27,10 +27,10 @@ from reference import assert_within
 from subprocesses import python
 
 import dmlops
+from dmlops import _core
 from dmlops._cli import main
 from dmlops._operator_file import initial
 from dmlops._operator_file.descriptors import DESCS
-from dmlops._operator_file.names import directml_names
 from dmlops._operator_file.parse import read_model
 
 # The examples
@@ -330,7 +330,7 @@ def test_every_name_has_its_translation() -> None:
     """All names in messages are translated from snake case; Python's own messages are not."""
     for desc in DESCS.values():
         names = [field.name for field in dataclasses.fields(desc)]
-        text = directml_names("; ".join(f"{name} is" for name in (desc.__name__, *names)))
+        text = _core.directml_names("; ".join(f"{name} is" for name in (desc.__name__, *names)))
         words = [word.removesuffix(" is") for word in text.split("; ")]
         assert words == [
             f"DML_{desc.operator_type.name}_OPERATOR_DESC", *map(c_name, names),

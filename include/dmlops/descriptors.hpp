@@ -86,6 +86,8 @@ struct OperatorDesc {
   bool spatial = true;                                         ///< BATCH_NORMALIZATION
   std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1
   std::shared_ptr<const OperatorDesc> fused_activation;        ///< BATCH_NORMALIZATION
+  /// Error messages have DirectML's names: "InputTensor". to_operator_desc() sets it.
+  bool directml_names = false;
 };
 
 /// Checks a descriptor.

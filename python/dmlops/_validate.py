@@ -10,7 +10,6 @@ from dmlops._device import required_feature_level
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import REFUSALS
 from dmlops._operator_file.model import Operator
-from dmlops._operator_file.names import directml_names
 from dmlops._operator_file.parse import read_model
 from dmlops._run import add_file_arguments
 
@@ -39,7 +38,7 @@ def _validate(operator: Operator, level: FeatureLevel) -> bool:
     try:
         _core.validate(operator.desc, level)
     except REFUSALS as error:  # names the level that would accept it, if one does
-        reason = directml_names(str(error))
+        reason = _core.directml_names(str(error))
         line = f"{operator.name}: refused: {reason}{'' if lowest else '; no level accepts it'}"
         print(one_line(line))
         return False

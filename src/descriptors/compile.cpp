@@ -9,6 +9,7 @@
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
 #include "core/text.hpp"
+#include "descriptors/names.hpp"
 #include "descriptors/tensor.hpp"
 #include "operators/check.hpp"
 
@@ -101,6 +102,30 @@ bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
   return left.sizes == right.sizes && left.strides == right.strides;
 }
 
+// Copies the inputs that are OWNED_BY_DML.
+void copy_initial(CompiledOperator::Implementation& compiled,
+                  const std::vector<ConstBinding>& initial) {
+  const OperatorInfo& op = *compiled.op;
+  const auto inputs = static_cast<std::size_t>(op.input_count());
+  require_initial_count(op, initial.size());
+  for (std::size_t i = 0; i < inputs; ++i) {
+    Slot& slot = compiled.slots[i];
+    const ConstBinding binding = initial.empty() ? ConstBinding() : initial[i];
+    if (!slot.owned) {
+      if (binding.buffer == nullptr) continue;
+      throw BindingError(std::string(op.name) + ": " + slot.name +
+                         " is not OWNED_BY_DML; it is bound when the operator is dispatched");
+    }
+    if (binding.buffer == nullptr) {
+      throw BindingError(std::string(op.name) + ": " + slot.name +
+                         " is OWNED_BY_DML; it must be bound when the operator is compiled");
+    }
+    slot.check(op, binding);
+    const char* const begin = static_cast<const char*>(binding.buffer) + binding.offset;
+    slot.content.assign(begin, begin + slot.required);
+  }
+}
+
 }  // namespace
 
 void require_initial_count(const OperatorInfo& op, std::size_t given) {
@@ -127,6 +152,7 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
   auto compiled = std::make_shared<CompiledOperator::Implementation>();
   const OperatorInfo& op = *find_operator(desc.type);
   compiled->op = &op;
+  compiled->directml_names = desc.directml_names;
   compiled->plan = plan_operator(desc, op);
   const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.input_count())];
   for (int i = 0; i < op.tensor_count(); ++i) {
@@ -144,24 +170,7 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
   compiled->elements = 1;
   for (std::size_t d = 0; d < output.dimension_count; ++d) compiled->elements *= output.sizes[d];
 
-  const auto inputs = static_cast<std::size_t>(op.input_count());
-  require_initial_count(op, initial.size());
-  for (std::size_t i = 0; i < inputs; ++i) {
-    Slot& slot = compiled->slots[i];
-    const ConstBinding binding = initial.empty() ? ConstBinding() : initial[i];
-    if (!slot.owned) {
-      if (binding.buffer == nullptr) continue;
-      throw BindingError(std::string(op.name) + ": " + slot.name +
-                         " is not OWNED_BY_DML; it is bound when the operator is dispatched");
-    }
-    if (binding.buffer == nullptr) {
-      throw BindingError(std::string(op.name) + ": " + slot.name +
-                         " is OWNED_BY_DML; it must be bound when the operator is compiled");
-    }
-    slot.check(op, binding);
-    const char* const begin = static_cast<const char*>(binding.buffer) + binding.offset;
-    slot.content.assign(begin, begin + slot.required);
-  }
+  with_names(desc.directml_names, [&] { copy_initial(*compiled, initial); });
   return CompiledOperator(std::move(compiled));
 }
 

@@ -31,7 +31,8 @@ struct CompiledOperator::Implementation {
   OperatorPlan plan;
   Slot slots[OperatorDesc::kMaxTensors];  // the output last
   std::vector<BufferTensorDesc> tensors;
-  std::int64_t elements = 0;  // of the output
+  std::int64_t elements = 0;    // of the output
+  bool directml_names = false;  // in error messages
 
   int input_count() const { return op->input_count(); }
   const Slot& output() const { return slots[input_count()]; }

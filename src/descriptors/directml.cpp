@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "descriptors/names.hpp"
 #include "descriptors/table.hpp"
 
 namespace dmlops {
@@ -154,13 +155,18 @@ OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
 }  // namespace
 
 BufferTensorDesc to_tensor_desc(const DML_BUFFER_TENSOR_DESC& desc) {
-  return read_buffer_tensor("DML_BUFFER_TENSOR_DESC", load<DML_BUFFER_TENSOR_DESC>(&desc));
+  return with_names(true, [&] {
+    return read_buffer_tensor("DML_BUFFER_TENSOR_DESC", load<DML_BUFFER_TENSOR_DESC>(&desc));
+  });
 }
 
 OperatorDesc to_operator_desc(const DML_OPERATOR_DESC& desc) {
   const auto source = load<DML_OPERATOR_DESC>(&desc);
   const OperatorInfo& op = known_operator(static_cast<OperatorType>(source.Type));
-  return read(source, op, std::string(op.name) + ": ");
+  OperatorDesc result =
+      with_names(true, [&] { return read(source, op, std::string(op.name) + ": "); });
+  result.directml_names = true;
+  return result;
 }
 
 }  // namespace dmlops

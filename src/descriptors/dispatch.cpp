@@ -3,6 +3,7 @@
 
 #include "core/text.hpp"
 #include "descriptors/compile.hpp"
+#include "descriptors/names.hpp"
 
 namespace dmlops {
 namespace {
@@ -68,12 +69,12 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
   }
 }
 
-CompiledOperator::CompiledOperator(std::shared_ptr<const Implementation> implementation)
-    : implementation_(std::move(implementation)) {}
+namespace {
 
-void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_count,
-                                const Binding* outputs, std::size_t output_count) const {
-  const Implementation& compiled = *implementation_;
+// Checks the bindings, and sets the addresses of the operands.
+void read_bindings(const CompiledOperator::Implementation& compiled, const ConstBinding* inputs,
+                   std::size_t input_count, const Binding* outputs, std::size_t output_count,
+                   char* (&data)[kMaxOperands]) {
   const OperatorInfo& op = *compiled.op;
   const int count = compiled.input_count();
   require_count(op, "input", input_count, count);
@@ -85,7 +86,6 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   compiled.output().check(op, output);
   const Range written = range_of(output);
 
-  char* data[kMaxOperands];  // the plan has tensors at address 0
   data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
   for (int i = 0; i < count; ++i) {
     const Slot& slot = compiled.slots[i];
@@ -105,6 +105,19 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
     }
     data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 only
   }
+}
+
+}  // namespace
+
+CompiledOperator::CompiledOperator(std::shared_ptr<const Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+
+void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_count,
+                                const Binding* outputs, std::size_t output_count) const {
+  const Implementation& compiled = *implementation_;
+  char* data[kMaxOperands];  // the plan has tensors at address 0
+  with_names(compiled.directml_names,
+             [&] { read_bindings(compiled, inputs, input_count, outputs, output_count, data); });
   const FloatEnvironment environment;
   compiled.plan.run(data);
 }

@@ -3,6 +3,7 @@
 
 #include "core/float_environment.hpp"
 #include "core/text.hpp"
+#include "descriptors/names.hpp"
 #include "descriptors/table.hpp"
 #include "descriptors/tensor.hpp"
 #include "operators/check.hpp"
@@ -216,10 +217,7 @@ std::optional<FeatureLevel> accepting_level(const OperatorDesc& desc, const Oper
   return std::nullopt;
 }
 
-}  // namespace
-
-void validate(const OperatorDesc& desc, FeatureLevel level) {
-  const FloatEnvironment environment;  // keeps the caller's floating-point flags
+void validate_at(const OperatorDesc& desc, FeatureLevel level) {
   const OperatorInfo& op = known_operator(desc.type);
   if (level < op.since()) {
     const FeatureLevel needed = accepting_level(desc, op, op.since()).value_or(op.since());
@@ -234,6 +232,13 @@ void validate(const OperatorDesc& desc, FeatureLevel level) {
     if (!accepting.has_value()) throw;
     throw ValidationError(std::string(error.what()) + "; " + name(*accepting) + " accepts it");
   }
+}
+
+}  // namespace
+
+void validate(const OperatorDesc& desc, FeatureLevel level) {
+  const FloatEnvironment environment;  // keeps the caller's floating-point flags
+  with_names(desc.directml_names, [&] { validate_at(desc, level); });
 }
 
 FeatureLevel required_feature_level(const OperatorDesc& desc) {

@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "core/float_environment.hpp"
 #include "core/text.hpp"
+#include "descriptors/names.hpp"
 #include "dmlops/device.hpp"
 #include "errors.hpp"
 #include "values.hpp"
@@ -211,6 +212,7 @@ void add_descriptors(py::module_& module) {
     return static_cast<std::uint32_t>(required_feature_level(read_desc(desc)));
   });
   module.def("calc_buffer_tensor_size", &tensor_size);
+  module.def("directml_names", &directml_names, py::arg("message"));
 }
 
 PyObject* set_descriptor_error() {

@@ -146,7 +146,7 @@ TEST_F(DirectML, ReadsEveryActivation) {
 TEST_F(DirectML, IsHeldAgainstTheLevel) {
   EXPECT_EQ(refusal(desc), "accepted");
   EXPECT_EQ(refusal(desc, DML_FEATURE_LEVEL_1_0),
-            "ElementWiseClipOperatorDesc: input_tensor has 2 dimensions; it must have 4 at "
+            "DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: InputTensor has 2 dimensions; it must have 4 at "
             "DML_FEATURE_LEVEL_1_0; DML_FEATURE_LEVEL_3_0 accepts it");
   EXPECT_EQ(dmlops::required_feature_level(desc), dmlops::FeatureLevel::level_3_0);
   EXPECT_THROW(dmlops::validate(desc, DML_FEATURE_LEVEL_1_0), ValidationError);
@@ -155,7 +155,7 @@ TEST_F(DirectML, IsHeldAgainstTheLevel) {
 }
 
 TEST_F(DirectML, RefusesNullPointers) {
-  const std::string who = "ElementWiseClipOperatorDesc: ";
+  const std::string who = "DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: ";
   const auto with = [&](auto& field, auto value) {
     const auto before = std::exchange(field, value);
     std::string text = refusal(desc);
@@ -163,28 +163,29 @@ TEST_F(DirectML, RefusesNullPointers) {
     return text;
   };
   EXPECT_EQ(with(clip.InputTensor, nullptr),
-            who + "input_tensor is missing; only a fused activation has no tensors");
+            who + "InputTensor is missing; only a fused activation has no tensors");
   EXPECT_EQ(with(clip.OutputTensor, nullptr),
-            who + "output_tensor is missing; only a fused activation has no tensors");
+            who + "OutputTensor is missing; only a fused activation has no tensors");
   EXPECT_EQ(with(desc.Desc, nullptr), who + "Desc is null");
   EXPECT_EQ(with(tensor.Desc, nullptr),
-            who + "input_tensor is a DML_TENSOR_DESC whose Desc is null");
+            who + "InputTensor is a DML_TENSOR_DESC whose Desc is null");
   EXPECT_EQ(with(buffer.Sizes, nullptr),
-            who + "input_tensor has no sizes: Sizes is null, and DimensionCount is 2");
+            who + "InputTensor has no sizes: Sizes is null, and DimensionCount is 2");
   EXPECT_EQ(with(clip.ScaleBias, nullptr), "accepted");
 
   DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC log_softmax = {&tensor, &tensor, 1, nullptr};
   const DML_OPERATOR_DESC axes = {DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, &log_softmax};
+  EXPECT_EQ(refusal(axes),
+            "DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC: Axes are missing: Axes is null, and "
+            "AxisCount is 1");
+  log_softmax.AxisCount = 0;
   EXPECT_EQ(
       refusal(axes),
-      "ActivationLogSoftmax1OperatorDesc: axes are missing: Axes is null, and AxisCount is 1");
-  log_softmax.AxisCount = 0;
-  EXPECT_EQ(refusal(axes),
-            "ActivationLogSoftmax1OperatorDesc: axes is empty; at least one axis is needed");
+      "DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC: Axes is empty; at least one axis is needed");
 }
 
 TEST_F(DirectML, RefusesNumbersThatNobodyDefined) {
-  const std::string who = "ElementWiseClipOperatorDesc: ";
+  const std::string who = "DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: ";
   const auto with = [&](auto& field, auto value) {
     const auto before =
         std::exchange(field, static_cast<std::remove_reference_t<decltype(field)>>(value));
@@ -195,16 +196,16 @@ TEST_F(DirectML, RefusesNumbersThatNobodyDefined) {
   EXPECT_EQ(with(desc.Type, 53), "operator type 53 is not among the operators of dmlops");
   EXPECT_EQ(with(desc.Type, -1), "operator type 4294967295 is not among the operators of dmlops");
   EXPECT_EQ(with(tensor.Type, 0),
-            who + "input_tensor has tensor type 0; it must be DML_TENSOR_TYPE_BUFFER (1)");
-  EXPECT_NE(with(buffer.DataType, -1).find("input_tensor has data type 4294967295"),
+            who + "InputTensor has tensor type 0; it must be DML_TENSOR_TYPE_BUFFER (1)");
+  EXPECT_NE(with(buffer.DataType, -1).find("InputTensor has data type 4294967295"),
             std::string::npos);
   EXPECT_EQ(with(buffer.Flags, 2),
-            who + "input_tensor has flags 2; they must be NONE (0) or OWNED_BY_DML (1)");
+            who + "InputTensor has flags 2; they must be NONE (0) or OWNED_BY_DML (1)");
   EXPECT_EQ(with(buffer.DimensionCount, 0),
-            who + "input_tensor has 0 dimensions; a tensor has 1 to 8");
+            who + "InputTensor has 0 dimensions; a tensor has 1 to 8");
   EXPECT_EQ(with(buffer.TotalTensorSizeInBytes, 23),
             who +
-                "input_tensor has total_tensor_size_in_bytes 23; its type, sizes and strides "
+                "InputTensor has TotalTensorSizeInBytes 23; its type, sizes and strides "
                 "need at least 24");
 }
 
@@ -214,16 +215,17 @@ TEST_F(DirectML, ReadsNoMoreThanATensorCanHave) {
   buffer.Sizes = eight.data();
   buffer.Strides = eight.data();
   buffer.DimensionCount = 0xffffffff;
-  EXPECT_EQ(refusal(desc),
-            "ElementWiseClipOperatorDesc: input_tensor has 4294967295 dimensions; a tensor has 1 "
-            "to 8");
+  EXPECT_EQ(
+      refusal(desc),
+      "DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: InputTensor has 4294967295 dimensions; a tensor has 1 "
+      "to 8");
   buffer.DimensionCount = 8;
   EXPECT_EQ(refusal(desc), "accepted");
   for (const UINT count : {9u, 0xffffffffu}) {
     const DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC log_softmax = {&tensor, &tensor, count,
                                                                    axes.data()};
     EXPECT_EQ(refusal({DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, &log_softmax}),
-              "ActivationLogSoftmax1OperatorDesc: axes has " + std::to_string(count) +
+              "DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC: Axes has " + std::to_string(count) +
                   " entries; no tensor has more than 8 dimensions");
   }
 }
@@ -233,13 +235,13 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
   const DML_BATCH_NORMALIZATION_OPERATOR_DESC normalization = {
       &tensor, &tensor, &tensor, &tensor, &tensor, &tensor, TRUE, 1e-5f, &fused};
   const DML_OPERATOR_DESC normalize = {DML_OPERATOR_BATCH_NORMALIZATION, &normalization};
-  const std::string who = "BatchNormalizationOperatorDesc: fused_activation ";
-  EXPECT_EQ(refusal(normalize), who + "ActivationReluOperatorDesc: Desc is null");
+  const std::string who = "DML_BATCH_NORMALIZATION_OPERATOR_DESC: FusedActivation ";
+  EXPECT_EQ(refusal(normalize), who + "DML_ACTIVATION_RELU_OPERATOR_DESC: Desc is null");
   const DML_ACTIVATION_RELU_OPERATOR_DESC relu = {&tensor, nullptr};
   fused.Desc = &relu;
   EXPECT_EQ(refusal(normalize),
             who +
-                "ActivationReluOperatorDesc has input_tensor; a fused activation "
+                "DML_ACTIVATION_RELU_OPERATOR_DESC has InputTensor; a fused activation "
                 "must have no tensors");
   fused = {static_cast<DML_OPERATOR_TYPE>(54), nullptr};  // a matrix product
   EXPECT_EQ(refusal(normalize),
@@ -249,7 +251,7 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
   fused = normalize;  // a cycle
   EXPECT_EQ(refusal(normalize),
             who +
-                "is BatchNormalizationOperatorDesc, which cannot be fused; it must "
+                "is DML_BATCH_NORMALIZATION_OPERATOR_DESC, which cannot be fused; it must "
                 "be one of the 17 activations that can");
 }
 

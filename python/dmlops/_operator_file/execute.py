@@ -17,7 +17,6 @@ from dmlops._enums import FeatureLevel, TensorFlags
 from dmlops._operator_file.chunks import chunks
 from dmlops._operator_file.files import check_target
 from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
-from dmlops._operator_file.names import directml_names
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._operator_file.resources import Memory, create, discard, load, write
@@ -87,7 +86,7 @@ def _named(operator: Operator) -> Iterator[None]:
     try:
         yield
     except REFUSALS as error:
-        raise RefusedError(f"{operator.name}: {directml_names(str(error))}") from error
+        raise RefusedError(f"{operator.name}: {_core.directml_names(str(error))}") from error
 
 
 def _targets(model: Model) -> dict[str, Path]:
