@@ -173,7 +173,7 @@ class Memory:
             makers["bytes object"] = bytes
             self.value = makers.get(kind, np.asarray)(part)
             self.size = part.size
-            if kind.startswith("bytearray"):
+            if kind in ("bytearray", "bytes object"):  # copies
                 heaps.append(np.frombuffer(self.value, np.uint8))
                 self.heap, self.begin = heaps[-1], 0
         elif kind in ("part", "sized part"):
