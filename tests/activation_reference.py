@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import samples
+from descriptors import ACTIVATIONS
 from reference import Float64, remembered, ulp
 
 from dmlops._accuracy.exact import ELEMENTWISE, shrink
@@ -164,3 +165,4 @@ ROWS = (
     ),
     Row("gelu", CURVED, _UP),
 )
+FUSABLE = tuple(row for row in ROWS if row.name in ACTIVATIONS)

@@ -12,32 +12,30 @@ from typing import Any
 import numpy as np
 
 import dmlops
-from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
+from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType, _activations
 
 FLOATS = ("FLOAT32", "FLOAT16")
 SMALL_SIGNED = ("INT32", "INT16", "INT8")
 SMALL_INTEGERS = (*SMALL_SIGNED, "UINT32", "UINT16", "UINT8")
 INTEGERS = (*SMALL_INTEGERS, "INT64", "UINT64")
 
-# Names of the activations' descriptors: (class, snake case name).
+
+def _class(function: str) -> type:
+    camel = "".join(word.capitalize() for word in function.split("_"))
+    return getattr(dmlops, f"Activation{camel}OperatorDesc")  # type: ignore[no-any-return]
+
+
+# The descriptors of the activations that can be fused, and of the others, by the function.
 ACTIVATIONS: dict[str, type] = {
-    "elu": dmlops.ActivationEluOperatorDesc,
-    "celu": dmlops.ActivationCeluOperatorDesc,
-    "hard_sigmoid": dmlops.ActivationHardSigmoidOperatorDesc,
-    "identity": dmlops.ActivationIdentityOperatorDesc,
-    "leaky_relu": dmlops.ActivationLeakyReluOperatorDesc,
-    "linear": dmlops.ActivationLinearOperatorDesc,
-    "parametric_softplus": dmlops.ActivationParametricSoftplusOperatorDesc,
-    "relu": dmlops.ActivationReluOperatorDesc,
-    "scaled_elu": dmlops.ActivationScaledEluOperatorDesc,
-    "scaled_tanh": dmlops.ActivationScaledTanhOperatorDesc,
-    "sigmoid": dmlops.ActivationSigmoidOperatorDesc,
-    "softplus": dmlops.ActivationSoftplusOperatorDesc,
-    "softsign": dmlops.ActivationSoftsignOperatorDesc,
-    "tanh": dmlops.ActivationTanhOperatorDesc,
-    "thresholded_relu": dmlops.ActivationThresholdedReluOperatorDesc,
-    "shrink": dmlops.ActivationShrinkOperatorDesc,
-    "gelu": dmlops.ActivationGeluOperatorDesc,
+    name: _class(name)
+    for name in (
+        *("elu", "celu", "hard_sigmoid", "identity", "leaky_relu", "linear"),
+        *("parametric_softplus", "relu", "scaled_elu", "scaled_tanh", "sigmoid", "softplus"),
+        *("softsign", "tanh", "thresholded_relu", "shrink", "gelu"),
+    )
+}
+FURTHER: dict[str, type] = {
+    name: _class(name) for name in _activations.__all__ if name not in ACTIVATIONS
 }
 
 Desc = Any
@@ -87,7 +85,7 @@ def activation(name: str) -> Maker:
     """Return the descriptor of an activation with its default parameters."""
 
     def make(x: BufferTensorDesc, **more: Any) -> Desc:
-        return ACTIVATIONS[name](**({"input_tensor": x, "output_tensor": x} | more))
+        return _class(name)(**({"input_tensor": x, "output_tensor": x} | more))
 
     return make
 

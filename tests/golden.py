@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import samples
-from descriptors import ACTIVATIONS
+from descriptors import ACTIVATIONS, FURTHER
 from reference import FLOATS
 
 import dmlops
@@ -129,7 +129,7 @@ class Case:
             tensors |= {"min": -math.inf, "max": math.inf} | clip_fields(numbers)
             tensors["min_max_data_type"] = first.data_type
             return dmlops.ElementWiseClip1OperatorDesc(**tensors)
-        return ACTIVATIONS[self.operator](**tensors, **numbers)
+        return (ACTIVATIONS | FURTHER)[self.operator](**tensors, **numbers)
 
 
 def clip_fields(numbers: dict[str, Any]) -> dict[str, Any]:

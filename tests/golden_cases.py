@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from activation_reference import ROWS
+from activation_reference import FUSABLE, ROWS
 from golden import Case
 from reference import FLOATS, INTEGERS
 
@@ -17,7 +17,7 @@ AROUND_ONE = "mixed:{seed}:-8:5"
 def all_cases() -> Iterator[Case]:
     """Yield the cases, each with its own seed."""
     seeds = itertools.count(0, 8)
-    for case in (*clips(), *activations(), *normalizations(), *softmaxes()):
+    for case in (*clips(), *activations(), *normalizations(), *softmaxes(), *further()):
         yield Case(
             *(case.operator, case.dtype, case.shape),
             case.recipe.format(seed=next(seeds)),
@@ -61,7 +61,7 @@ def clips() -> Iterator[Case]:
 
 def activations() -> Iterator[Case]:
     """Yield each activation with its defaults and some of the parameters that the tests know."""
-    for dtype, row in itertools.product(FLOATS, ROWS):
+    for dtype, row in itertools.product(FLOATS, FUSABLE):
         for i, numbers in enumerate(row.parameters[:5]):
             parameters = dict(zip(row.fields, numbers, strict=True))
             yield case(row.name, dtype, SMALL if i else LARGE, AROUND_ONE, parameters)
@@ -84,11 +84,20 @@ def normalizations() -> Iterator[Case]:
         for shape, axes in shapes:
             parameters: dict[str, object] = {"axes": axes, "epsilon": 1e-05}
             yield case("batch_normalization", dtype, shape, AROUND_ONE, parameters)
-        for row in ROWS:
+        for row in FUSABLE:
             parameters = {"axes": "1", "epsilon": 0.001, "fused": row.name}
             numbers = row.parameters[min(1, len(row.parameters) - 1)]
             parameters |= dict(zip(row.fields, numbers, strict=True))
             yield case("batch_normalization", dtype, (3, 5, 37), AROUND_ONE, parameters)
+
+
+def further() -> Iterator[Case]:
+    """Yield the activations that cannot be fused. New cases come last: seeds are counted."""
+    for row in ROWS:
+        for dtype in FLOATS if row not in FUSABLE else ():
+            for i, numbers in enumerate(row.parameters[:5]):
+                parameters = dict(zip(row.fields, numbers, strict=True))
+                yield case(row.name, dtype, SMALL if i else LARGE, AROUND_ONE, parameters)
 
 
 def softmaxes() -> Iterator[Case]:

@@ -17,6 +17,7 @@ import samples
 from reference import FLOATS, assert_same_bits
 
 import dmlops as _dmlops
+from dmlops import _activations
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -25,11 +26,7 @@ dask_base = pytest.importorskip("dask.base")
 dmlops: Any = _dmlops  # its types are those of NumPy arrays
 Array = npt.NDArray[Any]
 
-ACTIVATIONS = (
-    *("celu", "elu", "gelu", "hard_sigmoid", "identity", "leaky_relu", "linear"),
-    *("parametric_softplus", "relu", "scaled_elu", "scaled_tanh", "shrink", "sigmoid"),
-    *("softplus", "softsign", "tanh", "thresholded_relu"),
-)
+ACTIVATIONS = _activations.__all__
 CHUNKS = (4, (2, 5, 8), ((2, 7, 2), 3, -1), -1, "auto")
 
 

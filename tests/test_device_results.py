@@ -13,6 +13,7 @@ import pytest
 import reference
 from activation_reference import ROWS
 from descriptors import (
+    ACTIVATIONS,
     TABLE,
     activation,
     batch_normalization,
@@ -195,7 +196,7 @@ def test_activation(name: str, dtype: str) -> None:
     _expect(name, parameters, x, run(desc, x))
 
 
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_fused_activation(name: str, dtype: str) -> None:
     x = uniform((2, 3, 35), dtype)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from crossing import cross_layouts, packed
-from descriptors import ACTIVATIONS
+from descriptors import ACTIVATIONS, FURTHER
 from golden import Case
 from golden_cases import LARGE, all_cases
 from layouts import BY_NAME, LAYOUTS, OUT_LAYOUTS, SIZES, elements
@@ -67,7 +67,7 @@ def test_the_file_has_all_cases() -> None:
 def test_every_operator_and_data_type_has_large_and_small_cases() -> None:
     found = Counter((case.operator, case.dtype, is_large(case)) for case in CASES)
     operators = {"clip", "batch_normalization", "log_softmax"}
-    operators |= set(ACTIVATIONS)
+    operators |= {*ACTIVATIONS, *FURTHER}
     expected = {(operator, dtype) for operator in operators for dtype in FLOATS}
     expected |= {("clip", dtype) for dtype in INTEGERS}
     assert expected <= set(GROUPS)

@@ -6,6 +6,7 @@ import doctest
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import samples
 from reference import assert_same_bits
 
 import dmlops
+from dmlops._table import ACTIVATIONS
 
 onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
@@ -76,6 +78,12 @@ EXPECTED: dict[str, tuple[dict[str, Any], Callable[[], Array]]] = {
     "Tanh": ({}, lambda: dmlops.tanh(X)),
     "ThresholdedRelu": ({"alpha": 0.5}, lambda: dmlops.thresholded_relu(X, 0.5)),
     "Gelu": ({"approximate": "none"}, lambda: dmlops.gelu(X)),
+}
+# The operators whose parameters have defaults.
+EXPECTED |= {
+    row.onnx: ({}, partial(getattr(dmlops, row.function), X))
+    for row in ACTIVATIONS
+    if row.onnx and row.onnx not in EXPECTED
 }
 
 
@@ -273,7 +281,7 @@ def test_refusals_name_the_node() -> None:
     cases = {
         "Softmax": helper.make_node("Softmax", ["x"], ["y"], name="head"),
         "com.example.Relu": helper.make_node("Relu", ["x"], ["y"], domain="com.example"),
-        "HardSwish": helper.make_node("HardSwish", ["x"], ["y"]),
+        "Mish": helper.make_node("Mish", ["x"], ["y"]),
     }
     for name, node in cases.items():
         model = model_of(node)

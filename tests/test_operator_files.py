@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from activation_reference import ROWS
+from activation_reference import FUSABLE
 from descriptors import (
     ACTIVATIONS,
     TABLE,
@@ -82,7 +82,7 @@ def test_example_activations(capsys: pytest.CaptureFixture[str]) -> None:
     assert results.keys() == ACTIVATIONS.keys()
     document = json.loads((EXAMPLES / "activations.json").read_text())
     x = np.arange(-3, 4, dtype=np.float32)
-    for row in ROWS:
+    for row in FUSABLE:
         desc = document["dispatchables"][row.name]["desc"]
         exact = row.exact(x, tuple(v for k, v in desc.items() if not k.endswith("Tensor")))
         assert_within(results[row.name], exact, row.allowed(exact), row.name)

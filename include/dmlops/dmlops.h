@@ -76,7 +76,7 @@ DMLOPS_API dmlops_status dmlops_clip(const dmlops_view* input, const dmlops_scal
                                      const dmlops_scalar* max, const DML_SCALE_BIAS* scale_bias,
                                      const dmlops_view* output);
 
-/** One of the 17 activations that DirectML can fuse. */
+/** An activation of one input and up to two numbers. */
 typedef struct dmlops_activation {
   DML_OPERATOR_TYPE type; /**< as DML_OPERATOR_ACTIVATION_RELU */
   float parameters[2]; /**< the FLOAT fields of its DirectML struct, in order; others are ignored */

@@ -82,10 +82,10 @@ Scalar to_scalar(const char* argument, const dmlops_scalar* from) {
 
 Activation to_activation(const char* function, DML_OPERATOR_TYPE type) {
   const OperatorInfo* const op = find_operator(static_cast<OperatorType>(type));
-  if (op != nullptr && op->fusable()) return op->activation;
+  if (op != nullptr && op->family == Family::activation) return op->activation;
   throw Error(std::string(function) + ": operator type " +
               (op == nullptr ? std::to_string(static_cast<std::uint32_t>(type)) : op->name) +
-              " is not one of the 17 activations that DirectML can fuse");
+              " is not an activation of one input and up to two numbers");
 }
 
 FusedActivation to_activation(const char* function, const dmlops_activation& from) {

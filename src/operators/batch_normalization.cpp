@@ -93,7 +93,7 @@ void batch_normalization(const FloatEnvironment&, const BatchNormalizationInputs
   require_data(kBatchNormalization, "scale", inputs.scale);
   require_data(kBatchNormalization, "bias", inputs.bias);
   if (fused_activation) {
-    require_known("batch_normalization: fused_activation.", fused_activation->type);
+    require_fusable("batch_normalization: fused_activation.", fused_activation->type);
   }
   require_output(kBatchNormalization, output, input);
   if (is_empty(input)) return;

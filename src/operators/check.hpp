@@ -24,6 +24,8 @@ bool takes(Activation type, DataType data);
 // Throws Error unless `type` is an enumerator, since the value indexes tables. `where` begins the
 // message: "activation: ".
 void require_known(const char* where, Activation type);
+// The same for an activation that can be fused.
+void require_fusable(const char* where, Activation type);
 
 // Throws Error unless rank and sizes are valid, and the strides keep the tensor within the address
 // space of a process, which ensures that offsets do not wrap.

@@ -15,6 +15,14 @@ void require_known(const char* where, Activation type) {
               " activations, 0 to " + std::to_string(kActivationCount - 1));
 }
 
+void require_fusable(const char* where, Activation type) {
+  require_known(where, type);
+  if (static_cast<std::uint32_t>(type) < kFusableActivationCount) return;
+  throw Error(std::string(where) + "type is " + info(type).name +
+              ", which cannot be fused; it must be one of the " +
+              std::to_string(kFusableActivationCount) + " activations that can");
+}
+
 const ActivationInfo& info(Activation type) {
   require_known("info: ", type);
   return kActivationInfos[static_cast<std::size_t>(type)];

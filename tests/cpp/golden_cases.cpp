@@ -107,9 +107,8 @@ BufferTensorDesc described(DataType type, const std::vector<std::int64_t>& sizes
 
 // The type of the descriptor that fits the activation.
 OperatorType operator_type(Activation activation) {
-  for (std::uint32_t i = 0; i < 200; ++i) {
-    const OperatorInfo* op = find_operator(static_cast<OperatorType>(i));
-    if (op != nullptr && op->fusable() && op->activation == activation) return op->type;
+  for (const OperatorInfo& op : operators()) {
+    if (op.family == Family::activation && op.activation == activation) return op.type;
   }
   return OperatorType::invalid;
 }

@@ -49,8 +49,8 @@ TEST(OperatorDescs, ActivationsHaveTheDefaultsOfTheirTable) {
       ActivationShrinkOperatorDesc(),
       ActivationGeluOperatorDesc(),
   };
-  ASSERT_EQ(std::size(descs), kActivationCount);
-  for (std::size_t i = 0; i < kActivationCount; ++i) {
+  ASSERT_EQ(std::size(descs), kFusableActivationCount);
+  for (std::size_t i = 0; i < kFusableActivationCount; ++i) {
     const auto& about = info(static_cast<Activation>(i));
     EXPECT_EQ(find_operator(descs[i].type)->activation, static_cast<Activation>(i)) << about.name;
     EXPECT_EQ(descs[i].numbers[0], about.defaults.alpha) << about.name;

@@ -130,10 +130,12 @@ TEST(Errors, RefusedCallsWriteNothing) {
 TEST(Errors, UnknownActivationsAreRefused) {
   std::vector<float> x(4, 1.0f), y(4, -1.0f);
   const TensorView in = view(x), out = view(y);
-  for (const std::uint32_t number : {17u, 18u, 1000000u, 0x80000000u, 0xffffffffu}) {
+  for (const std::uint32_t number :
+       {std::uint32_t{kActivationCount}, 1000000u, 0x80000000u, 0xffffffffu}) {
     const auto type = static_cast<Activation>(number);
-    const std::string text =
-        "type is " + std::to_string(number) + "; it must be one of the 17 activations, 0 to 16";
+    const std::string text = "type is " + std::to_string(number) + "; it must be one of the " +
+                             std::to_string(kActivationCount) + " activations, 0 to " +
+                             std::to_string(kActivationCount - 1);
     const auto refuses = [&](const char* op, const auto& call) {
       try {
         call();

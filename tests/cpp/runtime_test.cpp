@@ -61,7 +61,7 @@ TEST(Activations, AreTheirNames) {
       {Activation::shrink, {2, 3}, [](In x, Out y) { shrink(x, 2, 3, y); }},
       {Activation::gelu, {}, [](In x, Out y) { gelu(x, y); }},
   };
-  ASSERT_EQ(std::size(cases), kActivationCount);
+  ASSERT_EQ(std::size(cases), kFusableActivationCount);
   const std::array<float, 6> x = {-4, -1.5f, -0.1f, 0.1f, 1.5f, 4};
   const ConstTensorView input(x.data(), DataType::float32, 1, {6}, {4});
   const auto result = [](const auto& call) {

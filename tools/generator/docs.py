@@ -14,15 +14,17 @@ FUSABLE = [row for row in ACTIVATIONS if row.fusable]
 
 def replaced(page: str, name: str, text: str) -> str:
     """Return the page with the part between its marks replaced."""
-    marks = (
-        rf"((?:<!-- |# )begin: {name}, by tools/generate.py.*?\n).*?(\n(?:<!-- |# )end: {name}\b)"
-    )
+    begin, end = rf"[^\n]*begin: {name}, by tools/generate.py[^\n]*\n", rf"[^\n]*end: {name}\b"
     result, count = re.subn(
-        marks, lambda match: match[1] + text + match[2], f"{page}\n", flags=re.DOTALL
+        f"({begin})(?:.*?\n)?({end})",
+        lambda match: f"{match[1]}{text}\n{match[2]}",
+        page,
+        count=1,
+        flags=re.DOTALL,
     )
     if count != 1:
         raise SystemExit(f"{count} parts are marked 'begin: {name}, by tools/generate.py'")
-    return result[:-1]
+    return result
 
 
 def summary(folder: str, names: Iterable[str]) -> str:
@@ -41,6 +43,11 @@ def operators() -> str:
 def activations() -> str:
     """Return the activations that can be fused."""
     return summary("operators", sorted(row.function for row in FUSABLE))
+
+
+def further() -> str:
+    """Return the activations that cannot be fused."""
+    return summary("operators", sorted(row.function for row in ACTIVATIONS if not row.fusable))
 
 
 def descriptors() -> str:
@@ -114,7 +121,7 @@ def names() -> str:
 
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "docs/operators.md": {"operators": operators, "activations": activations},
+    "docs/operators.md": {"operators": operators, "activations": activations, "further": further},
     "docs/descriptors.md": {"descriptors": descriptors},
     "python/dmlops/__init__.py": {"operators": names},
     "docs/directml.md": {"structs": structs, "levels": levels},

@@ -1,6 +1,11 @@
-"""DirectML's operators that dmlops lacks, for messages."""
+"""DirectML's operators that dmlops lacks, for messages.
+
+The list may name operators that dmlops has gained since: they are left out.
+"""
 
 from __future__ import annotations
+
+from dmlops._operator_type import OperatorType
 
 _NAMES = {
     "ACTIVATION_": """
@@ -35,7 +40,7 @@ _NAMES = {
     """,
 }
 
-# DirectML's operator types up to feature level 6.4, without DML_OPERATOR_.
+# DirectML's operator types up to feature level 6.4, without DML_OPERATOR_, but for dmlops' own.
 OTHER_OPERATORS = frozenset(
     prefix + name for prefix, names in _NAMES.items() for name in names.split()
-)
+) - set(OperatorType.__members__)
