@@ -21,6 +21,7 @@ Array = npt.NDArray[Any]
 PIECEWISE_LINEAR, LINEAR, CURVED = 0.5, 1.0, 2.0
 BEYOND_FLOAT32 = 0.52
 PRODUCT = 2 * BEYOND_FLOAT32 + 0.5
+PRODUCT_OF_LINES = 1.5  # a factor rounded once, which counts up to twice, and the product
 
 
 @dataclass(frozen=True)
@@ -164,5 +165,13 @@ ROWS = (
         ),
     ),
     Row("gelu", CURVED, _UP),
+    # The formula multiplies -infinity by 0.
+    Row(
+        *("hard_swish", PRODUCT_OF_LINES, (_NAN, _INF), ("alpha", "beta")),
+        (
+            *((1 / 6, 0.5), (0.2, 0.5), (-0.25, 1.5), (0.0, 0.25), (1.0, 0.0)),
+            *((1e-44, 0.0), (-1e-40, 1e-42), (1e30, -1e30), (_INF, 0.0), (_NAN, 0.5), (0.2, _NAN)),
+        ),
+    ),
 )
 FUSABLE = tuple(row for row in ROWS if row.name in ACTIVATIONS)

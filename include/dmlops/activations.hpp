@@ -117,5 +117,14 @@ inline void shrink(const ConstTensorView& input, const TensorView& output) {
 inline void gelu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::gelu, input, {}, output);
 }
+/// x * max(0, min(alpha * x + beta, 1))
+inline void hard_swish(const ConstTensorView& input, float alpha, float beta,
+                       const TensorView& output) {
+  activation(Activation::hard_swish, input, {alpha, beta}, output);
+}
+/// With alpha = 0.16666667 and beta = 0.5.
+inline void hard_swish(const ConstTensorView& input, const TensorView& output) {
+  activation(Activation::hard_swish, input, output);
+}
 
 }  // namespace dmlops

@@ -74,4 +74,14 @@ struct ActivationLogSoftmax1OperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
 };
 
+/// DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: x * max(0, min(alpha * x + beta, 1)).
+struct ActivationHardSwishOperatorDesc {
+  BufferTensorDesc input_tensor;                ///< the same
+  BufferTensorDesc output_tensor;               ///< the same
+  float alpha = 0.16666667163372039794921875f;  ///< the slope of the factor
+  float beta = 0.5f;                            ///< the factor at 0
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
 }  // namespace dmlops

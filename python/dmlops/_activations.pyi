@@ -14,6 +14,7 @@ __all__ = [
     "elu",
     "gelu",
     "hard_sigmoid",
+    "hard_swish",
     "identity",
     "leaky_relu",
     "linear",
@@ -211,3 +212,19 @@ def gelu(input: _Array[_Shape, _Float], *, out: _Out[_Float] = None) -> _Array[_
 def gelu(input: _Same, *, out: _Same | None = None) -> _Same: ...
 @overload
 def gelu(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
+@overload
+def hard_swish(
+    input: _Array[_Shape, _Float],
+    alpha: _Number = 0.16666667,
+    beta: _Number = 0.5,
+    *,
+    out: _Out[_Float] = None,
+) -> _Array[_Shape, _Float]: ...
+@overload
+def hard_swish(
+    input: _Same, alpha: _Number = 0.16666667, beta: _Number = 0.5, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def hard_swish(
+    input: _Other, alpha: _Number = 0.16666667, beta: _Number = 0.5, *, out: _Out[Any] = None
+) -> NDArray[Any]: ...

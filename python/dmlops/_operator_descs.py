@@ -16,6 +16,7 @@ from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc, Descriptor
 
 __all__ = [
+    "ActivationHardSwishOperatorDesc",
     "ActivationLogSoftmax1OperatorDesc",
     "ActivationLogSoftmaxOperatorDesc",
     "BatchNormalizationOperatorDesc",
@@ -277,6 +278,40 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
         as_axes(self, "axes")
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationHardSwishOperatorDesc(Descriptor):
+    """DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: ``x * max(0, minimum(alpha * x + beta, 1))``.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+    alpha : float, default 0.16666667163372039794921875
+        The slope of the factor.
+    beta : float, default 0.5
+        The factor at 0.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC. Works in place. From feature level 6.2 on.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationHardSwishOperatorDesc, BufferTensorDesc, TensorDataType
+    >>> from dmlops import required_feature_level
+    >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+    >>> desc = ActivationHardSwishOperatorDesc(input_tensor=x, output_tensor=x)
+    >>> required_feature_level(desc)
+    FeatureLevel.LEVEL_6_2
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_HARD_SWISH
+    input_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+    alpha: float = 0.16666667163372039794921875
+    beta: float = 0.5
+
+
 # Any operator's.
 OperatorDesc = (
     ElementWiseClipOperatorDesc
@@ -284,5 +319,6 @@ OperatorDesc = (
     | BatchNormalizationOperatorDesc
     | ActivationLogSoftmaxOperatorDesc
     | ActivationLogSoftmax1OperatorDesc
+    | ActivationHardSwishOperatorDesc
     | ActivationDesc
 )

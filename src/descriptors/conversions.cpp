@@ -56,4 +56,13 @@ ActivationLogSoftmax1OperatorDesc::operator OperatorDesc() const {
   return desc;
 }
 
+ActivationHardSwishOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_hard_swish;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = output_tensor;
+  desc.numbers = {alpha, beta};
+  return desc;
+}
+
 }  // namespace dmlops

@@ -167,6 +167,14 @@ constexpr Field kFieldsOfActivationGeluOperatorDesc[] = {
     {"input_tensor", FieldKind::tensor, offsetof(DML_ACTIVATION_GELU_OPERATOR_DESC, InputTensor)},
     {"output_tensor", FieldKind::output, offsetof(DML_ACTIVATION_GELU_OPERATOR_DESC, OutputTensor)},
 };
+constexpr Field kFieldsOfActivationHardSwishOperatorDesc[] = {
+    {"input_tensor", FieldKind::tensor,
+     offsetof(DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, InputTensor)},
+    {"output_tensor", FieldKind::output,
+     offsetof(DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, OutputTensor)},
+    {"alpha", FieldKind::number, offsetof(DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, Alpha)},
+    {"beta", FieldKind::number, offsetof(DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, Beta)},
+};
 using Level = FeatureLevel;
 // Of most operators of the first level.
 #define DMLOPS_SINCE_1_0                                                  \
@@ -420,6 +428,17 @@ constexpr OperatorInfo kOperators[] = {
      2,
      Activation::gelu,
      true,
+     nullptr},
+    {OperatorType::activation_hard_swish,
+     "ActivationHardSwishOperatorDesc",
+     Family::activation,
+     true,
+     {{Level::level_6_2, 1, 8, kFloats}},
+     kFieldsOfActivationHardSwishOperatorDesc,
+     4,
+     2,
+     Activation::hard_swish,
+     false,
      nullptr},
 };
 #undef DMLOPS_SINCE_1_0

@@ -6,7 +6,7 @@
 #define DMLOPS_FUSABLE_FUNCTORS                                                             \
   Elu, Celu, HardSigmoid, Identity, LeakyRelu, Linear, ParametricSoftplus, Relu, ScaledElu, \
       ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu
-#define DMLOPS_ACTIVATION_FUNCTORS DMLOPS_FUSABLE_FUNCTORS
+#define DMLOPS_ACTIVATION_FUNCTORS DMLOPS_FUSABLE_FUNCTORS, HardSwish
 
 namespace dmlops {
 

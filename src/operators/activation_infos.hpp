@@ -25,6 +25,7 @@ constexpr ActivationInfo kActivationInfos[kActivationCount] = {
     {"thresholded_relu", 1, {"alpha"}, {1.0f}},
     {"shrink", 2, {"bias", "threshold"}, {0.0f, 0.5f}},
     {"gelu", 0, {}, {}},
+    {"hard_swish", 2, {"alpha", "beta"}, {0.16666667163372039794921875f, 0.5f}},
 };
 // The data types that each takes, and the words for them.
 struct AcceptedByActivation {
@@ -50,6 +51,7 @@ constexpr AcceptedByActivation kActivationTypes[kActivationCount] = {
     {kNumbers32,
      "float32, float16, and the signed and unsigned integers of 8 to 32 bits"},  // shrink
     {kFloats, "float32 and float16"},                                            // gelu
+    {kFloats, "float32 and float16"},                                            // hard_swish
 };
 
 }  // namespace dmlops

@@ -48,6 +48,8 @@ inline double activation_formula(Activation type, double a, double b, double x) 
       return x > a ? x : 0;
     case Activation::shrink:
       return x > b ? x - a : x < -b ? x + a : 0;
+    case Activation::hard_swish:
+      return x * std::max(std::min(a * x + b, 1.0), 0.0);
     case Activation::gelu:
       return x == -HUGE_VAL ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
   }
@@ -75,6 +77,8 @@ inline double activation_bound(Activation type, double a) {
       return a == 1 ? 0.52 : 1.54;
     case Activation::scaled_elu:
       return 1.54;
+    case Activation::hard_swish:
+      return 1.5001;
     default:
       return 2;
   }

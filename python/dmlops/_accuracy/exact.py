@@ -46,6 +46,7 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "elu": lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x)),
     "gelu": _gelu,
     "hard_sigmoid": lambda x, alpha, beta: np.maximum(0, np.minimum(alpha * x + beta, 1)),
+    "hard_swish": lambda x, alpha, beta: x * np.maximum(0, np.minimum(alpha * x + beta, 1)),
     "identity": lambda x: x,
     "leaky_relu": lambda x, alpha: np.where(x >= 0, x, alpha * x),
     "linear": lambda x, alpha, beta: alpha * x + beta,

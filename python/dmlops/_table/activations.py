@@ -180,4 +180,14 @@ ACTIVATIONS = (
         error=(1.918, -2.2012229),
         work="long",
     ),
+    _activation(
+        *("HARD_SWISH", 168, "x * max(0, minimum(alpha * x + beta, 1))"),
+        Number("alpha", "The slope of the factor.", "0.16666667163372039794921875"),
+        Number("beta", "The factor at 0.", "0.5"),
+        supports=(Support("6_2", 1, 8),),
+        fusable=False,
+        results=(-0.3333, -0.1146, 0.6667, 3.0),
+        promise=1.5,
+        onnx="HardSwish",
+    ),
 )

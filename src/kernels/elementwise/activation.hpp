@@ -292,6 +292,27 @@ struct Gelu {
   DMLOPS_INLINE f32x operator()(f32x x) const { return gelu(x); }
 };
 
+// x max(0, min(alpha x + beta, 1)), with one rounding of the factor. A factor whose parameters are
+// tiny is subnormal where the result is not: it is scaled by 2^50, and x by the inverse.
+struct HardSwish {
+  f32x alpha, beta, one, inverse;
+  explicit HardSwish(const ActivationParameters& p)
+      : HardSwish(p, __builtin_fabsf(p.alpha) < 0x1p-100f && __builtin_fabsf(p.beta) < 0x1p-100f
+                         ? 0x1p50f
+                         : 1.0f) {}
+  DMLOPS_INLINE f32x operator()(f32x x) const {
+    const f32x factor = fma(alpha, x, beta);
+    return (x * inverse) * (factor <= 0.0f ? splat<f32x>(0.0f) : min(factor, one));
+  }
+
+ private:
+  HardSwish(const ActivationParameters& p, float scale)
+      : alpha(splat<f32x>(p.alpha * scale)),
+        beta(splat<f32x>(p.beta * scale)),
+        one(splat<f32x>(scale)),
+        inverse(splat<f32x>(1 / scale)) {}
+};
+
 template <class...>
 struct List {};
 
