@@ -115,4 +115,32 @@ inline void log_softmax(const ConstTensorView& input, const TensorView& output) 
   log_softmax(input, -1, output);
 }
 
+/// exp(x - max) / sum(exp(x - max)), maximum and sum over the listed axes together; a negative
+/// axis counts from the end.
+DMLOPS_API void softmax(const ConstTensorView& input, const std::int64_t* axes,
+                        std::size_t axis_count, const TensorView& output);
+/// The same: `softmax(input, {0, 2}, output)`.
+inline void softmax(const ConstTensorView& input, const IntegerList& axes,
+                    const TensorView& output) {
+  softmax(input, axes.values().data(), static_cast<std::size_t>(axes.count()), output);
+}
+/// Over the last axis.
+inline void softmax(const ConstTensorView& input, const TensorView& output) {
+  softmax(input, -1, output);
+}
+
+/// 1 at the first maximum over the listed axes together, in row-major order, and 0 elsewhere. The
+/// first NaN counts as the maximum.
+DMLOPS_API void hardmax(const ConstTensorView& input, const std::int64_t* axes,
+                        std::size_t axis_count, const TensorView& output);
+/// The same: `hardmax(input, {0, 2}, output)`.
+inline void hardmax(const ConstTensorView& input, const IntegerList& axes,
+                    const TensorView& output) {
+  hardmax(input, axes.values().data(), static_cast<std::size_t>(axes.count()), output);
+}
+/// Over the last axis.
+inline void hardmax(const ConstTensorView& input, const TensorView& output) {
+  hardmax(input, -1, output);
+}
+
 }  // namespace dmlops

@@ -107,6 +107,62 @@ using GroupSumsKernel = void (*)(const GroupChunks& chunks, double* lanes, doubl
 using GroupFinishKernel = void (*)(const GroupChunks& chunks, const double* sums,
                                    const double* maxima, void* output);
 
+// Operands of a reduction over groups. Those before kFirstGroupOperand have an element for each
+// element of the input; the others have one for each group, and no strides in `elements`.
+constexpr int kReductionOperands = 10;
+constexpr int kFirstGroupOperand = 5;
+
+struct ReductionNest {
+  int rank = 0;
+  std::int64_t sizes[kMaxRank] = {};
+  std::int64_t strides[kReductionOperands][kMaxRank] = {};  // in bytes
+};
+
+// Groups with any number of operands. Operand 0 is the output, operand 1 the input; absent ones
+// have null data.
+struct Reduction {
+  char* data[kReductionOperands] = {};
+  // A group's elements are counted in row-major order over the reduced dimensions; that order fixes
+  // the lanes of a sum, whatever the strides are. The outermost dimension comes first.
+  ReductionNest elements;
+  ReductionNest kept;  // the dimensions that count groups, the innermost first
+  std::int64_t first = 0, end = 0;
+};
+
+using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
+
+// Mean-variance normalization, and batch normalization with the statistics of the input.
+enum StatisticsOperand {
+  kStatisticsScale = 2,
+  kStatisticsBias,
+  kStatisticsAdded,
+  kStatisticsMean = kFirstGroupOperand,  // outputs
+  kStatisticsVariance
+};
+
+struct StatisticsParameters {
+  float epsilon = 0;
+  bool use_mean = true;
+  bool use_variance = true;
+  RowKernel activation = nullptr;  // of float32; null: none
+  ActivationParameters activation_parameters = {};
+};
+
+// The gradients of batch normalization. The last two operands are outputs.
+enum GradientOperand {
+  kOutputGradient = 2,
+  kGradientMean = kFirstGroupOperand,
+  kGradientVariance,
+  kGradientScale,
+  kScaleGradient,
+  kBiasGradient
+};
+
+struct GradientParameters {
+  float epsilon = 0;
+  bool training = false;  // mean and variance depend on the input
+};
+
 constexpr std::size_t kFloatTypes = 2;  // float32, float16: the order of the tables' second index
 
 struct KernelTable {
@@ -120,6 +176,10 @@ struct KernelTable {
   GroupKernel log_softmax[kFloatTypes];
   GroupSumsKernel log_softmax_sums[kFloatTypes];
   GroupFinishKernel log_softmax_finish[kFloatTypes];
+  ReductionKernel softmax[kFloatTypes];
+  ReductionKernel hardmax[kFloatTypes];
+  ReductionKernel statistics[kFloatTypes];
+  ReductionKernel gradients[kFloatTypes];
 };
 
 constexpr std::size_t float_index(DataType type) { return type == DataType::float16 ? 1 : 0; }

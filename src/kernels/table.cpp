@@ -9,6 +9,7 @@ void set_kernels(KernelTable& table) {
   set_batch_normalizations(table);
   set_clip(table);
   set_log_softmax(table);
+  set_softmax(table);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

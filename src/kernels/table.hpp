@@ -15,6 +15,8 @@ void set_activations(KernelTable& table);           // activation.cpp
 void set_batch_normalizations(KernelTable& table);  // batch_normalization.cpp
 void set_clip(KernelTable& table);                  // clip.cpp: clip, shrink and copies
 void set_log_softmax(KernelTable& table);           // log_softmax.cpp
+void set_softmax(KernelTable& table);               // softmax.cpp, with hardmax
+void set_statistics(KernelTable& table);            // statistics.cpp: from the input's own moments
 
 void set_byte_kernels(KernelTable& table);  // table_vbmi.cpp: kernels that VBMI speeds up
 

@@ -72,6 +72,25 @@ class OverlapSearch {
 
 const char* output_name = "output";
 
+// Returns the shape that makes a vector broadcast along the axis whose size it has, preferably the
+// channels: "(1, 3, 1, 1)".
+std::string reshape_advice(const char* argument, const ConstTensorView& parameter,
+                           const ConstTensorView& input) {
+  if (parameter.rank != 1 || input.rank < 2) return "";
+  const std::int64_t length = parameter.sizes[0];
+  int axis = 1;  // DirectML's channel axis first
+  if (input.sizes[1] != length) {
+    for (axis = 0; axis < input.rank && input.sizes[static_cast<std::size_t>(axis)] != length;)
+      ++axis;
+    if (axis == input.rank) return "";
+  }
+  ConstTensorView reshaped = input;
+  for (int d = 0; d < input.rank; ++d)
+    reshaped.sizes[static_cast<std::size_t>(d)] = d == axis ? length : 1;
+  return "; for one value per index of axis " + std::to_string(axis) + ", use " + argument +
+         ".reshape" + shape_text(reshaped);
+}
+
 }  // namespace
 
 void set_output_name(const char* name) { output_name = name; }
@@ -188,6 +207,53 @@ bool overlaps_itself(const ConstTensorView& view) {
     reach += (dimensions[d].size - 1) * dimensions[d].stride;
   }
   return !nested && OverlapSearch(dimensions, rank, element).found(0, 0, false);
+}
+
+void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
+                           const ConstTensorView& input) {
+  require_same_type(op, argument, parameter, input);
+  require_addressable(op, argument, parameter);
+  const auto both_shapes = [&] {
+    return std::string(op) + ": " + argument + " has shape " + shape_text(parameter) +
+           ", but input has shape " + shape_text(input);
+  };
+  if (parameter.rank != input.rank) {
+    throw Error(both_shapes() + "; " + argument + " must have " + counted(input.rank, "dimension") +
+                ", each of size 1 or the input's" +
+                reshape_advice(argument, parameter, input));
+  }
+  for (int d = 0; d < input.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if (parameter.sizes[axis] == 1 || parameter.sizes[axis] == input.sizes[axis]) continue;
+    throw Error(both_shapes() + "; on axis " + std::to_string(d) + " its size must be 1 or " +
+                std::to_string(input.sizes[axis]) + ", not " +
+                std::to_string(parameter.sizes[axis]));
+  }
+}
+
+unsigned int reduced_axes(const char* op, const ConstTensorView& input, const std::int64_t* axes,
+                          std::size_t axis_count) {
+  if (axes == nullptr && axis_count > 0) throw Error(std::string(op) + ": axes is a null pointer");
+  const int rank = std::max(input.rank, 1);
+  unsigned int reduced = 0;
+  for (std::size_t i = 0; i < axis_count; ++i) {
+    const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis < 0 || axis >= rank) {
+      throw Error(std::string(op) + ": axis " + std::to_string(axes[i]) +
+                  " is out of range for input with " + counted(input.rank, "dimension") +
+                  ", shape " + shape_text(input));
+    }
+    const unsigned int bit = 1u << axis;
+    if ((reduced & bit) != 0) {
+      throw Error(std::string(op) + ": axes names axis " + std::to_string(axis) + " twice");
+    }
+    reduced |= bit;
+  }
+  return reduced;
+}
+
+void require_axes(const char* op, unsigned int reduced) {
+  if (reduced == 0) throw Error(std::string(op) + ": axes is empty; it needs at least one axis");
 }
 
 bool is_empty(const ConstTensorView& view) {

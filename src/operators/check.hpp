@@ -51,6 +51,18 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
 // Throws unless the types and shapes of batch normalization's inputs match; needs no data.
 void check_batch_normalization(const BatchNormalizationInputs& inputs);
 
+// Throws unless a parameter has the type and the number of dimensions of the input, each of size 1
+// or the input's, and is addressable; needs no data.
+void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
+                           const ConstTensorView& input);
+
+// Returns the reduced axes as a set of bits; throws Error unless each is in range and named once. A
+// tensor without dimensions has axis 0, as in NumPy's reductions.
+unsigned int reduced_axes(const char* op, const ConstTensorView& input, const std::int64_t* axes,
+                          std::size_t axis_count);
+// Throws Error for an empty set of axes.
+void require_axes(const char* op, unsigned int reduced);
+
 bool is_empty(const ConstTensorView& view);
 
 // True if two elements share bytes. Layouts that are too costly to analyze count as overlapping.

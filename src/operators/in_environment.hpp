@@ -17,5 +17,9 @@ void batch_normalization(const FloatEnvironment& environment,
                          const TensorView& output);
 void log_softmax(const FloatEnvironment& environment, const ConstTensorView& input,
                  const std::int64_t* axes, std::size_t axis_count, const TensorView& output);
+void softmax(const FloatEnvironment& environment, const ConstTensorView& input,
+             const std::int64_t* axes, std::size_t axis_count, const TensorView& output);
+void hardmax(const FloatEnvironment& environment, const ConstTensorView& input,
+             const std::int64_t* axes, std::size_t axis_count, const TensorView& output);
 
 }  // namespace dmlops

@@ -1,7 +1,6 @@
 // log_softmax: separates the reduced dimensions from the kept ones.
 #include <algorithm>
 #include <cstdlib>
-#include <string>
 
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
@@ -15,31 +14,6 @@ namespace {
 
 constexpr const char* kLogSoftmax = "log_softmax";
 constexpr int kWeight = 4;  // time per element, relative to an elementwise operator
-
-// Returns the reduced axes as a set of bits. A tensor without dimensions has axis 0, as in NumPy's
-// reductions.
-unsigned int reduced_axes(const ConstTensorView& input, const std::int64_t* axes,
-                          std::size_t axis_count) {
-  if (axes == nullptr || axis_count == 0)
-    throw Error(std::string(kLogSoftmax) + ": axes is empty; it needs at least one axis");
-  const int rank = std::max(input.rank, 1);
-  unsigned int reduced = 0;
-  for (std::size_t i = 0; i < axis_count; ++i) {
-    const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-    if (axis < 0 || axis >= rank) {
-      throw Error(std::string(kLogSoftmax) + ": axis " + std::to_string(axes[i]) +
-                  " is out of range for input with " + counted(input.rank, "dimension") +
-                  ", shape " + shape_text(input));
-    }
-    const unsigned int bit = 1u << axis;
-    if ((reduced & bit) != 0) {
-      throw Error(std::string(kLogSoftmax) + ": axes names axis " + std::to_string(axis) +
-                  " twice");
-    }
-    reduced |= bit;
-  }
-  return reduced;
-}
 
 // Adds an outer dimension to the nest, merged with the previous one if both are contiguous.
 void append(InputOutputNest& nest, std::int64_t size, std::int64_t input_stride,
@@ -141,7 +115,8 @@ void log_softmax(const FloatEnvironment&, const ConstTensorView& input, const st
                  std::size_t axis_count, const TensorView& output) {
   require_floating_point(kLogSoftmax, "input", input);
   require_input(kLogSoftmax, input);
-  const unsigned int reduced = reduced_axes(input, axes, axis_count);
+  const unsigned int reduced = reduced_axes(kLogSoftmax, input, axes, axis_count);
+  require_axes(kLogSoftmax, reduced);
   require_output(kLogSoftmax, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);

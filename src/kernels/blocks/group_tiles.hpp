@@ -1,0 +1,235 @@
+// Groups of any layout as dense rows: a tile is part of up to 64 groups, a row for each group.
+//
+// Compiled once for each element type; the formulas of reductions see rows alone. Elements that are
+// contiguous in an operand are read and written in place; the others are packed, by transposition
+// where groups are contiguous side by side.
+#pragma once
+
+#include "kernels/blocks/pack.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+constexpr int kTileGroups = 64;
+constexpr std::int64_t kTileElements = 4096;
+constexpr std::int64_t kGroupStep = 16;  // parts of a group begin at multiples of it
+
+template <class T>
+class GroupTiles {
+ public:
+  explicit GroupTiles(const Reduction& reduction)
+      : reduction_(reduction), elements_(reduction.elements), kept_(reduction.kept) {
+    for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
+    const std::int64_t run = elements_.sizes[elements_.rank - 1];
+    // True if parts lie within runs of the innermost dimension.
+    const bool by_run = elements_.rank == 1 || (run % kGroupStep == 0 && run >= kShortestRun);
+    for (int o = 0; o < kFirstGroupOperand; ++o) {
+      loaded_[o] = -1;
+      in_place_[o] = by_run && step(o) == kSize;
+      uniform_[o] = shared_[o] = o > 1;
+      for (int d = 0; d < elements_.rank; ++d)
+        uniform_[o] = uniform_[o] && elements_.strides[o][d] == 0;
+      for (int d = 0; d < kept_.rank; ++d) shared_[o] = shared_[o] && kept_.strides[o][d] == 0;
+    }
+    // Groups that are contiguous side by side share cache lines.
+    const bool side_by_side = kept_.rank > 0 && !in_place_[1] &&
+                              abs(kept_.strides[1][0]) < kLineBytes && abs(step(1)) >= kLineBytes;
+    const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
+    batch_ = side_by_side ? kTileGroups : kTileElements / steps;
+    batch_ = batch_ < 1 ? 1 : min(batch_, kTileGroups);
+    part_ = kTileElements / batch_ / kGroupStep * kGroupStep;
+    part_ = min(part_, by_run ? run : count_);
+    run_ = by_run ? run : count_;
+  }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+  bool uniform(int operand) const { return uniform_[operand]; }
+
+  // Selects groups from `first` on, and returns their number.
+  DMLOPS_NO_INLINE std::int64_t select(std::int64_t first, std::int64_t end) {
+    groups_ = min(batch_, end - first);
+    if (kept_.rank > 1 && kept_.sizes[0] >= kGroupStep)
+      groups_ = min(groups_, kept_.sizes[0] - first % kept_.sizes[0]);
+    std::int64_t index[kMaxRank] = {}, position = first;
+    for (int d = 0; d < kept_.rank; ++d) {
+      index[d] = position % kept_.sizes[d];
+      position /= kept_.sizes[d];
+    }
+    common_ = kept_.rank == 0 || index[0] + groups_ <= kept_.sizes[0];
+    for (int o = 0; o < kReductionOperands; ++o) {
+      if (reduction_.data[o] == nullptr) continue;
+      if (o < kFirstGroupOperand && !shared_[o]) loaded_[o] = -1;
+      select_operand(o, index);
+    }
+    return groups_;
+  }
+
+  // The place of a group operand.
+  char* group_operand(int operand, std::int64_t k) const { return place_[operand][k]; }
+
+  // visit(begin, length) for each part of the groups.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_part(const Visit& visit) {
+    for (std::int64_t begin = 0; begin < count_;) {
+      const std::int64_t left = run_ - begin % run_;  // of the run
+      const std::int64_t length = min(part_, left);
+      visit(begin, length);
+      begin += length;
+    }
+  }
+
+  // Makes the rows of operands, given as bits, point to the part.
+  DMLOPS_NO_INLINE void load(unsigned int operands, std::int64_t begin, std::int64_t length) {
+    for (int o = 1; o < kFirstGroupOperand; ++o) {
+      if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
+      if (uniform_[o]) {
+        for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k];
+      } else if (in_place_[o]) {
+        const std::int64_t offset = offset_of(o, begin);
+        for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k] + offset;
+      } else {
+        pack_part(o, begin, length);
+      }
+    }
+  }
+
+  DMLOPS_INLINE const T* row(int operand, std::int64_t k) const {
+    return reinterpret_cast<const T*>(row_[operand][k]);
+  }
+
+  // The place of the results of a part, a row for each group.
+  DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
+    return reinterpret_cast<T*>(in_place_[0] ? place_[0][k] + offset_of(0, begin)
+                                             : buffer_[0] + k * part_ * kSize);
+  }
+
+  // Writes the results of a part to the output, if they are not there.
+  DMLOPS_NO_INLINE void store(std::int64_t begin, std::int64_t length) {
+    if (in_place_[0]) return;
+    const std::int64_t group_step = common_step(0), element_step = step(0), pitch = part_ * kSize;
+    for_each_run(0, begin, begin + length,
+                 [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                   const char* const source = buffer_[0] + i * kSize;
+                   if (group_step == kSize && element_step != kSize && groups_ > 1)
+                     return pack<Bits<T>>(place_[0][0] + offset, element_step, groups_, run,
+                                          {source, kSize, pitch, nullptr});
+                   for (std::int64_t k = 0; k < groups_; ++k) {
+                     if (element_step == kSize) {
+                       copy_run(place_[0][k] + offset, source + k * pitch, run * kSize);
+                     } else {
+                       unpack<Bits<T>>(place_[0][k] + offset, element_step, nullptr,
+                                       source + k * pitch, run);
+                     }
+                   }
+                 });
+  }
+
+ private:
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed together
+
+  std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
+  // Bytes from a group to the next one; 0 if they have no common step.
+  std::int64_t common_step(int o) const {
+    return common_ && kept_.rank > 0 ? kept_.strides[o][0] : 0;
+  }
+
+  void select_operand(int o, const std::int64_t* begun) {
+    std::int64_t index[kMaxRank];
+    char* place = reduction_.data[o];
+    for (int d = 0; d < kept_.rank; ++d) {
+      index[d] = begun[d];
+      place += index[d] * kept_.strides[o][d];
+    }
+    for (std::int64_t k = 0; k < groups_; ++k) {
+      place_[o][k] = place;
+      for (int d = 0; d < kept_.rank; ++d) {
+        place += kept_.strides[o][d];
+        if (++index[d] < kept_.sizes[d]) break;
+        place -= kept_.sizes[d] * kept_.strides[o][d];
+        index[d] = 0;
+      }
+    }
+  }
+
+  // The byte offset of an element of a group.
+  std::int64_t offset_of(int o, std::int64_t i) const {
+    if (elements_.rank == 1) return i * step(o);
+    std::int64_t offset = 0;
+    for (int d = elements_.rank - 1; d >= 0; --d) {
+      offset += i % elements_.sizes[d] * elements_.strides[o][d];
+      i /= elements_.sizes[d];
+    }
+    return offset;
+  }
+
+  // visit(byte offset of a run, index of its first element in the part, its length)
+  template <class Visit>
+  DMLOPS_INLINE void for_each_run(int o, std::int64_t begin, std::int64_t end,
+                                  const Visit& visit) const {
+    const std::int64_t inner = elements_.sizes[elements_.rank - 1];
+    for (std::int64_t i = begin; i < end;) {
+      const std::int64_t length = min(inner - i % inner, end - i);
+      visit(offset_of(o, i), i - begin, length);
+      i += length;
+    }
+  }
+
+  void pack_part(int o, std::int64_t begin, std::int64_t length) {
+    const std::int64_t pitch = shared_[o] ? 0 : part_ * kSize;
+    for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer_[o] + k * pitch;
+    if (loaded_[o] == begin) return;
+    loaded_[o] = begin;
+    const std::int64_t group_step = common_step(o);
+    for_each_run(o, begin, begin + length,
+                 [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                   char* const target = buffer_[o] + i * kSize;
+                   const bool together = group_step != 0 && pitch != 0;
+                   const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
+                   for (std::int64_t k = 0; k < calls; ++k)
+                     pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
+                                   {place_[o][k] + offset, group_step, step(o), nullptr});
+                 });
+  }
+
+  const Reduction& reduction_;
+  const ReductionNest& elements_;
+  const ReductionNest& kept_;
+  std::int64_t count_ = 1, batch_, part_, run_, groups_ = 0;
+  bool common_ = true;  // true if the selected groups have common steps
+  bool in_place_[kFirstGroupOperand], uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
+  std::int64_t loaded_[kFirstGroupOperand];  // the part that a buffer holds; -1: none
+  char* place_[kReductionOperands][kTileGroups];
+  const char* row_[kFirstGroupOperand][kTileGroups];
+  alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
+};
+
+// Runs a formula over the groups: kSweeps sweeps over their elements, and then the results. The
+// operands that each sweep reads, and finish(), are the bits of kReads[0], ..., kReads[kSweeps].
+template <class T, class Formula>
+DMLOPS_INLINE void reduce_groups(const Reduction& reduction, const Formula& formula) {
+  GroupTiles<T> tiles(reduction);
+  typename Formula::State states[kTileGroups];
+  for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
+    groups = tiles.select(first, reduction.end);
+    for (std::int64_t k = 0; k < groups; ++k) formula.begin(states[k], tiles, k);
+    for (int s = 0; s < Formula::kSweeps; ++s) {
+      if (!formula.needs(s)) continue;
+      tiles.for_each_part([&](std::int64_t begin, std::int64_t length) {
+        tiles.load(Formula::kReads[s], begin, length);
+        for (std::int64_t k = 0; k < groups; ++k)
+          formula.sweep(s, states[k], tiles, k, begin, length);
+      });
+      for (std::int64_t k = 0; k < groups; ++k) formula.end(s, states[k], tiles.count());
+    }
+    tiles.for_each_part([&](std::int64_t begin, std::int64_t length) {
+      tiles.load(Formula::kReads[Formula::kSweeps], begin, length);
+      for (std::int64_t k = 0; k < groups; ++k)
+        formula.finish(states[k], tiles, k, tiles.target(k, begin), begin, length);
+      tiles.store(begin, length);
+    });
+    // Last, as outputs may be the memory of inputs.
+    for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

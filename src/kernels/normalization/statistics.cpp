@@ -1,0 +1,15 @@
+// The kernels of normalization by the input's own moments, and of its gradients.
+#include "kernels/normalization/statistics.hpp"
+
+#include "kernels/table.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+void set_statistics(KernelTable& table) {
+  table.statistics[0] = &statistics<float>;
+  table.statistics[1] = &statistics<float16>;
+  table.gradients[0] = &gradients<float>;
+  table.gradients[1] = &gradients<float16>;
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

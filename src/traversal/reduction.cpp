@@ -1,0 +1,111 @@
+// Builds the loop nests of reductions, and splits them into shards for the threads.
+#include "traversal/reduction.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/float_environment.hpp"
+#include "core/insertion_sort.hpp"
+#include "core/pool.hpp"
+#include "traversal/policy.hpp"
+
+namespace dmlops {
+namespace {
+
+struct Dimension {
+  std::int64_t size;
+  std::int64_t strides[kReductionOperands];
+};
+
+bool continues(const Dimension& outer, const Dimension& inner) {
+  for (int k = 0; k < kReductionOperands; ++k) {
+    if (outer.strides[k] != inner.strides[k] * inner.size) return false;
+  }
+  return true;
+}
+
+// Adds a dimension outside of the others; dimensions that continue each other are merged.
+void append(Dimension* dimensions, int& rank, const Dimension& added) {
+  if (rank > 0 && continues(added, dimensions[rank - 1])) {
+    dimensions[rank - 1].size *= added.size;
+  } else {
+    dimensions[rank++] = added;
+  }
+}
+
+void set(ReductionNest& nest, int d, const Dimension& dimension) {
+  nest.sizes[d] = dimension.size;
+  for (int k = 0; k < kReductionOperands; ++k) nest.strides[k][d] = dimension.strides[k];
+}
+
+}  // namespace
+
+Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOperands],
+                         unsigned int reduced) {
+  Reduction reduction;
+  const ConstTensorView& input = *operands[1];
+  for (int k = 0; k < kReductionOperands; ++k) {
+    // Kernels write outputs alone.
+    if (operands[k] != nullptr)
+      reduction.data[k] = const_cast<char*>(static_cast<const char*>(operands[k]->data));
+  }
+  Dimension elements[kMaxRank], kept[kMaxRank], sorted[kMaxRank];
+  int elements_rank = 0, kept_rank = 0, sorted_rank = 0;
+  for (int d = input.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if (input.sizes[axis] == 1) continue;
+    Dimension dimension = {input.sizes[axis], {}};
+    for (int k = 0; k < kReductionOperands; ++k) {
+      const ConstTensorView* const operand = operands[k];
+      dimension.strides[k] =
+          operand == nullptr || operand->sizes[axis] == 1 ? 0 : operand->strides[axis];
+    }
+    if ((reduced >> d & 1u) != 0) {
+      append(elements, elements_rank, dimension);
+    } else {
+      sorted[sorted_rank++] = dimension;
+    }
+  }
+  if (elements_rank == 0) {
+    const auto size = static_cast<std::int64_t>(element_size(input.type));
+    elements[elements_rank++] = {1, {size, size}};
+  }
+  // Groups in the order of the input's memory. A broadcast dimension is outermost: it uses no
+  // further cache line.
+  const auto distance = [](const Dimension& d) {
+    return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);
+  };
+  insertion_sort(sorted, sorted_rank,
+                 [&](const Dimension& a, const Dimension& b) { return distance(a) < distance(b); });
+  for (int d = 0; d < sorted_rank; ++d) append(kept, kept_rank, sorted[d]);
+  reduction.elements.rank = elements_rank;
+  for (int d = 0; d < elements_rank; ++d)
+    set(reduction.elements, d, elements[elements_rank - 1 - d]);
+  reduction.kept.rank = kept_rank;
+  reduction.end = 1;
+  for (int d = 0; d < kept_rank; ++d) {
+    set(reduction.kept, d, kept[d]);
+    reduction.end *= kept[d].size;
+  }
+  return reduction;
+}
+
+void run(const Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
+         const void* parameters) {
+  std::int64_t bytes = 2 * element_size;
+  for (int d = 0; d < reduction.elements.rank; ++d) bytes *= reduction.elements.sizes[d];
+  const std::int64_t count = reduction.end, wanted = shard_count(count * bytes * weight);
+  // Adjacent groups of different shards do not share cache lines where there are groups enough.
+  const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
+  const auto shards = std::min(wanted, (count + unit - 1) / unit);
+  if (shards <= 1) return kernel(reduction, parameters);
+  parallel_for(static_cast<int>(shards), [&](int i) {
+    const FloatEnvironment environment;
+    Reduction shard = reduction;
+    shard.first = shard_begin(count, shards, i, unit);
+    shard.end = shard_begin(count, shards, i + 1, unit);
+    if (shard.first < shard.end) kernel(shard, parameters);
+  });
+}
+
+}  // namespace dmlops

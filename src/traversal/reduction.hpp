@@ -1,0 +1,19 @@
+// The loop nest of a reduction: dimensions of the groups' elements, and dimensions that count
+// groups.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace dmlops {
+
+// Operand 0 is the output, operand 1 the input; absent ones are null. An operand's dimensions of
+// size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0.
+Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOperands],
+                         unsigned int reduced);
+
+// Splits the groups into shards where there is enough work, and calls the kernel. `weight`: the
+// time of an element in units of an elementwise operator's.
+void run(const Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
+         const void* parameters);
+
+}  // namespace dmlops
