@@ -143,4 +143,66 @@ inline void hardmax(const ConstTensorView& input, const TensorView& output) {
   hardmax(input, -1, output);
 }
 
+/// The options of mean-variance normalization.
+struct MeanVarianceNormalizationOptions {
+  bool use_mean = true;      ///< false: the mean counts as 0, in the variance too
+  bool use_variance = true;  ///< false: no division by the deviation
+  float epsilon = 1e-5f;     ///< added to the variance
+  std::optional<FusedActivation> fused_activation;  ///< applied to the result
+};
+/// scale * (x - mean) / sqrt(variance + epsilon) + bias, with the mean and the population variance
+/// over the listed axes together, of which there may be none; layer, instance, group and RMS
+/// normalization. Scale and bias have the input's rank, each size 1 or the input's; without them, 1
+/// and 0.
+DMLOPS_API void mean_variance_normalization(const ConstTensorView& input,
+                                            const std::optional<ConstTensorView>& scale,
+                                            const std::optional<ConstTensorView>& bias,
+                                            const std::int64_t* axes, std::size_t axis_count,
+                                            const MeanVarianceNormalizationOptions& options,
+                                            const TensorView& output);
+
+/// The inputs of batch normalization with the statistics of the input. Scale and bias have the
+/// input's rank and the same sizes, each 1 or the input's.
+struct BatchNormalizationTrainingInputs {
+  ConstTensorView input;                     ///< x
+  ConstTensorView scale;                     ///< factor of the normalized x
+  ConstTensorView bias;                      ///< addend
+  std::optional<ConstTensorView> fused_add;  ///< of the input's sizes: added before the activation
+};
+/// Its outputs.
+struct BatchNormalizationTrainingOutputs {
+  TensorView output;    ///< of the input's sizes
+  TensorView mean;      ///< of the scale's sizes
+  TensorView variance;  ///< of the scale's sizes; that of the population
+};
+/// scale * (x - mean) / sqrt(variance + epsilon) + bias + fused_add, then the activation, with the
+/// mean and the variance over the axes along which scale has size 1.
+DMLOPS_API void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs,
+                                             float epsilon,
+                                             const std::optional<FusedActivation>& fused_activation,
+                                             const BatchNormalizationTrainingOutputs& outputs);
+
+/// The inputs of batch normalization's gradients. Mean, variance and scale have the input's rank
+/// and the same sizes, each 1 or the input's.
+struct BatchNormalizationGradientInputs {
+  ConstTensorView input;           ///< x
+  ConstTensorView input_gradient;  ///< the gradient of the normalization's output
+  ConstTensorView mean;            ///< of x
+  ConstTensorView variance;        ///< of x
+  ConstTensorView scale;           ///< factor of the normalized x
+};
+/// The gradients.
+struct BatchNormalizationGradients {
+  TensorView gradient;        ///< of the input
+  TensorView scale_gradient;  ///< of the scale, of its sizes
+  TensorView bias_gradient;   ///< of the bias, of the scale's sizes
+};
+/// The gradients of batch normalization with constant mean and variance.
+DMLOPS_API void batch_normalization_grad(const BatchNormalizationGradientInputs& inputs,
+                                         float epsilon, const BatchNormalizationGradients& outputs);
+/// The gradients of batch normalization with the mean and the variance of the input.
+DMLOPS_API void batch_normalization_training_grad(const BatchNormalizationGradientInputs& inputs,
+                                                  float epsilon,
+                                                  const BatchNormalizationGradients& outputs);
+
 }  // namespace dmlops

@@ -10,6 +10,7 @@ void set_kernels(KernelTable& table) {
   set_clip(table);
   set_log_softmax(table);
   set_softmax(table);
+  set_statistics(table);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -219,8 +219,7 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
   };
   if (parameter.rank != input.rank) {
     throw Error(both_shapes() + "; " + argument + " must have " + counted(input.rank, "dimension") +
-                ", each of size 1 or the input's" +
-                reshape_advice(argument, parameter, input));
+                ", each of size 1 or the input's" + reshape_advice(argument, parameter, input));
   }
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
@@ -254,6 +253,20 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
 
 void require_axes(const char* op, unsigned int reduced) {
   if (reduced == 0) throw Error(std::string(op) + ": axes is empty; it needs at least one axis");
+}
+
+void require_apart(const char* op, std::initializer_list<ConstTensorView> outputs) {
+  for (auto a = outputs.begin(); a != outputs.end(); ++a) {
+    for (auto b = a + 1; b != outputs.end(); ++b) {
+      if (is_empty(*a) || is_empty(*b)) continue;
+      const auto [a_begin, a_end] = extent(*a);
+      const auto [b_begin, b_end] = extent(*b);
+      if (a_end > b_begin && b_end > a_begin)
+        throw Error(std::string(op) + ": out " + std::to_string(a - outputs.begin()) + " and " +
+                    std::to_string(b - outputs.begin()) +
+                    " overlap; each output needs memory of its own");
+    }
+  }
 }
 
 bool is_empty(const ConstTensorView& view) {

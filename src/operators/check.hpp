@@ -1,6 +1,7 @@
 // Rules and error messages that the operators share, and copies of overlapping inputs.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -62,6 +63,9 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
                           std::size_t axis_count);
 // Throws Error for an empty set of axes.
 void require_axes(const char* op, unsigned int reduced);
+
+// Throws Error if the memory of two outputs overlaps.
+void require_apart(const char* op, std::initializer_list<ConstTensorView> outputs);
 
 bool is_empty(const ConstTensorView& view);
 

@@ -1,0 +1,241 @@
+// Normalization by the input's own moments, and the gradients of batch normalization: the rules,
+// then the reduction.
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/float16.hpp"
+#include "core/isa.hpp"
+#include "operators/check.hpp"
+#include "operators/in_environment.hpp"
+#include "traversal/reduction.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr int kWeight = 4;  // time per element, relative to an elementwise operator
+
+// Inputs that can be read while the outputs are written: copies where they overlap one in part.
+class ReadableInputs {
+ public:
+  ReadableInputs(std::initializer_list<TensorView> outputs) : outputs_(outputs) {}
+
+  const ConstTensorView* add(const ConstTensorView& input) {
+    const ConstTensorView* view = &input;
+    for (const TensorView& output : outputs_) {
+      kept_.push_back(std::make_unique<ReadableInput>(*view, output));
+      view = &kept_.back()->view();
+    }
+    return view;
+  }
+
+ private:
+  std::vector<TensorView> outputs_;
+  std::vector<std::unique_ptr<ReadableInput>> kept_;
+};
+
+// A number that is broadcast to the sizes of `like`.
+ConstTensorView constant(const ConstTensorView& like, bool one) {
+  static constexpr float kFloats[] = {0, 1};
+  static constexpr std::uint16_t kHalves[] = {0, 0x3c00};
+  ConstTensorView view = like;
+  view.data = like.type == DataType::float16 ? static_cast<const void*>(&kHalves[one ? 1 : 0])
+                                             : &kFloats[one ? 1 : 0];
+  for (std::size_t d = 0; d < static_cast<std::size_t>(like.rank); ++d) {
+    view.sizes[d] = 1;
+    view.strides[d] = 0;
+  }
+  return view;
+}
+
+void require_parameter(const char* op, const char* argument, const ConstTensorView& parameter,
+                       const ConstTensorView& input) {
+  require_broadcastable(op, argument, parameter, input);
+  require_data(op, argument, parameter);
+}
+
+// Throws unless both have the same sizes; the types and ranks match.
+void require_same_sizes(const char* op, const char* argument, const ConstTensorView& view,
+                        const char* other, const ConstTensorView& expected) {
+  for (std::size_t d = 0; d < static_cast<std::size_t>(expected.rank); ++d) {
+    if (view.sizes[d] == expected.sizes[d]) continue;
+    throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) + ", but " +
+                other + " has shape " + shape_text(expected) + "; they must be the same");
+  }
+}
+
+// Throws unless the output has the type and sizes of `like` and no overlapping elements.
+void require_group_output(const char* op, const char* argument, const ConstTensorView& output,
+                          const ConstTensorView& input, const char* other,
+                          const ConstTensorView& like) {
+  require_broadcastable(op, argument, output, input);
+  require_data(op, argument, output);
+  require_same_sizes(op, argument, output, other, like);
+  if (!is_empty(output) && overlaps_itself(output)) {
+    throw Error(std::string(op) + ": " + argument +
+                " has elements that overlap one another (shape " + shape_text(output) + ")");
+  }
+}
+
+// The axes along which a parameter has size 1.
+unsigned int axes_without(const ConstTensorView& parameter) {
+  unsigned int reduced = 0;
+  for (int d = 0; d < parameter.rank; ++d) {
+    if (parameter.sizes[static_cast<std::size_t>(d)] == 1) reduced |= 1u << d;
+  }
+  return reduced;
+}
+
+void set_activation(const char* op, const std::optional<FusedActivation>& activation,
+                    StatisticsParameters& parameters) {
+  if (!activation) return;
+  require_known((std::string(op) + ": fused_activation.").c_str(), activation->type);
+  if (activation->type == Activation::identity) return;
+  parameters.activation = kernels().activation[static_cast<std::size_t>(activation->type)][0];
+  parameters.activation_parameters = activation->parameters;
+}
+
+// Sets all elements: the statistics of no elements.
+void fill(const TensorView& output, float value) {
+  if (is_empty(output)) return;
+  std::int64_t index[kMaxRank] = {};
+  char* place = static_cast<char*>(output.data);
+  const float16 half = float16::from_bits(value == value ? 0 : 0x7e00);
+  for (;;) {
+    if (output.type == DataType::float16) {
+      std::memcpy(place, &half, sizeof half);
+    } else {
+      std::memcpy(place, &value, sizeof value);
+    }
+    int d = output.rank - 1;
+    for (; d >= 0; --d) {
+      const auto axis = static_cast<std::size_t>(d);
+      place += output.strides[axis];
+      if (++index[d] < output.sizes[axis]) break;
+      place -= output.strides[axis] * output.sizes[axis];
+      index[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+std::int64_t size_of(const ConstTensorView& view) {
+  return static_cast<std::int64_t>(element_size(view.type));
+}
+
+}  // namespace
+
+void mean_variance_normalization(const ConstTensorView& input,
+                                 const std::optional<ConstTensorView>& scale,
+                                 const std::optional<ConstTensorView>& bias,
+                                 const std::int64_t* axes, std::size_t axis_count,
+                                 const MeanVarianceNormalizationOptions& options,
+                                 const TensorView& output) {
+  constexpr const char* kOperator = "mean_variance_normalization";
+  const FloatEnvironment environment;
+  require_floating_point(kOperator, "input", input);
+  require_input(kOperator, input);
+  if (scale) require_parameter(kOperator, "scale", *scale, input);
+  if (bias) require_parameter(kOperator, "bias", *bias, input);
+  const unsigned int reduced = reduced_axes(kOperator, input, axes, axis_count);
+  StatisticsParameters parameters;
+  parameters.epsilon = options.epsilon;
+  parameters.use_mean = options.use_mean;
+  parameters.use_variance = options.use_variance;
+  set_activation(kOperator, options.fused_activation, parameters);
+  require_output(kOperator, output, input);
+  if (is_empty(input)) return;
+  ReadableInputs readable = {output};
+  const ConstTensorView target = output, one = constant(input, true), zero = constant(input, false);
+  run(make_reduction({&target, readable.add(input), scale ? readable.add(*scale) : &one,
+                      bias ? readable.add(*bias) : &zero},
+                     reduced),
+      size_of(input), kWeight, kernels().statistics[float_index(input.type)], &parameters);
+}
+
+void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs, float epsilon,
+                                  const std::optional<FusedActivation>& fused_activation,
+                                  const BatchNormalizationTrainingOutputs& outputs) {
+  constexpr const char* kOperator = "batch_normalization_training";
+  const FloatEnvironment environment;
+  const ConstTensorView& input = inputs.input;
+  require_floating_point(kOperator, "input", input);
+  require_input(kOperator, input);
+  require_parameter(kOperator, "scale", inputs.scale, input);
+  require_parameter(kOperator, "bias", inputs.bias, input);
+  require_same_sizes(kOperator, "bias", inputs.bias, "scale", inputs.scale);
+  if (inputs.fused_add) {
+    require_parameter(kOperator, "fused_add", *inputs.fused_add, input);
+    require_same_sizes(kOperator, "fused_add", *inputs.fused_add, "input", input);
+  }
+  StatisticsParameters parameters;
+  parameters.epsilon = epsilon;
+  set_activation(kOperator, fused_activation, parameters);
+  require_output(kOperator, outputs.output, input);
+  require_group_output(kOperator, "mean", outputs.mean, input, "scale", inputs.scale);
+  require_group_output(kOperator, "variance", outputs.variance, input, "scale", inputs.scale);
+  require_apart(kOperator, {outputs.output, outputs.mean, outputs.variance});
+  if (is_empty(input)) {
+    fill(outputs.mean, std::numeric_limits<float>::quiet_NaN());
+    fill(outputs.variance, std::numeric_limits<float>::quiet_NaN());
+    return;
+  }
+  ReadableInputs readable = {outputs.output, outputs.mean, outputs.variance};
+  const ConstTensorView target = outputs.output, mean = outputs.mean, variance = outputs.variance;
+  run(make_reduction(
+          {&target, readable.add(input), readable.add(inputs.scale), readable.add(inputs.bias),
+           inputs.fused_add ? readable.add(*inputs.fused_add) : nullptr, &mean, &variance},
+          axes_without(inputs.scale)),
+      size_of(input), kWeight, kernels().statistics[float_index(input.type)], &parameters);
+}
+
+namespace {
+
+void differentiate(const char* op, bool training, const BatchNormalizationGradientInputs& inputs,
+                   float epsilon, const BatchNormalizationGradients& outputs) {
+  const FloatEnvironment environment;
+  const ConstTensorView& input = inputs.input;
+  require_floating_point(op, "input", input);
+  require_input(op, input);
+  require_parameter(op, "input_gradient", inputs.input_gradient, input);
+  require_same_sizes(op, "input_gradient", inputs.input_gradient, "input", input);
+  require_parameter(op, "mean", inputs.mean, input);
+  require_parameter(op, "variance", inputs.variance, input);
+  require_parameter(op, "scale", inputs.scale, input);
+  require_same_sizes(op, "variance", inputs.variance, "mean", inputs.mean);
+  require_same_sizes(op, "scale", inputs.scale, "mean", inputs.mean);
+  require_output(op, outputs.gradient, input);
+  require_group_output(op, "scale_gradient", outputs.scale_gradient, input, "mean", inputs.mean);
+  require_group_output(op, "bias_gradient", outputs.bias_gradient, input, "mean", inputs.mean);
+  require_apart(op, {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient});
+  if (is_empty(input)) {
+    fill(outputs.scale_gradient, 0);
+    fill(outputs.bias_gradient, 0);
+    return;
+  }
+  const GradientParameters parameters = {epsilon, training};
+  ReadableInputs readable = {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient};
+  const ConstTensorView target = outputs.gradient, of_scale = outputs.scale_gradient,
+                        of_bias = outputs.bias_gradient;
+  run(make_reduction({&target, readable.add(input), readable.add(inputs.input_gradient), nullptr,
+                      nullptr, readable.add(inputs.mean), readable.add(inputs.variance),
+                      readable.add(inputs.scale), &of_scale, &of_bias},
+                     axes_without(inputs.mean)),
+      size_of(input), kWeight, kernels().gradients[float_index(input.type)], &parameters);
+}
+
+}  // namespace
+
+void batch_normalization_grad(const BatchNormalizationGradientInputs& inputs, float epsilon,
+                              const BatchNormalizationGradients& outputs) {
+  differentiate("batch_normalization_grad", false, inputs, epsilon, outputs);
+}
+
+void batch_normalization_training_grad(const BatchNormalizationGradientInputs& inputs,
+                                       float epsilon, const BatchNormalizationGradients& outputs) {
+  differentiate("batch_normalization_training_grad", true, inputs, epsilon, outputs);
+}
+
+}  // namespace dmlops
