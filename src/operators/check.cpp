@@ -262,7 +262,7 @@ void require_apart(const char* op, std::initializer_list<ConstTensorView> output
       const auto [a_begin, a_end] = extent(*a);
       const auto [b_begin, b_end] = extent(*b);
       if (a_end > b_begin && b_end > a_begin)
-        throw Error(std::string(op) + ": out " + std::to_string(a - outputs.begin()) + " and " +
+        throw Error(std::string(op) + ": outputs " + std::to_string(a - outputs.begin()) + " and " +
                     std::to_string(b - outputs.begin()) +
                     " overlap; each output needs memory of its own");
     }
