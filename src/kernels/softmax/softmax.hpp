@@ -48,8 +48,10 @@ class ExpTerm {
 // A vector of a row's elements from i on; the first of them in place of those that do not exist.
 template <class T>
 DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) {
-  return used == kLanes<f32x> ? load<f32x>(x + i)
-                              : load_partial<f32x>(x + i, static_cast<std::size_t>(used), x[i]);
+  return used == kLanes<f32x>
+             ? load<f32x>(x + i)
+             : load_partial<f32x>(x + i, static_cast<std::size_t>(used),
+                                  load_element<T>(reinterpret_cast<const char*>(x + i)));
 }
 
 // A number as an unevaluated sum of two float32.
