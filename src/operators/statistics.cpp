@@ -15,7 +15,7 @@
 namespace dmlops {
 namespace {
 
-constexpr int kWeight = 4;  // time per element, relative to an elementwise operator
+constexpr int kStatisticsWeight = 4;  // time per element, relative to an elementwise operator
 
 // Inputs that can be read while the outputs are written: copies where they overlap one in part.
 class ReadableInputs {
@@ -152,7 +152,8 @@ void mean_variance_normalization(const ConstTensorView& input,
   run(make_reduction({&target, readable.add(input), scale ? readable.add(*scale) : &one,
                       bias ? readable.add(*bias) : &zero},
                      reduced),
-      size_of(input), kWeight, kernels().statistics[float_index(input.type)], &parameters);
+      size_of(input), kStatisticsWeight, kernels().statistics[float_index(input.type)],
+      &parameters);
 }
 
 void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs, float epsilon,
@@ -188,7 +189,8 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
           {&target, readable.add(input), readable.add(inputs.scale), readable.add(inputs.bias),
            inputs.fused_add ? readable.add(*inputs.fused_add) : nullptr, &mean, &variance},
           axes_without(inputs.scale)),
-      size_of(input), kWeight, kernels().statistics[float_index(input.type)], &parameters);
+      size_of(input), kStatisticsWeight, kernels().statistics[float_index(input.type)],
+      &parameters);
 }
 
 namespace {
@@ -223,7 +225,7 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
                       nullptr, readable.add(inputs.mean), readable.add(inputs.variance),
                       readable.add(inputs.scale), &of_scale, &of_bias},
                      axes_without(inputs.mean)),
-      size_of(input), kWeight, kernels().gradients[float_index(input.type)], &parameters);
+      size_of(input), kStatisticsWeight, kernels().gradients[float_index(input.type)], &parameters);
 }
 
 }  // namespace

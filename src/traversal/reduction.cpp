@@ -12,12 +12,12 @@
 namespace dmlops {
 namespace {
 
-struct Dimension {
+struct ReducedDimension {
   std::int64_t size;
   std::int64_t strides[kReductionOperands];
 };
 
-bool continues(const Dimension& outer, const Dimension& inner) {
+bool continues(const ReducedDimension& outer, const ReducedDimension& inner) {
   for (int k = 0; k < kReductionOperands; ++k) {
     if (outer.strides[k] != inner.strides[k] * inner.size) return false;
   }
@@ -25,7 +25,7 @@ bool continues(const Dimension& outer, const Dimension& inner) {
 }
 
 // Adds a dimension outside of the others; dimensions that continue each other are merged.
-void append(Dimension* dimensions, int& rank, const Dimension& added) {
+void append(ReducedDimension* dimensions, int& rank, const ReducedDimension& added) {
   if (rank > 0 && continues(added, dimensions[rank - 1])) {
     dimensions[rank - 1].size *= added.size;
   } else {
@@ -33,7 +33,7 @@ void append(Dimension* dimensions, int& rank, const Dimension& added) {
   }
 }
 
-void set(ReductionNest& nest, int d, const Dimension& dimension) {
+void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
   nest.sizes[d] = dimension.size;
   for (int k = 0; k < kReductionOperands; ++k) nest.strides[k][d] = dimension.strides[k];
 }
@@ -49,12 +49,12 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
     if (operands[k] != nullptr)
       reduction.data[k] = const_cast<char*>(static_cast<const char*>(operands[k]->data));
   }
-  Dimension elements[kMaxRank], kept[kMaxRank], sorted[kMaxRank];
+  ReducedDimension elements[kMaxRank], kept[kMaxRank], sorted[kMaxRank];
   int elements_rank = 0, kept_rank = 0, sorted_rank = 0;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if (input.sizes[axis] == 1) continue;
-    Dimension dimension = {input.sizes[axis], {}};
+    ReducedDimension dimension = {input.sizes[axis], {}};
     for (int k = 0; k < kReductionOperands; ++k) {
       const ConstTensorView* const operand = operands[k];
       dimension.strides[k] =
@@ -72,11 +72,12 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
   }
   // Groups in the order of the input's memory. A broadcast dimension is outermost: it uses no
   // further cache line.
-  const auto distance = [](const Dimension& d) {
+  const auto distance = [](const ReducedDimension& d) {
     return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);
   };
-  insertion_sort(sorted, sorted_rank,
-                 [&](const Dimension& a, const Dimension& b) { return distance(a) < distance(b); });
+  insertion_sort(sorted, sorted_rank, [&](const ReducedDimension& a, const ReducedDimension& b) {
+    return distance(a) < distance(b);
+  });
   for (int d = 0; d < sorted_rank; ++d) append(kept, kept_rank, sorted[d]);
   reduction.elements.rank = elements_rank;
   for (int d = 0; d < elements_rank; ++d)
