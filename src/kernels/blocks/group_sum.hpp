@@ -1,9 +1,9 @@
-// Sums over the elements of a group in one fixed shape, which makes them independent of instruction
-// set, layout and the parts that they come in.
+// Sums over the elements of a group in one fixed order, which makes them independent of instruction
+// set, layout and number of tiles.
 //
 // Element i goes to lane i % 16. A lane adds up the 64 elements of a block, and then the sums of
-// those, in float64; at the end lane j takes in lane j + 8, then j + 4, and so on: the shape of
-// log_softmax's sums.
+// the blocks, in float64; finally lane j + 8 is added to lane j, then lane j + 4, and so on: the
+// order of log_softmax's sums.
 #pragma once
 
 #include "kernels/kernel.hpp"

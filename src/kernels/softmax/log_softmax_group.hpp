@@ -1,9 +1,10 @@
 // log_softmax of groups: the loop over a group's elements, the fixed order of its sum, and the
 // steps that rows and columns share.
 //
-// Element i of a group belongs to lane i % 16. A lane adds its 64 elements of a block, and adds the
-// blocks in float64; finally lane j + 8 is added to lane j, then lane j + 4, and so on. Rows and
-// columns keep this order, which makes results independent of instruction set and layout.
+// Element i of a group belongs to lane i % 16. A lane adds its 64 elements of a block, in float64
+// for float32 elements and in float32 for float16 ones, and adds the blocks in float64; finally
+// lane j + 8 is added to lane j, then lane j + 4, and so on. Rows and columns keep this order,
+// which makes results independent of instruction set and layout.
 #pragma once
 
 #include "kernels/softmax/log_softmax_log_sum_exp.hpp"
