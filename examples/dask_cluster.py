@@ -85,9 +85,14 @@ def dying_digest(block: Array, marker: str = "", block_info: Any = None) -> Arra
 @contextmanager
 def cluster(workers: int, memory: int) -> Iterator[Client]:
     """Start worker processes, one thread and `memory` bytes each."""
-    # Results lost with a worker are recomputed, so the same task may lose several workers.
+    options = {
+        # Results lost with a worker are recomputed, so the same task may lose several workers.
+        "distributed.scheduler.allowed-failures": 10,
+        # Peer-to-peer rechunking fails (P2PConsistencyError) if workers die in quick succession.
+        "array.rechunk.method": "tasks",
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        dask.config.set(options),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
