@@ -173,5 +173,13 @@ ROWS = (
             *((1e-44, 0.0), (-1e-40, 1e-42), (1e30, -1e30), (_INF, 0.0), (_NAN, 0.5), (0.2, _NAN)),
         ),
     ),
+    # The formula divides -infinity by infinity.
+    Row(
+        *("swish", CURVED, (_NAN, _INF), ("sigmoid_input_scale",)),
+        (
+            *((1.0,), (1.702,), (-0.75,), (0.0,), (1e-3,), (1e30,), (-1e-38,), (1e-40,), (3e38,)),
+            *((0.0078125,), (_NAN,)),
+        ),
+    ),
 )
 FUSABLE = tuple(row for row in ROWS if row.name in ACTIVATIONS)

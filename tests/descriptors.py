@@ -131,6 +131,7 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
     "celu": (activation("celu"), (("3_0", range(1, 9), FLOATS),)),
     "gelu": (activation("gelu"), (("5_1", range(1, 9), FLOATS),)),
     "hard_swish": (activation("hard_swish"), (("6_2", range(1, 9), FLOATS),)),
+    "swish": (activation("swish"), (("6_2", range(1, 9), FLOATS),)),
 }
 
 LEVELS = tuple(FeatureLevel)

@@ -39,6 +39,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
     "softplus": lambda x, steepness: softplus(steepness * x) / steepness,
     "softsign": lambda x: x / (1 + abs(x)),
+    "swish": lambda x, sigmoid_input_scale: x / (1 + mpmath.exp(-sigmoid_input_scale * x)),
     "tanh": mpmath.tanh,
 }
 

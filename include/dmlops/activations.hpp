@@ -126,5 +126,14 @@ inline void hard_swish(const ConstTensorView& input, float alpha, float beta,
 inline void hard_swish(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::hard_swish, input, output);
 }
+/// x / (1 + exp(-sigmoid_input_scale * x))
+inline void swish(const ConstTensorView& input, float sigmoid_input_scale,
+                  const TensorView& output) {
+  activation(Activation::swish, input, {sigmoid_input_scale, 0}, output);
+}
+/// With sigmoid_input_scale = 1.
+inline void swish(const ConstTensorView& input, const TensorView& output) {
+  activation(Activation::swish, input, output);
+}
 
 }  // namespace dmlops

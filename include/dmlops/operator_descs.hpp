@@ -84,4 +84,13 @@ struct ActivationHardSwishOperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
 };
 
+/// DML_ACTIVATION_SWISH_OPERATOR_DESC: x / (1 + exp(-sigmoid_input_scale * x)).
+struct ActivationSwishOperatorDesc {
+  BufferTensorDesc input_tensor;     ///< the same
+  BufferTensorDesc output_tensor;    ///< the same
+  float sigmoid_input_scale = 1.0f;  ///< the factor of x in the sigmoid
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
 }  // namespace dmlops

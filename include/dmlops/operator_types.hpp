@@ -31,6 +31,7 @@ enum class OperatorType : std::uint32_t {
   element_wise_clip1 = 153,
   activation_gelu = 157,
   activation_log_softmax1 = 159,
+  activation_swish = 167,
   activation_hard_swish = 168,
 };
 /// The activations with the names of their parameters, those that can be fused first.
@@ -53,8 +54,9 @@ enum class Activation : std::uint32_t {
   shrink,               ///< bias, threshold
   gelu,                 ///< no parameters
   hard_swish,           ///< alpha, beta
+  swish,                ///< sigmoid_input_scale
 };
-constexpr std::size_t kActivationCount = 18;  ///< all of them
+constexpr std::size_t kActivationCount = 19;  ///< all of them
 /// Those that batch normalization can apply to its result.
 constexpr std::size_t kFusableActivationCount = 17;
 

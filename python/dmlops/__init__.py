@@ -70,6 +70,7 @@ __all__ += [
     "ActivationSigmoidOperatorDesc",
     "ActivationSoftplusOperatorDesc",
     "ActivationSoftsignOperatorDesc",
+    "ActivationSwishOperatorDesc",
     "ActivationTanhOperatorDesc",
     "ActivationThresholdedReluOperatorDesc",
     "BatchNormalizationOperatorDesc",
@@ -94,6 +95,7 @@ __all__ += [
     "sigmoid",
     "softplus",
     "softsign",
+    "swish",
     "tanh",
     "thresholded_relu",
 ]

@@ -26,6 +26,7 @@ __all__ = [
     "sigmoid",
     "softplus",
     "softsign",
+    "swish",
     "tanh",
     "thresholded_relu",
 ]
@@ -227,4 +228,16 @@ def hard_swish(
 @overload
 def hard_swish(
     input: _Other, alpha: _Number = 0.16666667, beta: _Number = 0.5, *, out: _Out[Any] = None
+) -> NDArray[Any]: ...
+@overload
+def swish(
+    input: _Array[_Shape, _Float], sigmoid_input_scale: _Number = 1.0, *, out: _Out[_Float] = None
+) -> _Array[_Shape, _Float]: ...
+@overload
+def swish(
+    input: _Same, sigmoid_input_scale: _Number = 1.0, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def swish(
+    input: _Other, sigmoid_input_scale: _Number = 1.0, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...

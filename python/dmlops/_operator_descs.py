@@ -19,6 +19,7 @@ __all__ = [
     "ActivationHardSwishOperatorDesc",
     "ActivationLogSoftmax1OperatorDesc",
     "ActivationLogSoftmaxOperatorDesc",
+    "ActivationSwishOperatorDesc",
     "BatchNormalizationOperatorDesc",
     "ElementWiseClip1OperatorDesc",
     "ElementWiseClipOperatorDesc",
@@ -312,6 +313,37 @@ class ActivationHardSwishOperatorDesc(Descriptor):
     beta: float = 0.5
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationSwishOperatorDesc(Descriptor):
+    """DML_ACTIVATION_SWISH_OPERATOR_DESC: ``x / (1 + exp(-sigmoid_input_scale * x))``.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+    sigmoid_input_scale : float, default 1.0
+        The factor of ``x`` in the sigmoid.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_SWISH_OPERATOR_DESC. Works in place. From feature level 6.2 on.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationSwishOperatorDesc, BufferTensorDesc, TensorDataType
+    >>> from dmlops import required_feature_level
+    >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+    >>> desc = ActivationSwishOperatorDesc(input_tensor=x, output_tensor=x)
+    >>> required_feature_level(desc)
+    FeatureLevel.LEVEL_6_2
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SWISH
+    input_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+    sigmoid_input_scale: float = 1.0
+
+
 # Any operator's.
 OperatorDesc = (
     ElementWiseClipOperatorDesc
@@ -320,5 +352,6 @@ OperatorDesc = (
     | ActivationLogSoftmaxOperatorDesc
     | ActivationLogSoftmax1OperatorDesc
     | ActivationHardSwishOperatorDesc
+    | ActivationSwishOperatorDesc
     | ActivationDesc
 )

@@ -65,4 +65,13 @@ ActivationHardSwishOperatorDesc::operator OperatorDesc() const {
   return desc;
 }
 
+ActivationSwishOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_swish;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = output_tensor;
+  desc.numbers = {sigmoid_input_scale};
+  return desc;
+}
+
 }  // namespace dmlops

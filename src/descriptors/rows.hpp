@@ -175,6 +175,13 @@ constexpr Field kFieldsOfActivationHardSwishOperatorDesc[] = {
     {"alpha", FieldKind::number, offsetof(DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, Alpha)},
     {"beta", FieldKind::number, offsetof(DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC, Beta)},
 };
+constexpr Field kFieldsOfActivationSwishOperatorDesc[] = {
+    {"input_tensor", FieldKind::tensor, offsetof(DML_ACTIVATION_SWISH_OPERATOR_DESC, InputTensor)},
+    {"output_tensor", FieldKind::output,
+     offsetof(DML_ACTIVATION_SWISH_OPERATOR_DESC, OutputTensor)},
+    {"sigmoid_input_scale", FieldKind::number,
+     offsetof(DML_ACTIVATION_SWISH_OPERATOR_DESC, SigmoidInputScale)},
+};
 using Level = FeatureLevel;
 // Of most operators of the first level.
 #define DMLOPS_SINCE_1_0                                                  \
@@ -438,6 +445,17 @@ constexpr OperatorInfo kOperators[] = {
      4,
      2,
      Activation::hard_swish,
+     false,
+     nullptr},
+    {OperatorType::activation_swish,
+     "ActivationSwishOperatorDesc",
+     Family::activation,
+     true,
+     {{Level::level_6_2, 1, 8, kFloats}},
+     kFieldsOfActivationSwishOperatorDesc,
+     3,
+     2,
+     Activation::swish,
      false,
      nullptr},
 };

@@ -6,7 +6,7 @@
 #define DMLOPS_FUSABLE_FUNCTORS                                                             \
   Elu, Celu, HardSigmoid, Identity, LeakyRelu, Linear, ParametricSoftplus, Relu, ScaledElu, \
       ScaledTanh, Sigmoid, Softplus, Softsign, Tanh, ThresholdedRelu, Shrink, Gelu
-#define DMLOPS_ACTIVATION_FUNCTORS DMLOPS_FUSABLE_FUNCTORS, HardSwish
+#define DMLOPS_ACTIVATION_FUNCTORS DMLOPS_FUSABLE_FUNCTORS, HardSwish, Swish
 
 namespace dmlops {
 
@@ -22,6 +22,7 @@ constexpr bool is_long(Activation type) {
     case Activation::softplus:
     case Activation::tanh:
     case Activation::gelu:
+    case Activation::swish:
       return true;
     default:
       return false;

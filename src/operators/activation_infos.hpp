@@ -26,6 +26,7 @@ constexpr ActivationInfo kActivationInfos[kActivationCount] = {
     {"shrink", 2, {"bias", "threshold"}, {0.0f, 0.5f}},
     {"gelu", 0, {}, {}},
     {"hard_swish", 2, {"alpha", "beta"}, {0.16666667163372039794921875f, 0.5f}},
+    {"swish", 1, {"sigmoid_input_scale"}, {1.0f}},
 };
 // The data types that each takes, and the words for them.
 struct AcceptedByActivation {
@@ -52,6 +53,7 @@ constexpr AcceptedByActivation kActivationTypes[kActivationCount] = {
      "float32, float16, and the signed and unsigned integers of 8 to 32 bits"},  // shrink
     {kFloats, "float32 and float16"},                                            // gelu
     {kFloats, "float32 and float16"},                                            // hard_swish
+    {kFloats, "float32 and float16"},                                            // swish
 };
 
 }  // namespace dmlops

@@ -50,6 +50,8 @@ inline double activation_formula(Activation type, double a, double b, double x) 
       return x > b ? x - a : x < -b ? x + a : 0;
     case Activation::hard_swish:
       return x * std::max(std::min(a * x + b, 1.0), 0.0);
+    case Activation::swish:
+      return x / (1 + std::exp(-a * x));
     case Activation::gelu:
       return x == -HUGE_VAL ? -0.0 : 0.5 * x * std::erfc(-x * 0.70710678118654752440);
   }

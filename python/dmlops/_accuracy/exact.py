@@ -58,6 +58,7 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x, steepness: _log_of_one_plus_exp(steepness * x) / steepness,
     "softsign": lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
+    "swish": lambda x, sigmoid_input_scale: x / (1 + np.exp(-sigmoid_input_scale * x)),
     "tanh": np.tanh,
     "thresholded_relu": lambda x, alpha: np.where(x > alpha, x, 0),
 }

@@ -190,4 +190,16 @@ ACTIVATIONS = (
         promise=1.5,
         onnx="HardSwish",
     ),
+    _activation(
+        *("SWISH", 167, "x / (1 + exp(-sigmoid_input_scale * x))"),
+        Number("sigmoid_input_scale", "The factor of ``x`` in the sigmoid.", "1.0"),
+        supports=(Support("6_2", 1, 8),),
+        fusable=False,
+        results=(-0.2384, -0.1095, 0.7311, 2.8577),
+        error=(1.260, -89.0532455),
+        remark="With the scale 1 it is SiLU.",
+        work="long",
+        onnx="Swish",
+        onnx_attributes={"sigmoid_input_scale": "alpha"},
+    ),
 )

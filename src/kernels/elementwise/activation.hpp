@@ -313,6 +313,32 @@ struct HardSwish {
         inverse(splat<f32x>(1 / scale)) {}
 };
 
+// x sigmoid(z) for z = factor x, that is x / (1 + w) for z > 0 and x w / (1 + w) otherwise, with
+// w = e^-|z| = p (1 + delta). The power of two p is a factor of x, so that the remaining quotient,
+// an unevaluated sum high + low, is near 1. Where p is below float32's range, the result is scaled
+// by 2^126 in intermediates, and w is negligible.
+struct Swish {
+  ExpOfProduct exp;
+  explicit Swish(const ActivationParameters& p) : exp(static_cast<double>(p.alpha), 126) {}
+
+  DMLOPS_INLINE f32x operator()(f32x x) const {
+    const f32x zero = splat<f32x>(0.0f), one = splat<f32x>(1.0f), scale = splat<f32x>(0x1p-126f);
+    const auto [scaled_power, delta, positive] = exp(x);
+    const i32x deep = scaled_power < 1.0f;
+    const f32x power = deep ? zero : scaled_power * scale;
+    const f32x w = fma(power, delta, power), w_low = fma(power, delta, power - w);
+    const f32x sum = 1.0f + w, sum_low = ((1.0f - sum) + w) + w_low;
+    const f32x delta_above = positive ? zero : delta;
+    const f32x above = 1.0f + delta_above, above_low = (1.0f - above) + delta_above;
+    const f32x inverse = 1.0f / sum, high = above * inverse;
+    const f32x remainder = fma(-high, sum, above) + fma(-high, sum_low, above_low);
+    const f32x low = fma(remainder, inverse, splat<f32x>(0x1p-60f));  // not 0: x may be infinite
+    const f32x factor = x * (positive ? one : deep ? scaled_power : power);
+    const f32x product = fma(factor, high, factor * low) * (positive ? one : deep ? scale : one);
+    return copysign(product, x);  // a sum of zeros would lose the sign
+  }
+};
+
 template <class...>
 struct List {};
 
