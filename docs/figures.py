@@ -6,7 +6,7 @@ import contextlib
 import doctest
 import inspect
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,8 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
 
 def draw(name: str) -> None:
     """Draw the figure of the operator `name`."""
-    special = {"batch_normalization": _batch_normalization, "log_softmax": _log_softmax}
+    special: dict[str, Callable[[str], None]] = {"batch_normalization": _batch_normalization}
+    special |= dict.fromkeys(("log_softmax", "softmax", "hardmax"), _group)
     special.get(name, _curves)(name)
 
 
@@ -122,12 +123,12 @@ def _density(axes: Axes, values: Any, color: str, label: str) -> None:
     axes.hist(values, 120, density=True, histtype="step", color=color, lw=1.2, label=label)
 
 
-def _log_softmax(_: str) -> None:
-    """Draw a group, and the logarithms of its probabilities."""
+def _group(name: str) -> None:
+    """Draw a group, and its results."""
     x = np.array([-2, 0.5, 3, 1, 2.5, -1], np.float32)
     both = plt.figure().subplots(1, 2)
     for axes, values, title, color in zip(
-        both, (x, dmlops.log_softmax(x)), ("x", "log_softmax(x)"), STRONG, strict=False
+        both, (x, getattr(dmlops, name)(x)), ("x", f"{name}(x)"), STRONG, strict=False
     ):
         axes.bar(range(x.size), values, color=color)
         axes.axhline(0, color=GRAY, lw=0.8)

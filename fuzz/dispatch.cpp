@@ -94,10 +94,10 @@ void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool outpu
 // A valid or almost valid descriptor.
 OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   OperatorDesc desc;
-  // Half of the time an operator with special loops, mostly log_softmax.
+  // Half of the time an operator with special loops, mostly of the softmax family.
   constexpr OperatorType special[] = {
       OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax1,
-      OperatorType::activation_log_softmax1, OperatorType::activation_log_softmax,
+      OperatorType::activation_softmax1,     OperatorType::activation_hardmax1,
       OperatorType::batch_normalization,     OperatorType::element_wise_clip,
       OperatorType::element_wise_clip1};
   desc.type = bytes.ConsumeBool() ? bytes.PickValueInArray(special) : any_operator(bytes).type;

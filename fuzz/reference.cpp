@@ -211,21 +211,29 @@ std::vector<std::vector<std::size_t>> groups(const BufferTensorDesc& tensor, uns
   return result;
 }
 
-void check_log_softmax(const OperatorDesc& desc, const std::vector<double>& x,
-                       const std::vector<double>& actual) {
+// Softmax, its logarithm, or hardmax.
+void check_softmax(const OperatorDesc& desc, const OperatorInfo& op, const std::vector<double>& x,
+                   const std::vector<double>& actual) {
   const BufferTensorDesc& tensor = *desc.tensors[0];
   unsigned int reduced = 0;
-  if (desc.type == OperatorType::activation_log_softmax) {
-    reduced = 1u << (tensor.dimension_count - 1);
-  } else {
+  if (op.has(FieldKind::axes)) {
     for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
+  } else {
+    reduced = 1u << (tensor.dimension_count - 1);
   }
   for (const std::vector<std::size_t>& members : groups(tensor, reduced, x.size())) {
     std::size_t top = members[0];
     bool undefined = false;
     for (const std::size_t i : members) {
       undefined = undefined || std::isnan(x[i]);
-      if (x[i] > x[top]) top = i;
+      if (x[i] > x[top] || (std::isnan(x[i]) && !std::isnan(x[top]))) top = i;
+    }
+    if (op.family == Family::hardmax) {
+      for (const std::size_t i : members) {
+        const double value = i == top ? 1 : 0;
+        require(actual[i], {value, value}, tensor.data_type, i);
+      }
+      continue;
     }
     undefined = undefined || std::isinf(x[top]);
     double rest = 0;
@@ -233,6 +241,12 @@ void check_log_softmax(const OperatorDesc& desc, const std::vector<double>& x,
     const double logarithm = std::log1p(rest);
     for (const std::size_t i : members) {
       const double difference = x[i] - x[top], value = difference - logarithm;
+      if (op.family == Family::softmax) {
+        const double share = std::exp(difference) / (1 + rest);
+        const double error = arithmetic_error(share, 2, tensor.data_type, 0.02);
+        require(actual[i], undefined ? Range{NAN, NAN} : around(share, error), tensor.data_type, i);
+        continue;
+      }
       const double larger = std::max(std::abs(difference), logarithm);
       const double of_float16 = members.size() < 128 ? 0.001 : 0.02;
       const double error = value > -0.1 ? arithmetic_error(value, 8, tensor.data_type, of_float16)
@@ -273,15 +287,16 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
                   const Values& actual) {
   const BufferTensorDesc& tensor = *desc.tensors[0];
   const DataType type = tensor.data_type;
-  const Family family = find_operator(desc.type)->family;
+  const OperatorInfo& op = *find_operator(desc.type);
+  const Family family = op.family;
   const bool clips = family == Family::clip || family == Family::clip1;
   for (std::size_t i = 0; i < actual.integer.size(); ++i) {
     const __int128 x = inputs[0].integer[i];
     if (actual.integer[i] != (clips ? clip(desc, type, x) : activation(desc, type, x)))
       std::abort();
   }
-  if (family == Family::log_softmax || family == Family::log_softmax1) {
-    return check_log_softmax(desc, inputs[0].floating, actual.floating);
+  if (family == Family::log_softmax || family == Family::softmax || family == Family::hardmax) {
+    return check_softmax(desc, op, inputs[0].floating, actual.floating);
   }
   for (std::size_t i = 0; i < actual.floating.size(); ++i) {
     const double x = inputs[0].floating[i];

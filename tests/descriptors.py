@@ -69,25 +69,19 @@ def batch_normalization(x: BufferTensorDesc, **more: Any) -> Desc:
     return dmlops.BatchNormalizationOperatorDesc(**({f"{n}_tensor": x for n in names} | more))
 
 
-def log_softmax(x: BufferTensorDesc, **more: Any) -> Desc:
-    """Describe the old log softmax."""
-    values = {"input_tensor": x, "output_tensor": x} | more
-    return dmlops.ActivationLogSoftmaxOperatorDesc(**values)
-
-
-def log_softmax1(x: BufferTensorDesc, **more: Any) -> Desc:
-    """Describe log softmax over the first dimension."""
-    values: dict[str, Any] = {"input_tensor": x, "output_tensor": x, "axes": (0,)} | more
-    return dmlops.ActivationLogSoftmax1OperatorDesc(**values)
-
-
-def activation(name: str) -> Maker:
-    """Return the descriptor of an activation with its default parameters."""
+def activation(name: str, **fields: Any) -> Maker:
+    """Return the descriptor of an activation with these fields, the rest by default."""
 
     def make(x: BufferTensorDesc, **more: Any) -> Desc:
-        return _class(name)(**({"input_tensor": x, "output_tensor": x} | more))
+        return _class(name)(**({"input_tensor": x, "output_tensor": x} | fields | more))
 
     return make
+
+
+log_softmax = activation("log_softmax")
+log_softmax1 = activation("log_softmax1", axes=(0,))
+ROWS_ONLY = ("log_softmax", "softmax", "hardmax")  # with an effective rank of at most 2
+AXES = tuple(f"{name}1" for name in ROWS_ONLY)
 
 
 # Each operator with the ranks and data types of each level, from DirectML's documentation. A later
@@ -113,8 +107,8 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
         batch_normalization,
         (("1_0", range(4, 5), FLOATS), ("3_1", range(1, 9), FLOATS)),
     ),
-    "log_softmax": (log_softmax, _FROM_1_0),
-    "log_softmax1": (log_softmax1, (("5_1", range(1, 9), FLOATS),)),
+    **{name: (activation(name), _FROM_1_0) for name in ROWS_ONLY},
+    **{name: (activation(name, axes=(0,)), (("5_1", range(1, 9), FLOATS),)) for name in AXES},
     **{name: (activation(name), _FROM_1_0) for name in ACTIVATIONS},
     "relu": (
         activation("relu"),

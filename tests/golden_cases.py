@@ -15,9 +15,10 @@ AROUND_ONE = "mixed:{seed}:-8:5"
 
 
 def all_cases() -> Iterator[Case]:
-    """Yield the cases, each with its own seed."""
+    """Yield the cases, each with its own seed; the seeds are counted, so new cases come last."""
     seeds = itertools.count(0, 8)
-    for case in (*clips(), *activations(), *normalizations(), *softmaxes(), *further()):
+    families = (clips, activations, normalizations, softmaxes, further, other_softmaxes)
+    for case in itertools.chain.from_iterable(family() for family in families):
         yield Case(
             *(case.operator, case.dtype, case.shape),
             case.recipe.format(seed=next(seeds)),
@@ -92,12 +93,24 @@ def normalizations() -> Iterator[Case]:
 
 
 def further() -> Iterator[Case]:
-    """Yield the activations that cannot be fused. New cases come last: seeds are counted."""
+    """Yield the activations that cannot be fused."""
     for row in ROWS:
         for dtype in FLOATS if row not in FUSABLE else ():
             for i, numbers in enumerate(row.parameters[:5]):
                 parameters = dict(zip(row.fields, numbers, strict=True))
                 yield case(row.name, dtype, SMALL if i else LARGE, AROUND_ONE, parameters)
+
+
+def other_softmaxes() -> Iterator[Case]:
+    """Yield softmax and hardmax over groups of several lengths, and over several axes."""
+    for operator, dtype in itertools.product(("softmax", "hardmax"), FLOATS):
+        for length in (1, 2, 7, 33, 128, 1024, 4099):
+            yield case(operator, dtype, (3, length, 5), "near:{seed}:-3:5", {"axes": "1"})
+        yield case(operator, dtype, (41, 300), "any:{seed}", {"axes": "1"})
+        for axes in ("2", "0+2", "0+1+2"):
+            yield case(operator, dtype, (9, 18, 37), "near:{seed}:-3:4", {"axes": axes})
+        yield case(operator, dtype, LARGE, "near:{seed}:-6:5", {"axes": "0"})
+        yield case(operator, dtype, LARGE, "near:{seed}:-6:5", {"axes": "1"})
 
 
 def softmaxes() -> Iterator[Case]:

@@ -53,6 +53,10 @@ def _one(function: Callable[..., Array], **more: Any) -> Operator:
     return lambda arrays, out: function(arrays[0], **more, out=out)
 
 
+def _over_all(function: Callable[..., Array], arrays: list[Array], out: Array) -> Array:
+    return function(arrays[0], range(arrays[0].ndim), out=out)
+
+
 def _normalize(activation: str, arrays: list[Array], out: Array) -> Array:
     return dmlops.batch_normalization(*arrays, fused_activation=ACTIVATIONS[activation](), out=out)
 
@@ -68,14 +72,11 @@ def operators() -> Iterator[tuple[str, Operator, int, tuple[str, ...]]]:
         yield row.name, _one(getattr(dmlops, row.name)), 1, types
     for name in ACTIVATIONS:
         yield f"batch_normalization {name}", functools.partial(_normalize, name), 5, FLOATS
-    yield "log_softmax", _one(dmlops.log_softmax), 1, FLOATS
-    yield "log_softmax first", _one(dmlops.log_softmax, axes=0), 1, FLOATS
-    yield (
-        "log_softmax all",
-        lambda arrays, out: dmlops.log_softmax(arrays[0], range(arrays[0].ndim), out=out),
-        1,
-        FLOATS,
-    )
+    for function in (dmlops.log_softmax, dmlops.softmax, dmlops.hardmax):
+        name = function.__name__
+        yield name, _one(function), 1, FLOATS
+        yield f"{name} first", _one(function, axes=0), 1, FLOATS
+        yield f"{name} all", functools.partial(_over_all, function), 1, FLOATS
 
 
 @functools.cache

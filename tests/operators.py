@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -33,12 +33,12 @@ def _clip_scaled(x: Array, *, out: Array | None = None) -> Array:
     return dmlops.clip(x, -100, 100, scale_bias=dmlops.ScaleBias(1.5, -0.25), out=out)
 
 
-def _log_softmax_first(x: Array, *, out: Array | None = None) -> Array:
-    return dmlops.log_softmax(x, 0, out=out)
+def _first(function: Callable[..., Array]) -> Operator:
+    return lambda x, out=None: function(x, 0, out=out)
 
 
-def _log_softmax_all(x: Array, *, out: Array | None = None) -> Array:
-    return dmlops.log_softmax(x, range(np.ndim(x)), out=out)
+def _all(function: Callable[..., Array]) -> Operator:
+    return lambda x, out=None: function(x, range(np.ndim(x)), out=out)
 
 
 def _batch_normalization(x: Array, *, out: Array | None = None) -> Array:
@@ -58,8 +58,12 @@ _FUNCTIONS: dict[str, tuple[Operator, tuple[str, ...]]] = {
     "hard_sigmoid": (dmlops.hard_sigmoid, FLOATS),
     "batch_normalization": (_batch_normalization, FLOATS),
     "log_softmax": (dmlops.log_softmax, FLOATS),
-    "log_softmax-first": (_log_softmax_first, FLOATS),
-    "log_softmax-all": (_log_softmax_all, FLOATS),
+    "log_softmax-first": (_first(dmlops.log_softmax), FLOATS),
+    "log_softmax-all": (_all(dmlops.log_softmax), FLOATS),
+    "softmax": (dmlops.softmax, FLOATS),
+    "softmax-first": (_first(dmlops.softmax), FLOATS),
+    "hardmax": (dmlops.hardmax, FLOATS),
+    "hardmax-all": (_all(dmlops.hardmax), FLOATS),
 }
 
 # By name: the function and its data type; the plain name stands for float32.

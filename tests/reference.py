@@ -201,12 +201,7 @@ def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Floa
     The maximum's own exp(0) = 1 stays out of the sum and log1p puts it back, so that the result is
     right in relative terms where one element dominates.
     """
-    listed = [axes] if isinstance(axes, int) else list(axes)
-    reduced = sorted(axis % x.ndim for axis in listed) if x.ndim else []
-    kept = [axis for axis in range(x.ndim) if axis not in reduced]
-    order = kept + reduced
-    moved = np.transpose(np.asarray(x, np.float64), order)
-    groups = moved.reshape(math.prod(moved.shape[: len(kept)]), math.prod(moved.shape[len(kept) :]))
+    groups, restore = _as_rows(x, axes)
     if groups.size == 0:
         return np.empty(x.shape), np.empty(x.shape)
     with np.errstate(all="ignore"):
@@ -228,11 +223,46 @@ def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Floa
             # The maximum's term is in the sum, too. The promise is a fiftieth of float16's ulp: 64
             # additions are 1/64 of it for ln(1.5).
             allowed = 0.02 * ulp(np.where(result >= -0.1, result, larger), np.float16)
-    inverse = np.argsort(order)
-    return (
-        np.transpose(result.reshape(moved.shape), inverse),
-        np.transpose(allowed.reshape(moved.shape), inverse),
-    )
+    return restore(result), restore(allowed)
+
+
+@remembered
+def softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Float64]:
+    """Return exp(x - max) / sum(exp(x - max)) over `axes` together, and the error allowed: 2 ulp in
+    float32, half an ulp more than rounding to float16.
+    """
+    groups, restore = _as_rows(x, axes)
+    if groups.size == 0:
+        return np.empty(x.shape), np.empty(x.shape)
+    with np.errstate(all="ignore"):
+        top = groups.max(axis=1, keepdims=True)
+        terms = np.exp(groups - top)
+        result = terms / terms.sum(axis=1, keepdims=True)
+        result = np.where(np.isfinite(top), result, np.nan)
+        allowed = (2 if x.dtype == np.float32 else 0.02) * ulp(result, x.dtype)
+    return restore(result), restore(allowed)
+
+
+def hardmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Float64]:
+    """Return 1 at NumPy's argmax over `axes` together and 0 elsewhere, and no error."""
+    groups, restore = _as_rows(x, axes)
+    result = np.zeros(groups.shape)
+    if groups.size:
+        np.put_along_axis(result, groups.argmax(axis=1)[:, None], 1.0, axis=1)
+    return restore(result), np.zeros(x.shape)
+
+
+def _as_rows(x: Array, axes: int | Sequence[int]) -> tuple[Float64, Callable[[Float64], Float64]]:
+    """Return the groups over `axes` as rows, in row-major order, and the function that restores
+    the shape.
+    """
+    listed = [axes] if isinstance(axes, int) else list(axes)
+    reduced = sorted(axis % x.ndim for axis in listed) if x.ndim else []
+    kept = [axis for axis in range(x.ndim) if axis not in reduced]
+    order = kept + reduced
+    moved = np.transpose(np.asarray(x, np.float64), order)
+    rows = moved.reshape(math.prod(moved.shape[: len(kept)]), math.prod(moved.shape[len(kept) :]))
+    return rows, lambda values: np.transpose(values.reshape(moved.shape), np.argsort(order))
 
 
 def same_values(actual: Array, expected: Array) -> npt.NDArray[np.bool_]:

@@ -138,6 +138,14 @@ def test_log_softmax_over_every_set_of_axes(dtype: str) -> None:
     check_log_softmax(x, 4, -2)
 
 
+@pytest.mark.parametrize("name", ["softmax", "hardmax"])
+def test_softmax_and_hardmax_over_chunked_axes(name: str) -> None:
+    function, x = getattr(dmlops, name), samples.uniform((5, 12, 70), "float32", -8, 8)
+    for axes, chunks in itertools.product((0, -1, (0, 2), (0, 1, 2)), ((5, 12, 70), (3, 8, 33))):
+        lazy = da.from_array(x, chunks=chunks)
+        expect(function(lazy, axes), lazy, function(x, axes), (name, axes, chunks))
+
+
 def test_log_softmax_of_long_groups() -> None:
     x = samples.uniform((300_000,), np.float32)
     for chunks in (100_000, 65_536, ((1, 299_998, 1),), ((7, 150_000, 149_993),)):
@@ -387,6 +395,6 @@ def test_masked_chunks_that_dask_does_not_know_of(name: str, length: int) -> Non
         getattr(dmlops, name)(lazy).compute()
 
 
-def test_rank_0_log_softmax() -> None:
-    x = np.array(3, np.float32)
-    assert dmlops.log_softmax(da.from_array(x)).compute() == 0
+@pytest.mark.parametrize(("name", "one"), [("log_softmax", 0), ("softmax", 1), ("hardmax", 1)])
+def test_rank_0(name: str, one: float) -> None:
+    assert getattr(dmlops, name)(da.from_array(np.array(3, np.float32))).compute() == one

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from descriptors import LEVELS, TABLE, accepts, refusal, tensor
+from descriptors import LEVELS, ROWS_ONLY, TABLE, accepts, refusal, tensor
 
 import dmlops
 from dmlops import FeatureLevel, TensorDataType
 
 
 def _sizes(operator: str, rank: int) -> tuple[int, ...]:
-    """Sizes that break no other rule: the old log softmax allows two besides leading ones."""
+    """Sizes that break no other rule: the old softmax family allows two besides leading ones."""
     return (
-        (1,) * max(rank - 2, 0) + (3, 2)[: min(rank, 2)]
-        if operator == "log_softmax"
-        else ((2,) * rank)
+        (1,) * max(rank - 2, 0) + (3, 2)[: min(rank, 2)] if operator in ROWS_ONLY else ((2,) * rank)
     )
 
 

@@ -16,7 +16,17 @@ import pytest
 import reference
 from activation_reference import ROWS, integer_shrink
 from bound_memory import Memory, layouts
-from descriptors import ACTIVATIONS, FLOATS, INTEGERS, SMALL_INTEGERS, SMALL_SIGNED, TABLE, tensor
+from descriptors import (
+    ACTIVATIONS,
+    AXES,
+    FLOATS,
+    INTEGERS,
+    ROWS_ONLY,
+    SMALL_INTEGERS,
+    SMALL_SIGNED,
+    TABLE,
+    tensor,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,17 +48,17 @@ def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
 @st.composite
 def _valid(draw: st.DrawFn) -> Any:
     """Draw an operator on tensors of any layout."""
-    main = st.sampled_from(["clip", "clip1", "batch_normalization", "log_softmax1"])
+    main = st.sampled_from(["clip", "clip1", "batch_normalization", "log_softmax1", "softmax1"])
     operator = draw(main | st.sampled_from(list(TABLE)))
     dtype = draw(st.sampled_from(_TYPES.get(operator, FLOATS)))
     sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)))
-    if operator == "log_softmax":
+    if operator in ROWS_ONLY:
         sizes = (1,) * max(len(sizes) - 2, 0) + sizes[-2:]
     more: dict[str, Any] = {}
     if operator in ("clip", "clip1"):
         more = {"min": draw(st.integers(0, 2)), "max": draw(st.integers(0, 3))}
         more["scale_bias"] = draw(st.sampled_from([None, ScaleBias(1.5, -0.5)]))
-    elif operator == "log_softmax1":
+    elif operator in AXES:
         more["axes"] = tuple(draw(st.permutations(range(len(sizes)))))[: draw(st.integers(1, 5))]
     elif operator == "batch_normalization":
         for name in ("mean", "variance", "scale", "bias"):
@@ -146,9 +156,10 @@ def _check(desc: Any, inputs: list[Array], result: Array) -> None:
         reference.assert_same_values(result, expected)
     elif kind == "BATCH_NORMALIZATION":
         _check_normalization(desc, inputs, result)
-    elif kind.startswith("ACTIVATION_LOG_SOFTMAX"):
+    elif kind.removesuffix("1").endswith("MAX"):
         axes = getattr(desc, "axes", (inputs[0].ndim - 1,))
-        reference.assert_within(result, *reference.log_softmax(inputs[0], axes))
+        function = kind.removeprefix("ACTIVATION_").removesuffix("1").lower()
+        reference.assert_within(result, *getattr(reference, function)(inputs[0], axes))
     else:
         _check_activation(kind.removeprefix("ACTIVATION_").lower(), desc, inputs[0], result)
 

@@ -14,7 +14,7 @@ import reference
 from activation_reference import ROWS
 from descriptors import (
     ACTIVATIONS,
-    TABLE,
+    FURTHER,
     activation,
     batch_normalization,
     clip,
@@ -185,10 +185,7 @@ def _expect(name: str, parameters: tuple[float, ...], x: Array, result: Array) -
     )
 
 
-_NAMES = [name for name in TABLE if "clip" not in name and "_normal" not in name][2:]
-
-
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", [*ACTIVATIONS, *FURTHER])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_activation(name: str, dtype: str) -> None:
     x = uniform((2, 101), dtype)

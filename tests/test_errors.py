@@ -24,6 +24,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clip": dmlops.clip,
     "hard_sigmoid": dmlops.hard_sigmoid,
     "log_softmax": dmlops.log_softmax,
+    "softmax": dmlops.softmax,
+    "hardmax": dmlops.hardmax,
     "batch_normalization": lambda x, out=None: normalize(x, out=out),
 }
 each_function = pytest.mark.parametrize("name", FUNCTIONS)

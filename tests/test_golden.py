@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from crossing import cross_layouts, packed
-from descriptors import ACTIVATIONS, FURTHER
+from descriptors import ACTIVATIONS, FURTHER, ROWS_ONLY
 from golden import Case
 from golden_cases import LARGE, all_cases
 from layouts import BY_NAME, LAYOUTS, OUT_LAYOUTS, SIZES, elements
@@ -28,7 +28,7 @@ CASES = golden.read()
 GROUPS = sorted({(case.operator, case.dtype) for case in CASES})
 MOST = elements(LARGE) // 2  # smaller cases are no work for threads
 THREADS = (1, 2, 3, 7, 16)
-ELEMENTWISE = {case.operator for case in CASES} - {"batch_normalization", "log_softmax"}
+ELEMENTWISE = {case.operator for case in CASES} - {"batch_normalization", *ROWS_ONLY}
 # Layouts that a descriptor can express: non-negative strides in whole elements.
 DESCRIBED = ("c", "transposed", "channels-last", "every-second", "padded-rows", "zero-first")
 
@@ -66,7 +66,7 @@ def test_the_file_has_all_cases() -> None:
 
 def test_every_operator_and_data_type_has_large_and_small_cases() -> None:
     found = Counter((case.operator, case.dtype, is_large(case)) for case in CASES)
-    operators = {"clip", "batch_normalization", "log_softmax"}
+    operators = {"clip", "batch_normalization", *ROWS_ONLY}
     operators |= {*ACTIVATIONS, *FURTHER}
     expected = {(operator, dtype) for operator in operators for dtype in FLOATS}
     expected |= {("clip", dtype) for dtype in INTEGERS}
@@ -158,7 +158,7 @@ def test_lengths(operator: str, dtype: str, extent: Extent) -> None:
                 part = slice(start, start + size)
                 assert_same_bits(case(x[part]), whole[part], f"{case}, elements {part}")
             continue
-        if operator == "log_softmax":
+        if operator in ROWS_ONLY:
             kept = [axis for axis in range(len(case.shape)) if axis not in case.axes]
         else:
             kept = list(range(len(case.shape)))

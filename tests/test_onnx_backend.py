@@ -30,12 +30,13 @@ WANTED = re.compile(
     r"""test_(
     batchnorm_(example|epsilon) | celu | celu_float16 | clip(_\w+)? | constant | elu(_\w+)?
     | gelu_default_[12] | hardsigmoid(_\w+)? | identity(_sequence|_opt)? | leakyrelu(_\w+)?
-    | logsoftmax_\w+ | relu | selu(_\w+)? | shrink(_hard|_soft)? | sigmoid(_example)?
+    | (hardmax|(log)?softmax)_\w+ | relu | selu(_\w+)?
+    | shrink(_hard|_soft)? | sigmoid(_example)?
     | softplus(_example)? | softsign(_example)? | tanh(_example)? | thresholdedrelu(_\w+)?
     # models that PyTorch exported, to old opsets
     | BatchNorm\w+_eval | ELU | SELU | Softplus | Sigmoid | Tanh | ReLU | LeakyReLU
-    | LeakyReLU_with_negval | LogSoftmax | log_softmax_(lastdim|dim3) | operator_selu
-    | single_relu_model
+    | LeakyReLU_with_negval | LogSoftmax | Softmax | log_softmax_(lastdim|dim3)
+    | softmax_(lastdim|functional_dim3) | operator_selu | single_relu_model
     )_cpu""",
     re.VERBOSE,
 )

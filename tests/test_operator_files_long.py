@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from descriptors import TABLE, batch_normalization, log_softmax1, tensor
+from descriptors import AXES, ROWS_ONLY, TABLE, batch_normalization, tensor
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from operator_files import Runner, copy_file, followed, put
@@ -115,10 +115,10 @@ def _long(draw: st.DrawFn) -> Any:
     x = tensor(sizes, dtype)
     strides = (1, sizes[0] * sizes[2], sizes[0])
     y = tensor(sizes, dtype, strides=draw(st.sampled_from([None, strides])))
-    kind = draw(st.sampled_from(sorted({*TABLE} - {"log_softmax"})))
-    if kind == "log_softmax1":
+    kind = draw(st.sampled_from(sorted({*TABLE} - {*ROWS_ONLY})))
+    if kind in AXES:
         axes = draw(st.lists(st.integers(0, 2), min_size=1, unique=True))
-        return log_softmax1(x, output_tensor=y, axes=tuple(axes))
+        return TABLE[kind][0](x, output_tensor=y, axes=tuple(axes))
     if kind == "batch_normalization":
         own = [draw(st.sampled_from([1, n])) for n in sizes]
         parameters = dict.fromkeys(("mean_tensor", "scale_tensor"), tensor(own, dtype))

@@ -84,7 +84,7 @@ struct OperatorDesc {
   std::array<ScalarUnion, 2> scalars;                          ///< CLIP1: Min, Max
   std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
   bool spatial = true;                                         ///< BATCH_NORMALIZATION
-  std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1
+  std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1, SOFTMAX1, HARDMAX1
   std::shared_ptr<const OperatorDesc> fused_activation;        ///< BATCH_NORMALIZATION
   /// Error messages have DirectML's names: "InputTensor". to_operator_desc() sets it.
   bool directml_names = false;

@@ -74,6 +74,48 @@ struct ActivationLogSoftmax1OperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
 };
 
+/// DML_ACTIVATION_SOFTMAX_OPERATOR_DESC: exponentials, divided by their sum over the last
+/// dimension.
+struct ActivationSoftmaxOperatorDesc {
+  BufferTensorDesc input_tensor;   ///< of the same data type and sizes; without leading sizes of 1,
+                                   ///< at most 2 dimensions
+  BufferTensorDesc output_tensor;  ///< the same
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC: exponentials, divided by their sum over any dimensions,
+/// together.
+struct ActivationSoftmax1OperatorDesc {
+  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
+  BufferTensorDesc output_tensor;  ///< the same
+  std::vector<std::uint32_t>
+      axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_ACTIVATION_HARDMAX_OPERATOR_DESC: 1 at the first maximum, and 0 elsewhere, over the last
+/// dimension.
+struct ActivationHardmaxOperatorDesc {
+  BufferTensorDesc input_tensor;   ///< of the same data type and sizes; without leading sizes of 1,
+                                   ///< at most 2 dimensions
+  BufferTensorDesc output_tensor;  ///< the same
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_ACTIVATION_HARDMAX1_OPERATOR_DESC: 1 at the first maximum, and 0 elsewhere, over any
+/// dimensions, together.
+struct ActivationHardmax1OperatorDesc {
+  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
+  BufferTensorDesc output_tensor;  ///< the same
+  std::vector<std::uint32_t>
+      axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
 /// DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: x * max(0, min(alpha * x + beta, 1)).
 struct ActivationHardSwishOperatorDesc {
   BufferTensorDesc input_tensor;                ///< the same

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dmlops import _core
-from dmlops._dask_log_softmax import log_softmax
+from dmlops._dask_log_softmax import log_softmax, normalized_axes
 from dmlops._foreign import require_unmasked
 
 _PARAMETERS = ("mean", "variance", "scale", "bias")
@@ -46,6 +46,8 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
         return _batch_normalization(function, given, values)
     if name == "log_softmax":
         return log_softmax(given["input"], values["axes"])
+    if name in ("softmax", "hardmax"):
+        return _by_groups(function, given["input"], values["axes"])
     return _by_blocks(function, [given["input"]], values)
 
 
@@ -103,6 +105,13 @@ def _by_blocks(
     return da.map_blocks(
         function, *arrays, **values, dtype=x.dtype, meta=np.empty((0,) * x.ndim, x.dtype)
     )
+
+
+def _by_groups(function: Callable[..., npt.NDArray[Any]], x: Any, axes: Any) -> Any:
+    """Compute a reduction on chunks that hold whole groups."""
+    reduced = normalized_axes(x, axes)
+    whole = x if x.ndim == 0 else x.rechunk(dict.fromkeys(reduced, -1), method="tasks")
+    return _by_blocks(function, [whole], {"axes": reduced}).rechunk(x.chunks)
 
 
 def _batch_normalization(

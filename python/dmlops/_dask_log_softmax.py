@@ -34,9 +34,9 @@ _Lanes = tuple[Array, Array]  # of some groups, and their numbers of maxima
 
 def log_softmax(x: Any, axes: Any) -> Any:
     """Return the lazy result; the axes, one or several, have been checked."""
+    reduced = normalized_axes(x, axes)
     if x.ndim == 0:
-        return _by_blocks(x, (0,))
-    reduced = tuple(sorted(operator.index(axis) % x.ndim for axis in np.ravel(axes)))
+        return _by_blocks(x, reduced)
     if all(len(x.chunks[axis]) == 1 for axis in reduced):
         return _by_blocks(x, reduced)
     if any(math.isnan(size) for size in x.shape):
@@ -73,6 +73,11 @@ def log_softmax(x: Any, axes: Any) -> Any:
         meta=np.empty((0,) * x.ndim, x.dtype),
         name=f"log_softmax-{tokenize(x, reduced)}",
     )
+
+
+def normalized_axes(x: Any, axes: Any) -> tuple[int, ...]:
+    """Return the axes, one or several, in ascending order and counted from the first."""
+    return tuple(sorted(operator.index(axis) % max(x.ndim, 1) for axis in np.ravel(axes)))
 
 
 def _by_blocks(x: Any, reduced: tuple[int, ...]) -> Any:

@@ -17,8 +17,12 @@ from dmlops._tensor_desc import BufferTensorDesc, Descriptor
 
 __all__ = [
     "ActivationHardSwishOperatorDesc",
+    "ActivationHardmax1OperatorDesc",
+    "ActivationHardmaxOperatorDesc",
     "ActivationLogSoftmax1OperatorDesc",
     "ActivationLogSoftmaxOperatorDesc",
+    "ActivationSoftmax1OperatorDesc",
+    "ActivationSoftmaxOperatorDesc",
     "ActivationSwishOperatorDesc",
     "BatchNormalizationOperatorDesc",
     "ElementWiseClip1OperatorDesc",
@@ -280,6 +284,164 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationSoftmaxOperatorDesc(Descriptor):
+    """Exponentials, divided by their sum over the last dimension.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes; without leading sizes of 1, at most 2 dimensions.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_SOFTMAX_OPERATOR_DESC. Does not work in place.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationSoftmaxOperatorDesc, BufferTensorDesc, TensorDataType
+    >>> from dmlops import required_feature_level
+    >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+    >>> desc = ActivationSoftmaxOperatorDesc(input_tensor=x, output_tensor=x)
+    >>> required_feature_level(desc)
+    FeatureLevel.LEVEL_1_0
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SOFTMAX
+    input_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationSoftmax1OperatorDesc(Descriptor):
+    """Exponentials, divided by their sum over any dimensions, together.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+    axes : sequence of int
+        The dimensions that make up a group: at least one, none twice, in any order.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not
+    work in place. From feature level 5.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import ActivationSoftmax1OperatorDesc, BufferTensorDesc, Device
+    >>> x = np.array([[2, 0], [1, 1]], np.float32)
+    >>> tensor = BufferTensorDesc.from_array(x)
+    >>> desc = ActivationSoftmax1OperatorDesc(
+    ...     input_tensor=tensor, output_tensor=tensor, axes=(0, 1)
+    ... )
+    >>> result = np.empty_like(x)
+    >>> Device().compile(desc).dispatch(inputs=[x], outputs=[result])
+    >>> result.round(3)
+    array([[0.534, 0.072],
+           [0.197, 0.197]], dtype=float32)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SOFTMAX1
+    input_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+    axes: tuple[int, ...]
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            output_tensor: BufferTensorDesc,
+            axes: Sequence[SupportsIndex],
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_axes(self, "axes")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationHardmaxOperatorDesc(Descriptor):
+    """1 at the first maximum, and 0 elsewhere, over the last dimension.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes; without leading sizes of 1, at most 2 dimensions.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_HARDMAX_OPERATOR_DESC. Does not work in place.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationHardmaxOperatorDesc, BufferTensorDesc, TensorDataType
+    >>> from dmlops import required_feature_level
+    >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+    >>> desc = ActivationHardmaxOperatorDesc(input_tensor=x, output_tensor=x)
+    >>> required_feature_level(desc)
+    FeatureLevel.LEVEL_1_0
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_HARDMAX
+    input_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationHardmax1OperatorDesc(Descriptor):
+    """1 at the first maximum, and 0 elsewhere, over any dimensions, together.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+    axes : sequence of int
+        The dimensions that make up a group: at least one, none twice, in any order.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_HARDMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not
+    work in place. From feature level 5.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import ActivationHardmax1OperatorDesc, BufferTensorDesc, Device
+    >>> x = np.array([[2, 0], [1, 1]], np.float32)
+    >>> tensor = BufferTensorDesc.from_array(x)
+    >>> desc = ActivationHardmax1OperatorDesc(
+    ...     input_tensor=tensor, output_tensor=tensor, axes=(0, 1)
+    ... )
+    >>> result = np.empty_like(x)
+    >>> Device().compile(desc).dispatch(inputs=[x], outputs=[result])
+    >>> result.round(3)
+    array([[1., 0.],
+           [0., 0.]], dtype=float32)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_HARDMAX1
+    input_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+    axes: tuple[int, ...]
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            output_tensor: BufferTensorDesc,
+            axes: Sequence[SupportsIndex],
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_axes(self, "axes")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationHardSwishOperatorDesc(Descriptor):
     """DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: ``x * max(0, minimum(alpha * x + beta, 1))``.
 
@@ -351,6 +513,10 @@ OperatorDesc = (
     | BatchNormalizationOperatorDesc
     | ActivationLogSoftmaxOperatorDesc
     | ActivationLogSoftmax1OperatorDesc
+    | ActivationSoftmaxOperatorDesc
+    | ActivationSoftmax1OperatorDesc
+    | ActivationHardmaxOperatorDesc
+    | ActivationHardmax1OperatorDesc
     | ActivationHardSwishOperatorDesc
     | ActivationSwishOperatorDesc
     | ActivationDesc

@@ -134,3 +134,75 @@ array([[-0.6931472, -0.6931472],
 True
 """,
 )
+
+document(
+    _core.softmax,
+    "softmax(input, axes=-1, *, out=None)",
+    """\
+Normalize exponentials so that they sum to 1 over the given axes.
+
+Computes ``exp(x - max) / sum(exp(x - max))``, with the maximum and the sum over all
+of `axes` together.
+
+Parameters
+----------
+{input}
+axes : int or sequence of int, default -1
+    The axes; a negative one counts from the end. An array without dimensions has
+    axis 0, as in NumPy's reductions.
+{out}
+
+{returns}
+
+{raises}
+
+Notes
+-----
+DirectML's DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC. A group that holds a NaN or
+``+inf``, or only ``-inf``, is NaN throughout; in other groups, ``-inf`` gives 0.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dmlops
+>>> dmlops.softmax(np.array([[1, 1], [0, 0]], np.float32))
+array([[0.5, 0.5],
+       [0.5, 0.5]], dtype=float32)
+>>> float(dmlops.softmax(np.array([[2, 0], [1, 1]], np.float32), axes=(0, 1)).sum())
+1.0
+""",
+)
+
+document(
+    _core.hardmax,
+    "hardmax(input, axes=-1, *, out=None)",
+    """\
+Set the first maximum over the given axes to 1, and all other elements to 0.
+
+Parameters
+----------
+{input}
+axes : int or sequence of int, default -1
+    The axes, whose elements are compared together, in row-major order; a negative
+    one counts from the end. An array without dimensions has axis 0, as in NumPy's
+    reductions.
+{out}
+
+{returns}
+
+{raises}
+
+Notes
+-----
+DirectML's DML_ACTIVATION_HARDMAX1_OPERATOR_DESC. The first NaN counts as the
+maximum, as in ``numpy.argmax``.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dmlops
+>>> dmlops.hardmax(np.array([[1, 3, 3], [0, -1, 0]], np.float32))
+array([[0., 1., 0.],
+       [1., 0., 0.]], dtype=float32)
+""",
+)

@@ -25,7 +25,9 @@ from dmlops._scale_bias import ScaleBias
 __all__ = [
     "batch_normalization",
     "clip",
+    "hardmax",
     "log_softmax",
+    "softmax",
 ]
 
 @overload
@@ -104,5 +106,35 @@ def log_softmax(
 ) -> _Same: ...
 @overload
 def log_softmax(
+    input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None
+) -> NDArray[Any]: ...
+@overload
+def softmax(
+    input: _Array[_Shape, _Float],
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    out: _Out[_Float] = None,
+) -> _Array[_Shape, _Float]: ...
+@overload
+def softmax(
+    input: _Same, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def softmax(
+    input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None
+) -> NDArray[Any]: ...
+@overload
+def hardmax(
+    input: _Array[_Shape, _Float],
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    out: _Out[_Float] = None,
+) -> _Array[_Shape, _Float]: ...
+@overload
+def hardmax(
+    input: _Same, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Same | None = None
+) -> _Same: ...
+@overload
+def hardmax(
     input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...

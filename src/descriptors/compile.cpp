@@ -58,6 +58,14 @@ Scalar scalar_of(DataType type, float bound) {
   return Scalar(is_floating_point(type) ? wide : std::trunc(wide));
 }
 
+// The axes, or the last dimension for an operator without axes, as a set of bits.
+unsigned int reduced_dimensions(const OperatorDesc& desc, const OperatorInfo& op) {
+  if (!op.has(FieldKind::axes)) return 1u << (desc.tensors[0]->dimension_count - 1);
+  unsigned int reduced = 0;
+  for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
+  return reduced;
+}
+
 OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
   const TensorView output = view_of(*desc.tensors[static_cast<std::size_t>(op.input_count())]);
   const ConstTensorView input = view_of(*desc.tensors[0]);
@@ -88,13 +96,13 @@ OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
       return plan_batch_normalization(inputs, desc.numbers[0], fused, output);
     }
     case Family::log_softmax:
-      return plan_log_softmax(input, 1u << (input.rank - 1), output);
-    case Family::log_softmax1:
+      return plan_log_softmax(input, reduced_dimensions(desc, op), output);
+    case Family::softmax:
+      return plan_softmax(input, reduced_dimensions(desc, op), output);
+    case Family::hardmax:
       break;
   }
-  unsigned int reduced = 0;
-  for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
-  return plan_log_softmax(input, reduced, output);
+  return plan_hardmax(input, reduced_dimensions(desc, op), output);
 }
 
 bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {

@@ -56,6 +56,40 @@ ActivationLogSoftmax1OperatorDesc::operator OperatorDesc() const {
   return desc;
 }
 
+ActivationSoftmaxOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_softmax;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = output_tensor;
+  return desc;
+}
+
+ActivationSoftmax1OperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_softmax1;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = output_tensor;
+  desc.axes = axes;
+  return desc;
+}
+
+ActivationHardmaxOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_hardmax;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = output_tensor;
+  return desc;
+}
+
+ActivationHardmax1OperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_hardmax1;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = output_tensor;
+  desc.axes = axes;
+  return desc;
+}
+
 ActivationHardSwishOperatorDesc::operator OperatorDesc() const {
   OperatorDesc desc;
   desc.type = OperatorType::activation_hard_swish;

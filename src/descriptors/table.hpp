@@ -10,7 +10,7 @@
 namespace dmlops {
 
 // Operators of a family are compiled alike.
-enum class Family { clip, clip1, activation, batch_normalization, log_softmax, log_softmax1 };
+enum class Family { clip, clip1, activation, batch_normalization, log_softmax, softmax, hardmax };
 
 // Ranks and data types that a feature level adds.
 struct Support {
@@ -58,6 +58,12 @@ struct OperatorInfo {
   int tensor_count() const { return tensors; }
   int input_count() const { return tensors - 1; }
   bool fusable() const { return is_fusable; }
+  bool has(FieldKind kind) const {
+    for (const Field& field : *this) {
+      if (field.kind == kind) return true;
+    }
+    return false;
+  }
   const Field* begin() const { return fields; }
   const Field* end() const { return fields + field_count; }
 };

@@ -6,34 +6,55 @@
 
 #include "core/float_environment.hpp"
 #include "dmlops/operators.hpp"
+#include "traversal/reduction.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {
 
-// The parameters of a reduction.
+// The parameters of log_softmax.
 struct GroupParameters {
   GroupKernel kernel = nullptr;
   Groups groups;  // without data pointers
   int weight = 1;
 };
 
+// The parameters of any other reduction.
+struct ReductionParameters {
+  ReductionKernel kernel = nullptr;
+  int weight = 1;
+  Reduction reduction;
+};
+
 struct OperatorPlan {
   Nest nest;
   RowKernel kernel = nullptr;
-  std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters>
+  std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters,
+               ReductionParameters>
       parameters;
 
   void run() const { run(nest.data); }
   // Runs the plan on other memory of the same layout; `data` points to the operands' first
   // elements.
   void run(char* const* data) const {
-    if (const auto* const reduction = std::get_if<GroupParameters>(&parameters)) {
-      Groups groups = reduction->groups;
-      groups.output = data[0];
-      groups.input = data[1];
-      return dmlops::run(groups, nest.element_size, reduction->weight, reduction->kernel);
-    }
-    std::visit([&](const auto& p) { dmlops::run(nest, data, kernel, &p); }, parameters);
+    std::visit([&](const auto& p) { run(data, p); }, parameters);
+  }
+
+ private:
+  template <class Parameters>
+  void run(char* const* data, const Parameters& p) const {
+    dmlops::run(nest, data, kernel, &p);
+  }
+  void run(char* const* data, const GroupParameters& p) const {
+    Groups groups = p.groups;
+    groups.output = data[0];
+    groups.input = data[1];
+    dmlops::run(groups, nest.element_size, p.weight, p.kernel);
+  }
+  void run(char* const* data, const ReductionParameters& p) const {
+    Reduction reduction = p.reduction;
+    reduction.data[0] = data[0];
+    reduction.data[1] = data[1];
+    dmlops::run(reduction, nest.element_size, p.weight, p.kernel, nullptr);
   }
 };
 
@@ -57,5 +78,9 @@ OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float 
 // `reduced` is the set of axes as bits.
 OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
                               const TensorView& output);
+OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
+                          const TensorView& output);
+OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
+                          const TensorView& output);
 
 }  // namespace dmlops

@@ -1,15 +1,28 @@
-// softmax and hardmax: the rules, then the reduction.
+// softmax and hardmax: the rules, then the plan of the reduction.
 #include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
-#include "traversal/reduction.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
 
+OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight,
+                  const ConstTensorView& input, unsigned int reduced, const TensorView& output) {
+  const ConstTensorView target = output;
+  OperatorPlan plan;
+  plan.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
+  plan.nest.data[0] = static_cast<char*>(output.data);
+  plan.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+  plan.parameters = ReductionParameters{kernels[float_index(input.type)], weight,
+                                        make_reduction({&target, &input}, reduced)};
+  return plan;
+}
+
+// Checks the arguments, plans and runs.
+template <class Plan>
 void reduce(const char* op, const ConstTensorView& input, const std::int64_t* axes,
-            std::size_t axis_count, const TensorView& output,
-            const ReductionKernel (&kernel)[kFloatTypes], int weight) {
+            std::size_t axis_count, const TensorView& output, const Plan& plan) {
   require_floating_point(op, "input", input);
   require_input(op, input);
   const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
@@ -17,17 +30,24 @@ void reduce(const char* op, const ConstTensorView& input, const std::int64_t* ax
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  const ConstTensorView target = output;
-  run(make_reduction({&target, &readable.view()}, reduced),
-      static_cast<std::int64_t>(element_size(input.type)), weight, kernel[float_index(input.type)],
-      nullptr);
+  plan(readable.view(), reduced, output).run();
 }
 
 }  // namespace
 
+OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
+                          const TensorView& output) {
+  return plan(kernels().softmax, 4, input, reduced, output);
+}
+
+OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
+                          const TensorView& output) {
+  return plan(kernels().hardmax, 1, input, reduced, output);
+}
+
 void softmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
              std::size_t axis_count, const TensorView& output) {
-  reduce("softmax", input, axes, axis_count, output, kernels().softmax, 4);
+  reduce("softmax", input, axes, axis_count, output, plan_softmax);
 }
 void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
@@ -36,7 +56,7 @@ void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t
 
 void hardmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
              std::size_t axis_count, const TensorView& output) {
-  reduce("hardmax", input, axes, axis_count, output, kernels().hardmax, 1);
+  reduce("hardmax", input, axes, axis_count, output, plan_hardmax);
 }
 void hardmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {

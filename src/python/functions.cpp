@@ -171,9 +171,14 @@ bool read_axes(const char* function, PyObject* value, const ConstTensorView& inp
   return done;
 }
 
-PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* arguments,
-                      Py_ssize_t positional, PyObject* keyword_names) {
-  const Signature& signature = signature_of<&log_softmax>;
+using ReductionFunction = void (*)(const FloatEnvironment&, const ConstTensorView&,
+                                   const std::int64_t*, std::size_t, const TensorView&);
+
+// Each of the operators f(input, axes, *, out).
+template <ReductionFunction kOperator>
+PyObject* reduction(const FloatEnvironment& environment, PyObject* const* arguments,
+                    Py_ssize_t positional, PyObject* keyword_names) {
+  const Signature& signature = signature_of<&reduction<kOperator>>;
   const char* const function = signature.function;
   PyObject* values[3] = {};
   InputArray input;
@@ -187,7 +192,7 @@ PyObject* log_softmax(const FloatEnvironment& environment, PyObject* const* argu
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
-    dmlops::log_softmax(environment, input.view(), axes, axis_count, out);
+    kOperator(environment, input.view(), axes, axis_count, out);
   });
 }
 
@@ -221,7 +226,12 @@ PyMethodDef activation_entry() {
   return entry<&activation<kType>>({about.name, 1 + about.parameter_count, 1, names});
 }
 
-PyMethodDef operators[4] = {}, activations[kActivationCount + 1] = {};  // null-terminated
+template <ReductionFunction kOperator>
+PyMethodDef reduction_entry(const char* name) {
+  return entry<&reduction<kOperator>>({name, 2, 1, {"input", "axes", "out"}});
+}
+
+PyMethodDef operators[6] = {}, activations[kActivationCount + 1] = {};  // null-terminated
 
 template <std::size_t... kIndex>
 void set_activations(std::index_sequence<kIndex...>) {
@@ -235,7 +245,9 @@ void set_operators() {
        6,
        5,
        {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}});
-  operators[2] = entry<&log_softmax>({"log_softmax", 2, 1, {"input", "axes", "out"}});
+  operators[2] = reduction_entry<&dmlops::log_softmax>("log_softmax");
+  operators[3] = reduction_entry<&dmlops::softmax>("softmax");
+  operators[4] = reduction_entry<&dmlops::hardmax>("hardmax");
 }
 
 }  // namespace

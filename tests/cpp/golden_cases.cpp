@@ -1,5 +1,6 @@
 #include "golden_cases.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -113,10 +114,31 @@ OperatorType operator_type(Activation activation) {
   return OperatorType::invalid;
 }
 
+// The softmax family: functions over axes.
+struct Softmax {
+  const char* name;
+  OperatorType type;
+  void (*function)(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
+                   const TensorView& output);
+};
+
+// Returns null if the operator is not one of them.
+const Softmax* softmax_named(const std::string& name) {
+  static constexpr Softmax kSoftmaxes[] = {
+      {"log_softmax", OperatorType::activation_log_softmax1, &log_softmax},
+      {"softmax", OperatorType::activation_softmax1, &softmax},
+      {"hardmax", OperatorType::activation_hardmax1, &hardmax},
+  };
+  const auto* const found =
+      std::find_if(std::begin(kSoftmaxes), std::end(kSoftmaxes),
+                   [&](const Softmax& candidate) { return name == candidate.name; });
+  return found == std::end(kSoftmaxes) ? nullptr : found;
+}
+
 }  // namespace
 
 bool GoldenCase::elementwise() const {
-  return operator_name != "batch_normalization" && operator_name != "log_softmax";
+  return operator_name != "batch_normalization" && softmax_named(operator_name) == nullptr;
 }
 
 std::vector<std::int64_t> GoldenCase::axes() const { return integers(parameters.at("axes"), '+'); }
@@ -189,9 +211,9 @@ void GoldenCase::call(const std::vector<ConstTensorView>& in, const TensorView& 
       scale_bias = ScaleBias{number("scale", kNan), number("scale_bias", kNan)};
     }
     clip(in[0], bound("min"), bound("max"), scale_bias, output);
-  } else if (operator_name == "log_softmax") {
+  } else if (const Softmax* const found = softmax_named(operator_name)) {
     const std::vector<std::int64_t> reduced = axes();
-    log_softmax(in[0], reduced.data(), reduced.size(), output);
+    found->function(in[0], reduced.data(), reduced.size(), output);
   } else if (operator_name == "batch_normalization") {
     std::optional<FusedActivation> fused;
     if (parameters.count("fused") != 0) fused = {activation_type(), activation_parameters()};
@@ -214,8 +236,8 @@ OperatorDesc GoldenCase::descriptor() const {
     if (parameters.count("scale") != 0) {
       desc.scale_bias = ScaleBias{number("scale", kNan), number("scale_bias", kNan)};
     }
-  } else if (operator_name == "log_softmax") {
-    desc.type = OperatorType::activation_log_softmax1;
+  } else if (const Softmax* const found = softmax_named(operator_name)) {
+    desc.type = found->type;
     for (const std::int64_t axis : axes()) desc.axes.push_back(static_cast<std::uint32_t>(axis));
   } else if (operator_name == "batch_normalization") {
     desc.type = OperatorType::batch_normalization;

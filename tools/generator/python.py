@@ -268,7 +268,6 @@ def overloads(function: str, more: str, variable: str, others: str = "") -> Iter
 _SIGNATURES = {
     "clip": ("min: _Number | None = None, max: _Number | None = None",
              "scale_bias: ScaleBias | None = None"),
-    "log_softmax": ("axes: SupportsIndex | Sequence[SupportsIndex] = -1", ""),
 }  # fmt: skip
 
 
@@ -277,6 +276,8 @@ def signature(row: Any) -> tuple[str, str]:
     if row.function in _SIGNATURES:
         return _SIGNATURES[row.function]
     arrays = [f"{tensor.name.removesuffix('_tensor')}: {{}}" for tensor in row.inputs[1:]]
+    if any(isinstance(field, schema.Axes) for field in row.fields):
+        arrays.append("axes: SupportsIndex | Sequence[SupportsIndex] = -1")
     numbers = [f"{n.name}: _Number = {n.short}" for n in row.numbers]
     fused = any(isinstance(field, schema.Activation) for field in row.fields)
     others = "fused_activation: FusedActivation | None = None" if fused else ""

@@ -29,6 +29,14 @@ class Chunk:
     done: float  # fraction of the work done after this chunk
 
 
+# The operators whose groups are the rows of the last dimension.
+_LAST_DIMENSION = {
+    OperatorType.ACTIVATION_LOG_SOFTMAX,
+    OperatorType.ACTIVATION_SOFTMAX,
+    OperatorType.ACTIVATION_HARDMAX,
+}
+
+
 def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
     if tensor.strides is not None:
         return tensor.strides
@@ -39,10 +47,10 @@ def _dimension(desc: Any) -> int | None:
     """Return the first dimension that is long enough to split and not reduced."""
     sizes = desc.output_tensor.sizes
     reduced: tuple[int, ...] = ()
-    if desc.operator_type is OperatorType.ACTIVATION_LOG_SOFTMAX:
-        reduced = (len(sizes) - 1,)
-    elif desc.operator_type is OperatorType.ACTIVATION_LOG_SOFTMAX1:
+    if hasattr(desc, "axes"):
         reduced = desc.axes
+    elif desc.operator_type in _LAST_DIMENSION:
+        reduced = (len(sizes) - 1,)
     if math.prod(sizes) <= 2 * CHUNK:
         return None
     long = (axis for axis, size in enumerate(sizes) if size >= 2 * _ALIGNMENT)

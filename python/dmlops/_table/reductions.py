@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from .schema import SINCE_1_0, Activation, Axes, Boolean, Number, Operator, Support, Tensor
 
 _SAME = "Of the same data type and sizes."
@@ -9,6 +11,71 @@ _OUTPUT = Tensor("output_tensor", _SAME, output=True)
 _PARAMETERS = (
     "The parameters, of the input's data type and dimension count; each size is 1 or the input's."
 )
+
+_OLD = """\
+>>> from dmlops import {name}, BufferTensorDesc, TensorDataType
+>>> from dmlops import required_feature_level
+>>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+>>> desc = {name}(input_tensor=x, output_tensor=x)
+>>> required_feature_level(desc)
+FeatureLevel.LEVEL_1_0
+"""
+_NEW = """\
+>>> import numpy as np
+>>> from dmlops import {name}, BufferTensorDesc, Device
+>>> x = np.array([[2, 0], [1, 1]], np.float32)
+>>> tensor = BufferTensorDesc.from_array(x)
+>>> desc = {name}(
+...     input_tensor=tensor, output_tensor=tensor, axes=(0, 1)
+... )
+>>> result = np.empty_like(x)
+>>> Device().compile(desc).dispatch(inputs=[x], outputs=[result])
+>>> result.round(3)
+"""
+
+
+def _softmax_family(
+    function: str, values: tuple[int, int], formula: str, text: str, result: str
+) -> tuple[Operator, Operator]:
+    """Return the rows over the last dimension, and over any dimensions."""
+    name = f"ACTIVATION_{function.upper()}"
+    new_desc = "".join(word.capitalize() for word in f"{name}1_OPERATOR_DESC".split("_"))
+    row = partial(Operator, function=function, family=function, formula=formula, in_place=False)
+    return (
+        row(
+            name=name,
+            value=values[0],
+            text=f"{text} over the last dimension.",
+            fields=tuple(
+                Tensor(
+                    f"{tensor}_tensor",
+                    "Of the same data type and sizes; without leading sizes of 1, at most 2 "
+                    "dimensions.",
+                    output=tensor == "output",
+                )
+                for tensor in ("input", "output")
+            ),
+            supports=SINCE_1_0,
+            rows_only=new_desc,
+            example=_OLD.format(name=new_desc.replace("1Operator", "Operator")),
+        ),
+        row(
+            name=f"{name}1",
+            value=values[1],
+            text=f"{text} over any dimensions, together.",
+            fields=(
+                *(Tensor("input_tensor", _SAME), _OUTPUT),
+                Axes(
+                    "axes",
+                    "The dimensions that make up a group: at least one, none twice, in any order.",
+                ),
+            ),
+            supports=(Support("5_1", 1, 8),),
+            notes="AxisCount is the length of `axes`.",
+            example=_NEW.format(name=new_desc) + result,
+        ),
+    )
+
 
 REDUCTIONS = (
     Operator(
@@ -70,64 +137,28 @@ array([[[ 0.,  1.],
         [ 9., 11.]]], dtype=float32)
 """,
     ),
-    Operator(
-        name="ACTIVATION_LOG_SOFTMAX",
-        value=41,
-        function="log_softmax",
-        family="log_softmax",
-        formula="x - max - ln(sum(exp(x - max)))",
-        text="The logarithm of the softmax over the last dimension.",
-        fields=tuple(
-            Tensor(
-                f"{name}_tensor",
-                "Of the same data type and sizes; without leading sizes of 1, at most 2 "
-                "dimensions.",
-                output=name == "output",
-            )
-            for name in ("input", "output")
-        ),
-        supports=SINCE_1_0,
-        in_place=False,
-        rows_only="ActivationLogSoftmax1OperatorDesc",
-        example="""\
->>> from dmlops import ActivationLogSoftmaxOperatorDesc, BufferTensorDesc, TensorDataType
->>> from dmlops import required_feature_level
->>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
->>> desc = ActivationLogSoftmaxOperatorDesc(input_tensor=x, output_tensor=x)
->>> required_feature_level(desc)
-FeatureLevel.LEVEL_1_0
-""",
-    ),
-    Operator(
-        name="ACTIVATION_LOG_SOFTMAX1",
-        value=159,
-        function="log_softmax",
-        family="log_softmax1",
-        formula="x - max - ln(sum(exp(x - max)))",
-        text="The logarithm of the softmax over any dimensions, together.",
-        fields=(
-            *(Tensor("input_tensor", _SAME), _OUTPUT),
-            Axes(
-                "axes",
-                "The dimensions that make up a group: at least one, none twice, in any order.",
-            ),
-        ),
-        supports=(Support("5_1", 1, 8),),
-        in_place=False,
-        notes="AxisCount is the length of `axes`.",
-        example="""\
->>> import numpy as np
->>> from dmlops import ActivationLogSoftmax1OperatorDesc, BufferTensorDesc, Device
->>> x = np.array([[2, 0], [1, 1]], np.float32)
->>> tensor = BufferTensorDesc.from_array(x)
->>> desc = ActivationLogSoftmax1OperatorDesc(
-...     input_tensor=tensor, output_tensor=tensor, axes=(0, 1)
-... )
->>> result = np.empty_like(x)
->>> Device().compile(desc).dispatch(inputs=[x], outputs=[result])
->>> result.round(3)
+    *_softmax_family(
+        *("log_softmax", (41, 159), "x - max - ln(sum(exp(x - max)))"),
+        "The logarithm of the softmax",
+        """\
 array([[-0.627, -2.627],
        [-1.627, -1.627]], dtype=float32)
+""",
+    ),
+    *_softmax_family(
+        *("softmax", (48, 158), "exp(x - max) / sum(exp(x - max))"),
+        "Exponentials, divided by their sum",
+        """\
+array([[0.534, 0.072],
+       [0.197, 0.197]], dtype=float32)
+""",
+    ),
+    *_softmax_family(
+        *("hardmax", (36, 160), "1 if x is the first maximum else 0"),
+        "1 at the first maximum, and 0 elsewhere,",
+        """\
+array([[1., 0.],
+       [0., 0.]], dtype=float32)
 """,
     ),
 )

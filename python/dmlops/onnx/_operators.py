@@ -160,7 +160,7 @@ def _scalar(name: str, value: Any) -> Any:
     return np.asarray(value).item()
 
 
-def _log_softmax(node: Node) -> Step:
+def _softmax(function: Callable[..., Any], node: Node) -> Step:
     axis = node.attributes["axis"]
     shape = node.input(0).shape
     if shape is not None and not -max(len(shape), 1) <= axis < max(len(shape), 1):
@@ -170,9 +170,9 @@ def _log_softmax(node: Node) -> Step:
             f"{-len(shape)} to {len(shape) - 1}"
         )
     if node.version >= 13:
-        return partial(dmlops.log_softmax, axes=axis)
+        return partial(function, axes=axis)
     # Before opset 13, the input is flattened to a matrix: the axes from this one on are columns.
-    return lambda x: dmlops.log_softmax(x, range(axis % x.ndim if axis < x.ndim else axis, x.ndim))
+    return lambda x: function(x, range(axis % x.ndim if axis < x.ndim else axis, x.ndim))
 
 
 def _batch_normalization(node: Node) -> Step:
@@ -257,7 +257,9 @@ OPERATORS: dict[str, Callable[[Node], Step]] = {
     "Constant": _constant,
     "Gelu": _gelu,
     "Identity": _identity,
-    "LogSoftmax": _log_softmax,
+    "LogSoftmax": partial(_softmax, dmlops.log_softmax),
+    "Softmax": partial(_softmax, dmlops.softmax),
+    "Hardmax": partial(_softmax, dmlops.hardmax),
     **{
         name: partial(_elementwise, getattr(dmlops, row.function), row.onnx_attributes)
         for name, row in _ELEMENTWISE.items()

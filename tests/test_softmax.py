@@ -1,0 +1,122 @@
+"""softmax and hardmax: published values, special values, accuracy, and every set of axes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import reference
+import samples
+from reference import FLOATS, assert_same_bits, assert_within
+
+import dmlops
+
+pytestmark = pytest.mark.usefixtures("isa", "policy")
+Array = npt.NDArray[Any]
+
+EXAMPLE = [[[12, 0], [-101, 11]], [[3, 234], [0, -101]]]
+# 50-digit values for the input of DirectML's documentation of HARDMAX1.
+SOFTMAX: dict[tuple[int, ...], list[float]] = {
+    (1,): [
+        *(1, 1.6701421848095181e-05, 8.4086e-50, 0.9999832985781519),
+        *(0.95257412682243322, 1, 0.047425873177566781, 3.246e-146),
+    ],
+    (0,): [
+        *(0.99987660542401377, 2.37e-102, 1.368539471173853e-44, 1),
+        *(1.2339457598623173e-04, 1, 1, 2.29e-49),
+    ],
+    (0, 2): [
+        *(3.86e-97, 2.37e-102, 2.29e-49, 0.9999832985781519),
+        *(4.76e-101, 1, 1.6701421848095181e-05, 2.29e-49),
+    ],
+    (2,): [
+        *(0.99999385582539779, 6.1441746022147178e-06, 2.29e-49, 1),
+        *(4.76e-101, 1, 1, 1.3685e-44),
+    ],
+    (0, 1, 2): [0, 0, 0, 0, 0, 1, 0, 0],
+}
+# The documentation's own results.
+HARDMAX = {
+    (1,): [1, 0, 0, 1, 1, 1, 0, 0],
+    (0,): [1, 0, 0, 1, 0, 1, 1, 0],
+    (0, 2): [0, 0, 0, 1, 0, 1, 0, 0],
+}
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axes", SOFTMAX, ids=str)
+def test_published_softmax(dtype: str, axes: tuple[int, ...]) -> None:
+    expected = np.array(SOFTMAX[axes]).reshape(2, 2, 2)
+    allowed = 2 * reference.ulp(expected, np.dtype(dtype))
+    for order in itertools.permutations(axes):
+        assert_within(dmlops.softmax(np.array(EXAMPLE, dtype), order), expected, allowed)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axes", HARDMAX, ids=str)
+def test_published_hardmax(dtype: str, axes: tuple[int, ...]) -> None:
+    expected = np.array(HARDMAX[axes], dtype).reshape(2, 2, 2)
+    for order in itertools.permutations(axes):
+        assert_same_bits(dmlops.hardmax(np.array(EXAMPLE, dtype), order), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["softmax", "hardmax"])
+def test_every_set_of_axes(name: str, dtype: str) -> None:
+    x = samples.uniform((3, 6, 5, 35), dtype, -8, 8)
+    for view in (x, x.transpose(2, 0, 3, 1), x[::-1, ::2]):
+        for count in (1, 2, 3, 4):
+            for axes in itertools.combinations(range(4), count):
+                exact, allowed = getattr(reference, name)(view, axes)
+                assert_within(getattr(dmlops, name)(view, axes), exact, allowed, f"axes {axes}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 16, 31, 64, 65, 1000, 1025, 4099])
+def test_groups_of_every_kind_of_length(dtype: str, length: int) -> None:
+    for low, high in ((-1, 1), (-20, 20), (-100, 100)):
+        rows = samples.uniform((9, length), dtype, low, high, seed=length)
+        for x, axis in ((rows, 1), (rows.T, 0)):
+            for name in ("softmax", "hardmax"):
+                exact, allowed = getattr(reference, name)(x, axis)
+                assert_within(getattr(dmlops, name)(x, axis), exact, allowed, f"{name} {low}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_special_values(dtype: str) -> None:
+    inf, nan = np.inf, np.nan
+    x = np.array(
+        [[-inf, 0, 0], [-inf, -inf, -inf], [inf, 0, 1], [nan, 1, 2], [-0.0, 0.0, -0.0]], dtype
+    )
+    third = 1 / 3
+    soft = [[0, 0.5, 0.5], [nan] * 3, [nan] * 3, [nan] * 3, [third] * 3]
+    hard = [[0, 1, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0], [1, 0, 0]]
+    for values, axis in ((x, 1), (x.T, 0)):
+        turn = np.asarray if axis == 1 else np.transpose
+        assert_same_bits(dmlops.softmax(values, axis), turn(np.array(soft, dtype)))
+        assert_same_bits(dmlops.hardmax(values, axis), turn(np.array(hard, dtype)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_the_first_nan_is_the_maximum(dtype: str) -> None:
+    for length in (1, 5, 40, 300):
+        for first, second in itertools.product({0, length // 2, length - 1}, repeat=2):
+            x = samples.uniform((2, length), dtype, -8, 8)
+            x[0, [first, second]] = np.nan
+            x[1, [first, second]] = 9
+            expected = np.zeros((2, length), dtype)
+            expected[:, min(first, second)] = 1
+            assert_same_bits(dmlops.hardmax(x), expected)
+            assert_same_bits(dmlops.hardmax(x.T, 0), expected.T)
+
+
+def test_in_place_and_empty() -> None:
+    for function in (dmlops.softmax, dmlops.hardmax):
+        x = samples.uniform((7, 33), "float32", -8, 8)
+        expected = function(x)
+        assert function(x, out=x) is x
+        assert_same_bits(x, expected)
+        assert function(np.empty((0, 3), np.float32), 0).shape == (0, 3)
