@@ -275,3 +275,17 @@ def test_operands_just_beyond_each_other(dtype: str, order: str) -> None:
         assert not memory[(order.index("y") * step + size) :][:64].any()  # nothing beyond it
         for name, operand in zip("xmvsb", operands, strict=True):
             assert_same_bits(near[name], operand, name)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_output_in_place_of_a_parameter(dtype: str) -> None:
+    """Squares of a transposed input overlap, but must not read what they have written."""
+    for shape in ((70, 70), (17, 70), (70, 17), (300, 133)):
+        x = samples.uniform(shape[::-1], dtype, -3, 3).T
+        operands = [x, *parameters(shape, dtype)]
+        expected = dmlops.batch_normalization(*operands)
+        for shared in range(1, 5):
+            copies = [operand.copy() for operand in operands[1:]]
+            out = copies[shared - 1]
+            dmlops.batch_normalization(x, *copies, out=out)
+            assert_same_bits(out, expected, f"{shape}, operand {shared}")

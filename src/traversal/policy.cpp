@@ -100,7 +100,8 @@ bool streams(const Nest& nest, char* const* data) {
       packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size;
   const bool large = moved(element_count(nest)) >= threshold / (packed ? 2 : 1) ||
                      (transposed && moved(nest.sizes[0] * nest.sizes[1]) >= threshold / 4);
-  if (!large || data[0] == data[1] || nest.strides[0][0] != size) return false;
+  const bool in_place = std::find(data + 1, data + nest.operands, data[0]) != data + nest.operands;
+  if (!large || in_place || nest.strides[0][0] != size) return false;
   // Non-temporal stores write whole cache lines of whole elements.
   return reinterpret_cast<std::uintptr_t>(data[0]) % static_cast<std::uintptr_t>(size) == 0 &&
          std::all_of(nest.strides[0], nest.strides[0] + nest.rank,

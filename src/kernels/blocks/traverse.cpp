@@ -296,9 +296,13 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
   }
 }
 
-// True if rows and columns fill a square. With vectors of 16 bytes, squares do not pay off.
+// True if rows and columns fill a square. With vectors of 16 bytes, squares do not pay off. Squares
+// overlap, so an operand that shares the output's memory would be read after it was written.
 bool has_squares(const Rows& rows, std::int64_t size) {
   const std::int64_t side = kLineBytes / size;
+  for (int k = 2; k < rows.operands; ++k) {
+    if (rows.data[k] == rows.data[0]) return false;
+  }
   return kVectorBytes > 16 && rows.layout[0] == Layout::in_place &&
          rows.layout[1] == Layout::transposed && rows.count >= side && rows.length >= side;
 }
