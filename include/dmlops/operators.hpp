@@ -61,6 +61,21 @@ inline void clip(const ConstTensorView& input, const Scalar& min, const Scalar& 
   clip(input, min, max, std::nullopt, output);
 }
 
+/// The gradient of clip: input_gradient where min < x < max, and 0 elsewhere, at the bounds too.
+/// NaN where x is NaN. The types of clip; input_gradient has the input's sizes.
+DMLOPS_API void clip_grad(const ConstTensorView& input, const ConstTensorView& input_gradient,
+                          const Scalar& min, const Scalar& max, const TensorView& output);
+
+/// The gradient of relu: input_gradient where x > 0, and 0 elsewhere. NaN where x is NaN. float32,
+/// float16, and int8 to int32; input_gradient has the input's sizes.
+DMLOPS_API void relu_grad(const ConstTensorView& input, const ConstTensorView& input_gradient,
+                          const TensorView& output);
+
+/// x >= 0 ? x : slope * x. float32, float16, and int8 to int32, whose products saturate. The slope
+/// has the input's rank, each size 1 or the input's.
+DMLOPS_API void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
+                                   const TensorView& output);
+
 /// Applies an activation to float32 or float16. relu also takes int8 to int32; shrink takes int8 to
 /// int32 and uint8 to uint32, computed in double, truncated toward zero and saturated.
 DMLOPS_API void activation(Activation type, const ConstTensorView& input,

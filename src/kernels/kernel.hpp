@@ -61,6 +61,14 @@ struct ClipParameters {
   float bias = 0;
 };
 
+// The interval of the input in which the gradient passes, as integers of the tensor's size that are
+// ordered like its elements.
+struct ClipGradParameters {
+  std::uint64_t first = 0;
+  std::uint64_t extent = 0;  // the last one minus the first one
+  bool is_empty = false;
+};
+
 struct BatchNormalizationParameters {
   float epsilon = 0;
   ActivationParameters activation = {};
@@ -170,6 +178,8 @@ struct KernelTable {
   RowKernel copy[4];                      // by the logarithm of the element size
   RowKernel clip[kDataTypeCount];         // by DataType; null where clip does not take the type
   RowKernel clip_scaled[kDataTypeCount];  // x * scale + bias first
+  RowKernel clip_grad[kDataTypeCount];
+  RowKernel parameterized_relu[kDataTypeCount];
   RowKernel activation[kActivationCount][kFloatTypes];
   RowKernel shrink_integer[kDataTypeCount];
   RowKernel batch_normalization[kFusableActivationCount][kFloatTypes];  // identity: no activation

@@ -11,6 +11,7 @@ void set_kernels(KernelTable& table) {
   set_log_softmax(table);
   set_softmax(table);
   set_statistics(table);
+  set_two_inputs(table);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -17,6 +17,7 @@ void set_clip(KernelTable& table);                  // clip.cpp: clip, shrink an
 void set_log_softmax(KernelTable& table);           // log_softmax.cpp
 void set_softmax(KernelTable& table);               // softmax.cpp, with hardmax
 void set_statistics(KernelTable& table);            // statistics.cpp: from the input's own moments
+void set_two_inputs(KernelTable& table);            // two_inputs.cpp: clip_grad, parameterized_relu
 
 void set_byte_kernels(KernelTable& table);  // table_vbmi.cpp: kernels that VBMI speeds up
 

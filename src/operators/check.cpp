@@ -96,6 +96,7 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
 void set_output_name(const char* name) { output_name = name; }
 
 const char* const kFloatTypesText = "float32 and float16";
+const char* const kSignedTypesText = "float32, float16, and the signed integers of 8 to 32 bits";
 const char* const kClipTypesText =
     "float32, float16, and the signed and unsigned integers of 8 to 64 bits";
 
@@ -159,6 +160,16 @@ void require_floating_point(const char* op, const char* argument, const ConstTen
                   "; it takes " + kFloatTypesText);
 }
 
+void require_type(const char* op, const ConstTensorView& input, TypeSet types, const char* text) {
+  if (contains(types, input.type)) return;
+  throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " + text);
+}
+
+void refuse_fraction(const char* op, const char* argument, double value) {
+  throw Error(std::string(op) + ": " + argument + "=" + number_text(value) +
+              " is not a whole number, but the tensor's elements are integers");
+}
+
 void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
                        const ConstTensorView& input) {
   if (view.type == input.type) return;
@@ -166,22 +177,26 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
                   ", but input has dtype " + name(input.type) + "; they must be the same");
 }
 
+void require_same_sizes(const char* op, const char* argument, const ConstTensorView& view,
+                        const ConstTensorView& input) {
+  const bool same_rank = view.rank == input.rank;
+  int axis = 0;
+  while (same_rank && axis < input.rank &&
+         view.sizes[static_cast<std::size_t>(axis)] ==
+             input.sizes[static_cast<std::size_t>(axis)]) {
+    ++axis;
+  }
+  if (same_rank && axis == input.rank) return;
+  throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) +
+              ", but input has shape " + shape_text(input) +
+              (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
+}
+
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
   require_same_type(op, output_name, output, input);
   require_addressable(op, output_name, output);
   require_data(op, output_name, output);
-  const bool same_rank = output.rank == input.rank;
-  int axis = 0;
-  while (same_rank && axis < input.rank &&
-         output.sizes[static_cast<std::size_t>(axis)] ==
-             input.sizes[static_cast<std::size_t>(axis)]) {
-    ++axis;
-  }
-  if (!same_rank || axis < input.rank) {
-    throw Error(std::string(op) + ": " + output_name + " has shape " + shape_text(output) +
-                ", but input has shape " + shape_text(input) +
-                (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
-  }
+  require_same_sizes(op, output_name, output, input);
   if (!is_empty(output) && overlaps_itself(output)) {
     throw Error(std::string(op) + ": " + output_name +
                 " has elements that overlap one another (shape " + shape_text(output) + ")");

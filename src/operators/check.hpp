@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dmlops/operators.hpp"
+#include "operators/type_sets.hpp"
 
 namespace dmlops {
 
@@ -18,6 +19,7 @@ void set_output_name(const char* name);
 
 // Descriptions of the accepted data types, for messages.
 extern const char* const kFloatTypesText;
+extern const char* const kSignedTypesText;
 extern const char* const kClipTypesText;
 const char* accepted_types(Activation type);
 bool takes(Activation type, DataType data);
@@ -41,9 +43,19 @@ void require_input(const char* op, const ConstTensorView& input);
 // Throws TypeError unless the type is float32 or float16.
 void require_floating_point(const char* op, const char* argument, const ConstTensorView& view);
 
+// Throws TypeError unless the input's type is one of `types`, described by `text`.
+void require_type(const char* op, const ConstTensorView& input, TypeSet types, const char* text);
+
+// Throws Error: a bound of integers has a fraction.
+[[noreturn]] void refuse_fraction(const char* op, const char* argument, double value);
+
 // Throws TypeError unless both have the same data type.
 void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
                        const ConstTensorView& input);
+
+// Throws Error unless both have the same sizes.
+void require_same_sizes(const char* op, const char* argument, const ConstTensorView& view,
+                        const ConstTensorView& input);
 
 // Throws unless the output is addressable, has data, has the type and sizes of the input, and has
 // no overlapping elements.

@@ -16,11 +16,6 @@ namespace {
 
 constexpr const char* kClip = "clip";
 
-[[noreturn]] DMLOPS_COLD void refuse_fraction(const char* argument, double value) {
-  throw Error(std::string(kClip) + ": " + argument + "=" + number_text(value) +
-              " is not a whole number, but the tensor's elements are integers");
-}
-
 [[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
   throw TypeError(std::string(kClip) + ": input has dtype " + name(type) + "; it takes " +
                   kClipTypesText);
@@ -52,7 +47,7 @@ std::uint64_t integer_bound(const Scalar& bound, const char* argument, T none) {
     case DataType::float64: {
       const double value = bound.floating;
       if (std::isnan(value)) return to_bits(none);
-      if (!std::isinf(value) && value != std::trunc(value)) refuse_fraction(argument, value);
+      if (!std::isinf(value) && value != std::trunc(value)) refuse_fraction(kClip, argument, value);
       // 2^63 or 2^64, which unlike the largest integer are exact in double.
       if (value >= std::ldexp(1.0, Limits::digits)) return to_bits(Limits::max());
       return to_bits(value <= static_cast<double>(Limits::min()) ? Limits::min()

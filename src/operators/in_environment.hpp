@@ -9,6 +9,13 @@ namespace dmlops {
 
 void clip(const FloatEnvironment& environment, const ConstTensorView& input, const Scalar& min,
           const Scalar& max, const std::optional<ScaleBias>& scale_bias, const TensorView& output);
+void clip_grad(const FloatEnvironment& environment, const ConstTensorView& input,
+               const ConstTensorView& input_gradient, const Scalar& min, const Scalar& max,
+               const TensorView& output);
+void relu_grad(const FloatEnvironment& environment, const ConstTensorView& input,
+               const ConstTensorView& input_gradient, const TensorView& output);
+void parameterized_relu(const FloatEnvironment& environment, const ConstTensorView& input,
+                        const ConstTensorView& slope, const TensorView& output);
 void activation(const FloatEnvironment& environment, Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output);
 void batch_normalization(const FloatEnvironment& environment,

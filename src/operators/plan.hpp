@@ -28,8 +28,8 @@ struct ReductionParameters {
 struct OperatorPlan {
   Nest nest;
   RowKernel kernel = nullptr;
-  std::variant<ClipParameters, ActivationParameters, BatchNormalizationParameters, GroupParameters,
-               ReductionParameters>
+  std::variant<ClipParameters, ClipGradParameters, ActivationParameters,
+               BatchNormalizationParameters, GroupParameters, ReductionParameters>
       parameters;
 
   void run() const { run(nest.data); }
@@ -62,6 +62,11 @@ struct OperatorPlan {
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);
 
+// The same for clip_grad: the interval between the bounds, which are excluded.
+ClipGradParameters clip_grad_parameters(DataType type, const Scalar& min, const Scalar& max);
+// That of relu_grad: above 0.
+ClipGradParameters relu_grad_parameters(DataType type);
+
 // The `work` of make_nest() for an activation. Long formulas take 0.6 to 1.5 ns per element,
 // against 0.16 ns for the 8 bytes of traffic in float32, so 32 bytes is a lower bound.
 constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 0; }
@@ -70,6 +75,10 @@ constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 0;
 // may be null, and are then given to run().
 OperatorPlan plan_clip(const ConstTensorView& input, const ClipParameters& parameters,
                        const TensorView& output);
+OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView& gradient,
+                            const ClipGradParameters& parameters, const TensorView& output);
+OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
+                                     const TensorView& output);
 OperatorPlan plan_activation(Activation type, const ConstTensorView& input,
                              const ActivationParameters& parameters, const TensorView& output);
 OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,

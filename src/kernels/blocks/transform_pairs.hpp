@@ -1,0 +1,85 @@
+// Transforms of two inputs: operand 1 comes in the blocks of the traversal, operand 2 is read in
+// place where it is dense, and otherwise packed to match each block.
+#pragma once
+
+#include "kernels/blocks/transform.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Packs operand 2 for each part of a block, and calls row(output, input, second, length) for its
+// rows. A full vector can be read from packed rows of any length.
+template <class T, class Row>
+DMLOPS_NO_INLINE void pack_pairs(const Block& block, const Row& row) {
+  constexpr std::int64_t size = sizeof(T), capacity = kBlockBytes / size;
+  alignas(kVectorBytes) char packed[kBlockBytes + kVectorBytes + kSpill] = {};
+  const Rows& rows = *block.rows;
+  for (std::int64_t column = 0, length; column < block.length; column += length) {
+    length = min(capacity, block.length - column);
+    for (std::int64_t r = 0, count; r < block.count; r += count) {
+      count = min(capacity / length, block.count - r);
+      const std::int64_t first = block.column + column;
+      const char* const data = rows.data[2] + (block.row + r) * rows.pitch[2];
+      const Source source =
+          rows.offsets[2] != nullptr
+              ? Source{data, rows.pitch[2], 0, rows.offsets[2] + first}
+              : Source{data + first * rows.step[2], rows.pitch[2], rows.step[2], nullptr};
+      pack<Bits<T>>(packed, length * size, length, count, source, true);
+      for (std::int64_t k = 0; k < count; ++k)
+        row(block.output_row(r + k) + column * size, block.input_row(r + k) + column * size,
+            packed + k * length * size, length);
+    }
+  }
+}
+
+template <class T, class Row>
+DMLOPS_INLINE void for_each_pair_of_rows(const Block& block, std::int64_t shortest,
+                                         const Row& row) {
+  constexpr std::int64_t size = sizeof(T);
+  const Rows& rows = *block.rows;
+  if (rows.layout[2] != Layout::in_place || block.length < shortest)
+    return pack_pairs<T>(block, row);
+  const char* second = rows.data[2] + block.row * rows.pitch[2] + block.column * size;
+  for (std::int64_t r = 0; r < block.count; ++r, second += rows.pitch[2])
+    row(block.output_row(r), block.input_row(r), second, block.length);
+}
+
+template <class T, class V, class Formula>
+void transform_pairs(const Block& given, const void* context) {
+  const Formula formula = *static_cast<const Formula*>(context);
+  const Block block = given;
+  for_each_pair_of_rows<T>(
+      block, kLanes<V>,
+      [&formula](char* output, const char* input, const char* second, std::int64_t length) {
+        const auto* const other = reinterpret_cast<const T*>(second);
+        transform_row<V, 1>(reinterpret_cast<T*>(output), reinterpret_cast<const T*>(input), length,
+                            [&](V x, std::int64_t i)
+                                DMLOPS_LAMBDA_INLINE { return formula(x, load<V>(other + i)); });
+      });
+}
+
+// A scalar transform.
+template <class T, class Formula>
+void transform_pairs_of_elements(const Block& given, const void* context) {
+  const Formula formula = *static_cast<const Formula*>(context);
+  const Block block = given;
+  for_each_pair_of_rows<T>(
+      block, 0,
+      [&formula](char* output, const char* input, const char* second, std::int64_t length) {
+        constexpr std::int64_t size = sizeof(T);
+        for (std::int64_t i = 0; i < length; ++i)
+          store_element(output + i * size, formula(load_element<T>(input + i * size),
+                                                   load_element<T>(second + i * size)));
+      });
+}
+
+// Applies a formula on vectors of type V to every pair of elements.
+template <class T, class V, class Formula>
+DMLOPS_INLINE void map_pairs(const Rows& rows, const Formula& formula) {
+  traverse(rows, {sizeof(T), {&transform_pairs<T, V, Formula>}, &formula, false});
+}
+template <class T, class Formula>
+DMLOPS_INLINE void map_pairs_of_elements(const Rows& rows, const Formula& formula) {
+  traverse(rows, {sizeof(T), {&transform_pairs_of_elements<T, Formula>}, &formula, false});
+}
+
+}  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,177 @@
+// clip_grad and relu_grad: converts the bounds to the interval in which the gradient passes, and
+// runs the kernel.
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "core/isa.hpp"
+#include "operators/check.hpp"
+#include "operators/in_environment.hpp"
+#include "operators/plan.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr const char* kClipGrad = "clip_grad";
+constexpr const char* kReluGrad = "relu_grad";
+
+bool is_given(const Scalar& bound) {
+  return bound.type != DataType::unknown &&
+         !(bound.type == DataType::float64 && std::isnan(bound.floating));
+}
+
+// Sets the interval of the integers from `first` to `last`, two's complement for signed ones.
+template <class T>
+ClipGradParameters interval(T first, T last) {
+  const auto begin = static_cast<std::uint64_t>(first);
+  return {begin, static_cast<std::uint64_t>(last) - begin, first > last};
+}
+constexpr ClipGradParameters kNowhere = {0, 0, true};
+
+// Returns -1 for a bound below all values of T, 1 for one above them, otherwise 0.
+template <class T>
+int side(const Scalar& bound) {
+  using Limits = std::numeric_limits<T>;
+  switch (bound.type) {
+    case DataType::int64:
+      if (bound.integer < 0)
+        return bound.integer < static_cast<std::int64_t>(Limits::min()) ? -1 : 0;
+      return static_cast<std::uint64_t>(bound.integer) > static_cast<std::uint64_t>(Limits::max())
+                 ? 1
+                 : 0;
+    case DataType::uint64:
+      return bound.natural > static_cast<std::uint64_t>(Limits::max()) ? 1 : 0;
+    default:
+      // 2^63 or 2^64, which unlike the largest integer are exact in double.
+      if (bound.floating >= std::ldexp(1.0, Limits::digits)) return 1;
+      return bound.floating < static_cast<double>(Limits::min()) ? -1 : 0;
+  }
+}
+
+// The value of a bound within the range of T.
+template <class T>
+T value_of(const Scalar& bound) {
+  if (bound.type == DataType::int64) return static_cast<T>(bound.integer);
+  if (bound.type == DataType::uint64) return static_cast<T>(bound.natural);
+  return static_cast<T>(bound.floating);
+}
+
+void require_whole(const char* argument, const Scalar& bound) {
+  if (bound.type != DataType::float64 || std::isinf(bound.floating)) return;
+  if (bound.floating != std::trunc(bound.floating))
+    refuse_fraction(kClipGrad, argument, bound.floating);
+}
+
+// The integers between the bounds, both excluded. A bound beyond the range of T is exact, too.
+template <class T>
+ClipGradParameters between(const Scalar& min, const Scalar& max) {
+  T first = std::numeric_limits<T>::min(), last = std::numeric_limits<T>::max();
+  const T lowest = first, highest = last;
+  bool empty = false;
+  if (is_given(min)) {
+    require_whole("min", min);
+    const int where = side<T>(min);
+    empty = where > 0 || (where == 0 && value_of<T>(min) == highest);
+    if (where == 0 && !empty) first = static_cast<T>(value_of<T>(min) + 1);
+  }
+  if (is_given(max)) {
+    require_whole("max", max);
+    const int where = side<T>(max);
+    empty = empty || where < 0 || (where == 0 && value_of<T>(max) == lowest);
+    if (where == 0 && !empty) last = static_cast<T>(value_of<T>(max) - 1);
+  }
+  return empty ? kNowhere : interval(first, last);
+}
+
+// The position of a float of the type `I` has the size of: that of its bits, ordered like numbers.
+template <class I>
+std::int64_t key(std::uint64_t bits) {
+  const auto value = std::int64_t{static_cast<I>(bits)};
+  return value >= 0 ? value : value ^ std::int64_t{std::numeric_limits<I>::max()};
+}
+
+// The numbers between the bounds, both excluded, which have the tensor's type.
+template <class I>
+ClipGradParameters between_floats(DataType type, const Scalar& min, const Scalar& max) {
+  const ClipParameters bounds = clip_parameters(type, min, max, std::nullopt);
+  std::int64_t first = key<I>(bounds.min_bits), last = key<I>(bounds.max_bits);
+  // Both zeros are equal to a bound of 0.
+  if (is_given(min)) first = first == -1 ? 1 : first + 1;
+  if (is_given(max)) last = last == 0 ? -2 : last - 1;
+  return interval(first, last);
+}
+
+// Checks the tensors, and runs the kernel.
+void run_checked(const char* op, const ConstTensorView& input, const ConstTensorView& gradient,
+                 const ClipGradParameters& parameters, const TensorView& output) {
+  require_input(op, input);
+  require_same_type(op, "input_gradient", gradient, input);
+  require_addressable(op, "input_gradient", gradient);
+  require_same_sizes(op, "input_gradient", gradient, input);
+  require_data(op, "input_gradient", gradient);
+  require_output(op, output, input);
+  if (is_empty(input)) return;
+  const ReadableInput readable[] = {{input, output}, {gradient, output}};
+  plan_clip_grad(readable[0].view(), readable[1].view(), parameters, output).run();
+}
+
+}  // namespace
+
+ClipGradParameters clip_grad_parameters(DataType type, const Scalar& min, const Scalar& max) {
+  switch (type) {
+    case DataType::float32:
+      return between_floats<std::int32_t>(type, min, max);
+    case DataType::float16:
+      return between_floats<std::int16_t>(type, min, max);
+    case DataType::int8:
+      return between<std::int8_t>(min, max);
+    case DataType::int16:
+      return between<std::int16_t>(min, max);
+    case DataType::int32:
+      return between<std::int32_t>(min, max);
+    case DataType::int64:
+      return between<std::int64_t>(min, max);
+    case DataType::uint8:
+      return between<std::uint8_t>(min, max);
+    case DataType::uint16:
+      return between<std::uint16_t>(min, max);
+    case DataType::uint32:
+      return between<std::uint32_t>(min, max);
+    default:
+      return between<std::uint64_t>(min, max);
+  }
+}
+
+ClipGradParameters relu_grad_parameters(DataType type) {
+  return clip_grad_parameters(type, Scalar(std::int64_t{0}), {});
+}
+
+OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView& gradient,
+                            const ClipGradParameters& parameters, const TensorView& output) {
+  const ConstTensorView inputs[] = {input, gradient};
+  return {make_nest(output, inputs, 2), kernels().clip_grad[static_cast<std::size_t>(input.type)],
+          parameters};
+}
+
+void clip_grad(const FloatEnvironment&, const ConstTensorView& input,
+               const ConstTensorView& gradient, const Scalar& min, const Scalar& max,
+               const TensorView& output) {
+  require_type(kClipGrad, input, kNumbers64, kClipTypesText);
+  run_checked(kClipGrad, input, gradient, clip_grad_parameters(input.type, min, max), output);
+}
+void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,
+               const Scalar& max, const TensorView& output) {
+  clip_grad(FloatEnvironment(), input, gradient, min, max, output);
+}
+
+void relu_grad(const FloatEnvironment&, const ConstTensorView& input,
+               const ConstTensorView& gradient, const TensorView& output) {
+  require_type(kReluGrad, input, kFloats | kSigned32, kSignedTypesText);
+  run_checked(kReluGrad, input, gradient, relu_grad_parameters(input.type), output);
+}
+void relu_grad(const ConstTensorView& input, const ConstTensorView& gradient,
+               const TensorView& output) {
+  relu_grad(FloatEnvironment(), input, gradient, output);
+}
+
+}  // namespace dmlops

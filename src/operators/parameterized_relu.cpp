@@ -1,0 +1,36 @@
+// parameterized_relu: the rules, then the kernel.
+#include <string>
+
+#include "core/isa.hpp"
+#include "operators/check.hpp"
+#include "operators/in_environment.hpp"
+#include "operators/plan.hpp"
+
+namespace dmlops {
+
+OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
+                                     const TensorView& output) {
+  const ConstTensorView inputs[] = {input, slope};
+  return {make_nest(output, inputs, 2),
+          kernels().parameterized_relu[static_cast<std::size_t>(input.type)], ClipGradParameters{}};
+}
+
+void parameterized_relu(const FloatEnvironment&, const ConstTensorView& input,
+                        const ConstTensorView& slope, const TensorView& output) {
+  constexpr const char* op = "parameterized_relu";
+  require_type(op, input, kFloats | kSigned32, kSignedTypesText);
+  require_input(op, input);
+  require_broadcastable(op, "slope", slope, input);
+  require_data(op, "slope", slope);
+  require_output(op, output, input);
+  if (is_empty(input)) return;
+  const ReadableInput readable[] = {{input, output}, {slope, output}};
+  plan_parameterized_relu(readable[0].view(), readable[1].view(), output).run();
+}
+
+void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
+                        const TensorView& output) {
+  parameterized_relu(FloatEnvironment(), input, slope, output);
+}
+
+}  // namespace dmlops
