@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "core/isa.hpp"
 #include "operators/check.hpp"
@@ -20,11 +21,12 @@ bool is_given(const Scalar& bound) {
          !(bound.type == DataType::float64 && std::isnan(bound.floating));
 }
 
-// Sets the interval of the integers from `first` to `last`, two's complement for signed ones.
+// Returns the interval of the integers from `first` to `last`, whose low bits kernels use.
 template <class T>
 ClipGradParameters interval(T first, T last) {
-  const auto begin = static_cast<std::uint64_t>(first);
-  return {begin, static_cast<std::uint64_t>(last) - begin, first > last};
+  using U = std::make_unsigned_t<T>;
+  const std::uint64_t begin = static_cast<U>(first), end = static_cast<U>(last);
+  return {begin, end - begin, first > last};
 }
 constexpr ClipGradParameters kNowhere = {0, 0, true};
 

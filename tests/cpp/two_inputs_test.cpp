@@ -253,7 +253,9 @@ T expected(int op, T x, T other) {
   return passes ? other : T();
 }
 
-bool same(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
+bool same(float a, float b) {
+  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+}
 bool same(float16 a, float16 b) {
   return a.bits == b.bits || (std::isnan(to_double(a)) && std::isnan(to_double(b)));
 }
