@@ -96,12 +96,19 @@ class Torch:
         def shrink(x: Any, bias: float, threshold: float) -> Any:
             return known(nn.softshrink, bias == threshold)(x, bias)
 
+        def hard_swish(x: Any, alpha: float, beta: float) -> Any:
+            return known(nn.hardswish, (round(alpha, 4), beta) == (0.1667, 0.5))(x)
+
+        def swish(x: Any, sigmoid_input_scale: float) -> Any:
+            return known(nn.silu, sigmoid_input_scale == 1)(x)
+
         return {
             "batch_normalization": normalization,
             "celu": nn.celu,
             "clip": clip,
             "elu": nn.elu,
             "gelu": nn.gelu,
+            "hard_swish": hard_swish,
             "identity": lambda x: x,
             "leaky_relu": lambda x, alpha: nn.leaky_relu(x, negative_slope=alpha),
             "linear": lambda x, alpha, beta: torch.add(
@@ -115,6 +122,7 @@ class Torch:
             "sigmoid": torch.sigmoid,
             "softplus": lambda x, steepness: nn.softplus(x, beta=steepness),
             "softsign": nn.softsign,
+            "swish": swish,
             "tanh": torch.tanh,
             "thresholded_relu": lambda x, alpha: nn.threshold(x, alpha, 0.0),
         }
