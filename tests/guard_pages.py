@@ -24,6 +24,7 @@ from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides
 from reference import FLOATS, INTEGERS
 
 import dmlops
+from dmlops import _core
 
 Array = npt.NDArray[Any]
 
@@ -194,12 +195,39 @@ def dispatch(
         compiled.dispatch(inputs, [out])
 
 
+def chunks(memory: list[GuardedMemory]) -> None:
+    """Compute log_softmax in chunks, as for Dask, with every operand at a guard."""
+    groups = (1, 31, 32, 33, 64, 70)
+    for dtype, count, at_end in itertools.product(FLOATS, groups, (True, False)):
+        print("chunks", dtype, count, flush=True)
+        x = copied(memory[0], samples.uniform((count, 65), dtype, -8, 8), at_end)
+        top = copied(memory[1], x.max(axis=1).astype(np.float32), at_end)
+        lanes, maxima = _core.log_softmax_sums(x, top)
+        sums = lanes[:, 0]
+        while sums.shape[1] > 1:
+            half = sums.shape[1] // 2
+            sums = sums[:, :half] + sums[:, half:]
+        sums, maxima = copied(memory[2], sums[:, 0], at_end), copied(memory[3], maxima, at_end)
+        if not np.array_equal(
+            _core.log_softmax_finish(x, top, sums, maxima), dmlops.log_softmax(x)
+        ):
+            raise SystemExit(f"chunks of {count} groups: wrong values")
+
+
+def copied(block: GuardedMemory, value: Array, at_end: bool) -> Array:
+    """Return a copy at a guard."""
+    view = block.place(value.shape, value.dtype, value.strides, at_end)
+    view[...] = value
+    return view
+
+
 def main(share: int) -> None:
     """Run a share of it."""
     faulthandler.enable()
     small = [GuardedMemory(SMALL) for _ in range(OPERANDS)]
     functions(small, share)
     bindings(small, share)
+    chunks(small)
     large([GuardedMemory(16 * LARGE) for _ in range(OPERANDS)], share)
     print("done", dmlops.isa())
 
