@@ -10,6 +10,7 @@
 //   erf      1.295   0.805134892     scaled_tanh(1, 0.5)            1.431   1.31147277
 //   tanh     0.503   0.0224130899    softsign                       1.500   2047.37488
 //   sigmoid  1.647   -1.09932613     hard_sigmoid(0.2, 0.5)         0.500   2
+//                                    hard_swish(0.166667, 0.5)      1.492   0.00194531679
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

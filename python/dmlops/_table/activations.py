@@ -187,6 +187,7 @@ ACTIVATIONS = (
         supports=(Support("6_2", 1, 8),),
         fusable=False,
         results=(-0.3333, -0.1146, 0.6667, 3.0),
+        error=(1.492, 0.00194531679),
         promise=1.5,
         onnx="HardSwish",
     ),
