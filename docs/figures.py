@@ -51,6 +51,11 @@ def draw(name: str) -> None:
     """Draw the figure of the operator `name`."""
     special: dict[str, Callable[[str], None]] = {"batch_normalization": _batch_normalization}
     special |= dict.fromkeys(("log_softmax", "softmax", "hardmax"), _group)
+    special["mean_variance_normalization"] = _group
+    special["batch_normalization_training"] = _batch_normalization
+    special |= dict.fromkeys(
+        ("batch_normalization_grad", "batch_normalization_training_grad"), _gradient
+    )
     special.get(name, _curves)(name)
 
 
@@ -121,6 +126,23 @@ def _batch_normalization(_: str) -> None:
 def _density(axes: Axes, values: Any, color: str, label: str) -> None:
     axes.hist(values, 120, density=True, histtype="stepfilled", color=color, alpha=0.25)
     axes.hist(values, 120, density=True, histtype="step", color=color, lw=1.2, label=label)
+
+
+def _gradient(name: str) -> None:
+    """Draw the gradient of a normalization's output, and that of its input."""
+    x = np.array([[-2, 0.5, 3, 1, 2.5, -1]], np.float32)
+    dy = np.array([[0, 1, 0, 0, -0.5, 0]], np.float32)
+    one = np.ones((1, 1), np.float32)
+    _, mean, variance = dmlops.batch_normalization_training(x, one, one)
+    dx = getattr(dmlops, name)(x, dy, mean, variance, one)[0]
+    both = plt.figure().subplots(1, 2, sharey=True)
+    for axes, values, title, color in zip(
+        both, (dy, dx), ("input_gradient", "gradient"), STRONG, strict=False
+    ):
+        axes.bar(range(x.size), values[0], color=color)
+        axes.axhline(0, color=GRAY, lw=0.8)
+        axes.set(title=title, xlabel="index")
+        axes.grid(axis="x", visible=False)
 
 
 def _group(name: str) -> None:

@@ -70,7 +70,7 @@ inline OperatorDesc any_desc(FuzzedDataProvider& bytes, int depth = 0) {
     const float scale = any_float(bytes);
     desc.scale_bias = ScaleBias{scale, any_float(bytes)};
   }
-  desc.spatial = bytes.ConsumeBool();
+  for (bool& boolean : desc.booleans) boolean = bytes.ConsumeBool();
   desc.axes.resize(bytes.ConsumeIntegralInRange<std::size_t>(0, 10));
   for (std::uint32_t& axis : desc.axes) {
     axis = bytes.ConsumeBool() ? bytes.ConsumeIntegral<std::uint8_t>() % 9

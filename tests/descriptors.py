@@ -69,6 +69,26 @@ def batch_normalization(x: BufferTensorDesc, **more: Any) -> Desc:
     return dmlops.BatchNormalizationOperatorDesc(**({f"{n}_tensor": x for n in names} | more))
 
 
+def whole(name: str, **fields: Any) -> Maker:
+    """Return the descriptor of an operator whose tensors are all of the input's sizes."""
+    kind = getattr(dmlops, "".join(word.capitalize() for word in name.split("_")) + "OperatorDesc")
+    names = [field.name for field in dataclasses.fields(kind) if field.name.endswith("_tensor")]
+
+    def make(x: BufferTensorDesc, **more: Any) -> Desc:
+        if "output_tensor" not in names and "output_tensor" in more:
+            more["output_gradient_tensor"] = more.pop("output_tensor")
+        return kind(**(dict.fromkeys(names, x) | fields | more))
+
+    return make
+
+
+def operands(desc: Desc) -> tuple[int, int]:
+    """Return the numbers of inputs and outputs."""
+    names = [field.name for field in dataclasses.fields(desc) if field.name.endswith("_tensor")]
+    outputs = sum(name.startswith("output") for name in names)
+    return len(names) - outputs, outputs
+
+
 def activation(name: str, **fields: Any) -> Maker:
     """Return the descriptor of an activation with these fields, the rest by default."""
 
@@ -80,6 +100,10 @@ def activation(name: str, **fields: Any) -> Maker:
 
 log_softmax = activation("log_softmax")
 log_softmax1 = activation("log_softmax1", axes=(0,))
+FOUR_DIMENSIONS = "mean_variance_normalization"  # at every level
+SEVERAL_OUTPUTS = tuple(
+    f"batch_normalization_{name}" for name in ("training", "grad", "training_grad")
+)
 ROWS_ONLY = ("log_softmax", "softmax", "hardmax")  # with an effective rank of at most 2
 AXES = tuple(f"{name}1" for name in ROWS_ONLY)
 
@@ -92,6 +116,12 @@ _FROM_1_0: tuple[Line, ...] = (
     ("2_0", range(4, 6), FLOATS),
     ("3_0", range(1, 9), FLOATS),
 )
+NORMALIZATIONS: dict[str, tuple[Line, ...]] = {
+    "mean_variance_normalization": (("1_0", range(4, 5), FLOATS),),
+    "batch_normalization_grad": (("3_1", range(1, 9), FLOATS),),
+    "batch_normalization_training": (("4_1", range(1, 9), FLOATS),),
+    "batch_normalization_training_grad": (("4_1", range(1, 9), FLOATS),),
+}
 TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
     "clip": (
         clip,
@@ -106,6 +136,15 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
     "batch_normalization": (
         batch_normalization,
         (("1_0", range(4, 5), FLOATS), ("3_1", range(1, 9), FLOATS)),
+    ),
+    **{name: (whole(name), lines) for name, lines in NORMALIZATIONS.items()},
+    "mean_variance_normalization1": (
+        whole("mean_variance_normalization1", axes=(0,)),
+        (("2_1", range(4, 5), FLOATS), ("3_1", range(1, 9), FLOATS)),
+    ),
+    "mean_variance_normalization2": (
+        whole("mean_variance_normalization2", axes=(0,)),
+        (("6_3", range(1, 9), FLOATS),),
     ),
     **{name: (activation(name), _FROM_1_0) for name in ROWS_ONLY},
     **{name: (activation(name, axes=(0,)), (("5_1", range(1, 9), FLOATS),)) for name in AXES},
@@ -173,7 +212,7 @@ def arrays_for(desc: Desc) -> tuple[list[Any], Any]:
     output, as dense byte ranges of the tensors' sizes.
     """
     names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
-    arrays = []
+    arrays: list[Any] = []
     for i, name in enumerate(names):
         described = getattr(desc, name)
         size = dmlops.calc_buffer_tensor_size(

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import samples
 from activation_reference import ROWS
-from descriptors import ACTIVATIONS, TABLE, accepts, tensor
+from descriptors import ACTIVATIONS, TABLE, accepts, operands, tensor
 from guarded import GuardedMemory
 from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides
 from reference import FLOATS, INTEGERS
@@ -33,7 +33,7 @@ LENGTHS = {1: 200, 2: 140, 4: 140, 8: 80}
 SHAPES = ((3, 5), (17, 4), (4, 33), (2, 3, 18), (2, 3, 2, 5), (65, 7), (2, 1, 2, 1, 2, 3))
 LARGE = 300_007  # a prime; enough work for threads
 SMALL = 64 * 1024
-OPERANDS = 6
+OPERANDS = 8
 EVERY_SECOND = {layout.name: layout for layout in LAYOUTS}["every-second"]
 THOROUGH = (
     "clip",
@@ -179,20 +179,19 @@ def dispatch(
     memory: list[GuardedMemory],
 ) -> None:
     """Bind the exact bytes at the end and at the begin of guarded memory."""
-    count = 5 if "BatchNormalization" in repr(compiled) else 1
+    count, outputs = operands(compiled.desc)
     size = shape[0] * shape[1]
     reach = size
     if strides is not None:
         reach = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     for at_end in (True, False):
-        inputs = [
-            block.place((size,), dtype, (dtype.itemsize,), at_end)
-            for block in memory[1 : 1 + count]
-        ]
+        blocks = memory[1 : count + outputs]
+        dense = [block.place((size,), dtype, (dtype.itemsize,), at_end) for block in blocks]
+        inputs = dense[:count]
         for i, view in enumerate(inputs):
             view[...] = samples.uniform((size,), dtype, 0.5, 4, i)
         out = memory[0].place((reach * dtype.itemsize,), np.uint8, (1,), at_end)
-        compiled.dispatch(inputs, [out])
+        compiled.dispatch(inputs, [out, *dense[count:]])
 
 
 def chunks(memory: list[GuardedMemory]) -> None:

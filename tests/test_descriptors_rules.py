@@ -7,6 +7,7 @@ import math
 import pytest
 from descriptors import (
     ACTIVATIONS,
+    FOUR_DIMENSIONS,
     LEVELS,
     TABLE,
     activation,
@@ -25,7 +26,7 @@ import dmlops
 from dmlops import TensorDataType
 
 
-@pytest.mark.parametrize("operator", TABLE)
+@pytest.mark.parametrize("operator", [name for name in TABLE if name != FOUR_DIMENSIONS])
 def test_output_must_match_the_input(operator: str) -> None:
     make, x = TABLE[operator][0], tensor((2, 3))
     name = type(make(x)).__name__

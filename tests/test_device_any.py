@@ -45,11 +45,15 @@ def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
     return {name: getattr(desc, name) for name in names}
 
 
+# Without the operators that have their own tests: of several outputs, or with optional inputs.
+_DRAWN = [name for name in TABLE if "normalization" not in name or name == "batch_normalization"]
+
+
 @st.composite
 def _valid(draw: st.DrawFn) -> Any:
     """Draw an operator on tensors of any layout."""
     main = st.sampled_from(["clip", "clip1", "batch_normalization", "log_softmax1", "softmax1"])
-    operator = draw(main | st.sampled_from(list(TABLE)))
+    operator = draw(main | st.sampled_from(_DRAWN))
     dtype = draw(st.sampled_from(_TYPES.get(operator, FLOATS)))
     sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)))
     if operator in ROWS_ONLY:

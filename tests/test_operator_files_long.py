@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from descriptors import AXES, ROWS_ONLY, TABLE, batch_normalization, tensor
+from descriptors import (
+    AXES,
+    FOUR_DIMENSIONS,
+    ROWS_ONLY,
+    SEVERAL_OUTPUTS,
+    TABLE,
+    batch_normalization,
+    tensor,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from operator_files import Runner, copy_file, followed, put
@@ -115,7 +123,7 @@ def _long(draw: st.DrawFn) -> Any:
     x = tensor(sizes, dtype)
     strides = (1, sizes[0] * sizes[2], sizes[0])
     y = tensor(sizes, dtype, strides=draw(st.sampled_from([None, strides])))
-    kind = draw(st.sampled_from(sorted({*TABLE} - {*ROWS_ONLY})))
+    kind = draw(st.sampled_from(sorted({*TABLE} - {*ROWS_ONLY, *SEVERAL_OUTPUTS, FOUR_DIMENSIONS})))
     if kind in AXES:
         axes = draw(st.lists(st.integers(0, 2), min_size=1, unique=True))
         return TABLE[kind][0](x, output_tensor=y, axes=tuple(axes))

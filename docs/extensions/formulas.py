@@ -9,7 +9,7 @@ import dmlops
 
 LETTERS = ("alpha", "beta", "gamma", "epsilon")
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: r"\,", ast.USub: "-"}
-COMPARISONS = {ast.GtE: r"\ge", ast.Gt: ">", ast.LtE: r"\le", ast.Lt: "<"}
+COMPARISONS = {ast.Eq: "=", ast.GtE: r"\ge", ast.Gt: ">", ast.LtE: r"\le", ast.Lt: "<"}
 # Precedence: an operand of lower precedence than its operator gets parentheses.
 LOOSE, SUM, PRODUCT, ATOM = range(4)
 

@@ -73,17 +73,18 @@ DMLOPS_API ScalarUnion scalar_union(TensorDataType data_type, const Scalar& valu
 /// lacks are ignored. The structs of operator_descs.hpp are easier to write, and convert to
 /// OperatorDesc.
 struct OperatorDesc {
-  static constexpr int kMaxTensors = 6;  ///< the tensors of BATCH_NORMALIZATION
+  static constexpr int kMaxTensors = 8;  ///< the tensors of BATCH_NORMALIZATION_GRAD
 
   OperatorType type = OperatorType::invalid;  ///< the operator
-  /// In the order of the struct's fields, the output last. Empty if the operator is fused.
+  /// In the order of the struct's fields, outputs last. Empty if the operator is fused.
   std::array<std::optional<BufferTensorDesc>, kMaxTensors> tensors;
   /// The FLOAT fields in their order: Min, Max of CLIP, Epsilon, an activation's parameters.
   std::array<float, 2> numbers = {};
   TensorDataType min_max_data_type = TensorDataType::unknown;  ///< CLIP1
   std::array<ScalarUnion, 2> scalars;                          ///< CLIP1: Min, Max
   std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
-  bool spatial = true;                                         ///< BATCH_NORMALIZATION
+  /// The BOOL fields in their order: Spatial of BATCH_NORMALIZATION, UseMean, UseVariance.
+  std::array<bool, 2> booleans = {true, true};
   std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1, SOFTMAX1, HARDMAX1
   std::shared_ptr<const OperatorDesc> fused_activation;        ///< BATCH_NORMALIZATION
   /// Error messages have DirectML's names: "InputTensor". to_operator_desc() sets it.

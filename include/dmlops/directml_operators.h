@@ -26,8 +26,13 @@ enum DML_OPERATOR_TYPE DMLOPS_INT32 {
   DML_OPERATOR_ACTIVATION_TANH = 51,
   DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU = 52,
   DML_OPERATOR_BATCH_NORMALIZATION = 72,
+  DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION = 73,
   DML_OPERATOR_ACTIVATION_SHRINK = 90,
+  DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION1 = 115,
   DML_OPERATOR_ACTIVATION_CELU = 128,
+  DML_OPERATOR_BATCH_NORMALIZATION_GRAD = 146,
+  DML_OPERATOR_BATCH_NORMALIZATION_TRAINING = 151,
+  DML_OPERATOR_BATCH_NORMALIZATION_TRAINING_GRAD = 152,
   DML_OPERATOR_ELEMENT_WISE_CLIP1 = 153,
   DML_OPERATOR_ACTIVATION_GELU = 157,
   DML_OPERATOR_ACTIVATION_SOFTMAX1 = 158,
@@ -35,6 +40,7 @@ enum DML_OPERATOR_TYPE DMLOPS_INT32 {
   DML_OPERATOR_ACTIVATION_HARDMAX1 = 160,
   DML_OPERATOR_ACTIVATION_SWISH = 167,
   DML_OPERATOR_ACTIVATION_HARD_SWISH = 168,
+  DML_OPERATOR_MEAN_VARIANCE_NORMALIZATION2 = 171,
 };
 typedef enum DML_OPERATOR_TYPE DML_OPERATOR_TYPE;
 
@@ -71,6 +77,78 @@ typedef struct DML_BATCH_NORMALIZATION_OPERATOR_DESC {
   float Epsilon;
   const DML_OPERATOR_DESC* FusedActivation; /* may be null */
 } DML_BATCH_NORMALIZATION_OPERATOR_DESC;
+
+typedef struct DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC {
+  const DML_TENSOR_DESC* InputTensor;
+  const DML_TENSOR_DESC* ScaleTensor; /* may be null */
+  const DML_TENSOR_DESC* BiasTensor;  /* may be null */
+  const DML_TENSOR_DESC* OutputTensor;
+  int32_t CrossChannel;
+  int32_t NormalizeVariance;
+  float Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation; /* may be null */
+} DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC;
+
+typedef struct DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC {
+  const DML_TENSOR_DESC* InputTensor;
+  const DML_TENSOR_DESC* ScaleTensor; /* may be null */
+  const DML_TENSOR_DESC* BiasTensor;  /* may be null */
+  const DML_TENSOR_DESC* OutputTensor;
+  uint32_t AxisCount;
+  const uint32_t* Axes;
+  int32_t NormalizeVariance;
+  float Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation; /* may be null */
+} DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC;
+
+typedef struct DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC {
+  const DML_TENSOR_DESC* InputTensor;
+  const DML_TENSOR_DESC* ScaleTensor; /* may be null */
+  const DML_TENSOR_DESC* BiasTensor;  /* may be null */
+  const DML_TENSOR_DESC* OutputTensor;
+  uint32_t AxisCount;
+  const uint32_t* Axes;
+  int32_t UseMean;
+  int32_t UseVariance;
+  float Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation; /* may be null */
+} DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC;
+
+typedef struct DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC {
+  const DML_TENSOR_DESC* InputTensor;
+  const DML_TENSOR_DESC* ScaleTensor;
+  const DML_TENSOR_DESC* BiasTensor;
+  const DML_TENSOR_DESC* FusedAddTensor; /* may be null */
+  const DML_TENSOR_DESC* OutputTensor;
+  const DML_TENSOR_DESC* OutputMeanTensor;
+  const DML_TENSOR_DESC* OutputVarianceTensor;
+  float Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation; /* may be null */
+} DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC;
+
+typedef struct DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC {
+  const DML_TENSOR_DESC* InputTensor;
+  const DML_TENSOR_DESC* InputGradientTensor;
+  const DML_TENSOR_DESC* MeanTensor;
+  const DML_TENSOR_DESC* VarianceTensor;
+  const DML_TENSOR_DESC* ScaleTensor;
+  const DML_TENSOR_DESC* OutputGradientTensor;
+  const DML_TENSOR_DESC* OutputScaleGradientTensor;
+  const DML_TENSOR_DESC* OutputBiasGradientTensor;
+  float Epsilon;
+} DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC;
+
+typedef struct DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC {
+  const DML_TENSOR_DESC* InputTensor;
+  const DML_TENSOR_DESC* InputGradientTensor;
+  const DML_TENSOR_DESC* MeanTensor;
+  const DML_TENSOR_DESC* VarianceTensor;
+  const DML_TENSOR_DESC* ScaleTensor;
+  const DML_TENSOR_DESC* OutputGradientTensor;
+  const DML_TENSOR_DESC* OutputScaleGradientTensor;
+  const DML_TENSOR_DESC* OutputBiasGradientTensor;
+  float Epsilon;
+} DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC;
 
 typedef struct DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC {
   const DML_TENSOR_DESC* InputTensor;

@@ -54,6 +54,108 @@ struct BatchNormalizationOperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
 };
 
+/// DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC: normalization with the input's own mean and
+/// variance, then an activation.
+struct MeanVarianceNormalizationOperatorDesc {
+  BufferTensorDesc input_tensor;                 ///< the tensor to normalize
+  std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
+                                                 ///< each size is 1 or the input's
+  std::optional<BufferTensorDesc> bias_tensor;   ///< the same
+  BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
+  bool cross_channel = false;                    ///< true: groups of dimensions 1 to 3
+  bool normalize_variance = true;                ///< false: no division by the root
+  float epsilon = 1e-5f;                         ///< added to the variance
+  std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC: normalization with the input's own mean and
+/// variance, then an activation.
+struct MeanVarianceNormalization1OperatorDesc {
+  BufferTensorDesc input_tensor;                 ///< the tensor to normalize
+  std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
+                                                 ///< each size is 1 or the input's
+  std::optional<BufferTensorDesc> bias_tensor;   ///< the same
+  BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
+  std::vector<std::uint32_t>
+      axes;  ///< the dimensions that make up a group: none twice, in any order
+  bool normalize_variance = true;                ///< false: no division by the root
+  float epsilon = 1e-5f;                         ///< added to the variance
+  std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC: normalization with the input's own mean and
+/// variance, then an activation.
+struct MeanVarianceNormalization2OperatorDesc {
+  BufferTensorDesc input_tensor;                 ///< the tensor to normalize
+  std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
+                                                 ///< each size is 1 or the input's
+  std::optional<BufferTensorDesc> bias_tensor;   ///< the same
+  BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
+  std::vector<std::uint32_t>
+      axes;                  ///< the dimensions that make up a group: none twice, in any order
+  bool use_mean = true;      ///< false: the mean is 0, in the variance too
+  bool use_variance = true;  ///< false: no division by the root
+  float epsilon = 1e-5f;     ///< added to the variance
+  std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC: batch normalization with the mean and the
+/// variance of the input, then an activation.
+struct BatchNormalizationTrainingOperatorDesc {
+  BufferTensorDesc input_tensor;  ///< the tensor to normalize
+  BufferTensorDesc scale_tensor;  ///< of the input's data type and dimension count, all of the same
+                                  ///< sizes, each 1 or the input's
+  BufferTensorDesc bias_tensor;   ///< the same
+  std::optional<BufferTensorDesc> fused_add_tensor;  ///< added before the activation
+  BufferTensorDesc output_tensor;                    ///< of the input's data type and sizes
+  BufferTensorDesc output_mean_tensor;               ///< of the sizes of the scale
+  BufferTensorDesc output_variance_tensor;           ///< the same
+  float epsilon = 1e-5f;                             ///< added to the variance
+  std::optional<OperatorDesc> fused_activation;      ///< an activation's descriptor without tensors
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC: the gradients of batch normalization with constant
+/// mean and variance.
+struct BatchNormalizationGradOperatorDesc {
+  BufferTensorDesc input_tensor;           ///< the tensor that was normalized
+  BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
+  BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
+                                 ///< sizes, each 1 or the input's
+  BufferTensorDesc variance_tensor;               ///< the same
+  BufferTensorDesc scale_tensor;                  ///< the same
+  BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
+  BufferTensorDesc output_scale_gradient_tensor;  ///< of the sizes of the mean
+  BufferTensorDesc output_bias_gradient_tensor;   ///< the same
+  float epsilon = 1e-5f;                          ///< added to the variance
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
+/// DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC: the gradients of batch normalization with
+/// the mean and the variance of the input.
+struct BatchNormalizationTrainingGradOperatorDesc {
+  BufferTensorDesc input_tensor;           ///< the tensor that was normalized
+  BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
+  BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
+                                 ///< sizes, each 1 or the input's
+  BufferTensorDesc variance_tensor;               ///< the same
+  BufferTensorDesc scale_tensor;                  ///< the same
+  BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
+  BufferTensorDesc output_scale_gradient_tensor;  ///< of the sizes of the mean
+  BufferTensorDesc output_bias_gradient_tensor;   ///< the same
+  float epsilon = 1e-5f;                          ///< added to the variance
+
+  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+};
+
 /// DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC: the logarithm of the softmax over the last dimension.
 struct ActivationLogSoftmaxOperatorDesc {
   BufferTensorDesc input_tensor;   ///< of the same data type and sizes; without leading sizes of 1,

@@ -28,8 +28,13 @@ enum class OperatorType : std::uint32_t {
   activation_tanh = 51,
   activation_thresholded_relu = 52,
   batch_normalization = 72,
+  mean_variance_normalization = 73,
   activation_shrink = 90,
+  mean_variance_normalization1 = 115,
   activation_celu = 128,
+  batch_normalization_grad = 146,
+  batch_normalization_training = 151,
+  batch_normalization_training_grad = 152,
   element_wise_clip1 = 153,
   activation_gelu = 157,
   activation_softmax1 = 158,
@@ -37,6 +42,7 @@ enum class OperatorType : std::uint32_t {
   activation_hardmax1 = 160,
   activation_swish = 167,
   activation_hard_swish = 168,
+  mean_variance_normalization2 = 171,
 };
 /// The activations with the names of their parameters, those that can be fused first.
 enum class Activation : std::uint32_t {

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dmlops import _core
 from dmlops._dask_log_softmax import log_softmax, normalized_axes
 from dmlops._foreign import require_unmasked
+from dmlops._table import ROWS
 
 _PARAMETERS = ("mean", "variance", "scale", "bias")
 
@@ -34,20 +35,25 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
             f"{name}: out cannot be given with a dask.array: the result is a new, lazy one; "
             "dask.array.store writes it to memory or a file"
         )
-    arrays = ("input", *_PARAMETERS) if name == "batch_normalization" else ("input",)
-    given = {key: values.pop(key) for key in arrays}
+    row = ROWS[name]
+    if len(row.outputs) > 1:
+        raise TypeError(
+            f"{name}: input is a dask.array, of which {name} takes none: compute() it first"
+        )
+    names = [tensor.name.removesuffix("_tensor") for tensor in row.inputs]
+    given = {key: value for key in names if (value := values.pop(key)) is not None}
     for key, value in given.items():
         _require_numpy_blocks(name, key, value)
     _refuse_arrays(name, values)
     if name == "batch_normalization":
         _check_shapes(list(given.values()))
-    _check_values(function, list(given.values()), values)
+    _check_values(function, given, values)
     if name == "batch_normalization":
         return _batch_normalization(function, given, values)
     if name == "log_softmax":
         return log_softmax(given["input"], values["axes"])
-    if name in ("softmax", "hardmax"):
-        return _by_groups(function, given["input"], values["axes"])
+    if "axes" in values:
+        return _by_groups(function, given, values)
     return _by_blocks(function, [given["input"]], values)
 
 
@@ -87,14 +93,14 @@ def _check_shapes(arrays: list[Any]) -> None:
 
 
 def _check_values(
-    function: Callable[..., object], arrays: list[Any], values: dict[str, Any]
+    function: Callable[..., object], given: dict[str, Any], values: dict[str, Any]
 ) -> None:
     """Call the function on empty arrays, which checks data types, ranks and values."""
-    empty = [np.empty((0,) * array.ndim, array.dtype) for array in arrays]
+    empty = {key: np.empty((0,) * array.ndim, array.dtype) for key, array in given.items()}
     try:
-        function(*empty, **values)
+        function(**empty, **values)
     except ValueError as error:
-        message = str(error).replace(str(empty[0].shape), str(arrays[0].shape))
+        message = str(error).replace(str(empty["input"].shape), str(given["input"].shape))
         raise ValueError(message) from None
 
 
@@ -107,11 +113,35 @@ def _by_blocks(
     )
 
 
-def _by_groups(function: Callable[..., npt.NDArray[Any]], x: Any, axes: Any) -> Any:
+def _by_groups(
+    function: Callable[..., npt.NDArray[Any]], given: dict[str, Any], values: dict[str, Any]
+) -> Any:
     """Compute a reduction on chunks that hold whole groups."""
-    reduced = normalized_axes(x, axes)
-    whole = x if x.ndim == 0 else x.rechunk(dict.fromkeys(reduced, -1), method="tasks")
-    return _by_blocks(function, [whole], {"axes": reduced}).rechunk(x.chunks)
+    x = da.asarray(given["input"])
+    values = values | {"axes": normalized_axes(x, values["axes"])}
+    whole = x if x.ndim == 0 else x.rechunk(dict.fromkeys(values["axes"], -1), method="tasks")
+    parameters = []
+    if len(given) > 1:  # scale and bias of mean-variance normalization
+        parameters = [
+            given.get(key, np.full((1,) * x.ndim, number, x.dtype))
+            for key, number in (("scale", 1), ("bias", 0))
+        ]
+    arrays = [whole, *_chunked_alike(whole, parameters)]
+    return _by_blocks(function, arrays, values).rechunk(x.chunks)
+
+
+def _chunked_alike(x: Any, parameters: list[Any]) -> list[Any]:
+    """Return parameters with the chunks of the input, but for sizes of 1."""
+    arrays = [da.asarray(parameter) for parameter in parameters]
+    return [
+        array.rechunk(
+            tuple(
+                (1,) if size == 1 else chunks
+                for size, chunks in zip(array.shape, x.chunks, strict=True)
+            )
+        )
+        for array in arrays
+    ]
 
 
 def _batch_normalization(
@@ -119,14 +149,5 @@ def _batch_normalization(
 ) -> Any:
     """Compute batch normalization with the parameters chunked as the input."""
     x = da.asarray(given["input"])
-    parameters = [da.asarray(given[key]) for key in _PARAMETERS]
-    matched = [
-        array.rechunk(
-            tuple(
-                (1,) if size == 1 else chunks
-                for size, chunks in zip(array.shape, x.chunks, strict=True)
-            )
-        )
-        for array in parameters
-    ]
-    return _by_blocks(function, [x, *matched], values)
+    parameters = [given[key] for key in _PARAMETERS]
+    return _by_blocks(function, [x, *_chunked_alike(x, parameters)], values)

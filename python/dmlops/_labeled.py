@@ -8,6 +8,7 @@ import numpy as np
 
 from dmlops import _core
 from dmlops._foreign import is_instance
+from dmlops._table import ROWS
 
 
 def is_labeled(value: object) -> bool:
@@ -20,6 +21,11 @@ def is_labeled(value: object) -> bool:
 def call(name: str, given: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return the function's result for a labeled input, with the input's labels."""
     function = getattr(_core, name)
+    if len(ROWS[name].outputs) > 1:
+        raise TypeError(
+            f"{name}: input is a {type(given).__name__}, and the results differ in shape; call it "
+            f"on the array alone, dmlops.{name}(input.values, ...)"
+        )
     if keywords.get("out") is not None:
         raise TypeError(
             f"{name}: out cannot be given with a {type(given).__name__}, whose labels the result "

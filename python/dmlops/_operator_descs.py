@@ -24,9 +24,15 @@ __all__ = [
     "ActivationSoftmax1OperatorDesc",
     "ActivationSoftmaxOperatorDesc",
     "ActivationSwishOperatorDesc",
+    "BatchNormalizationGradOperatorDesc",
     "BatchNormalizationOperatorDesc",
+    "BatchNormalizationTrainingGradOperatorDesc",
+    "BatchNormalizationTrainingOperatorDesc",
     "ElementWiseClip1OperatorDesc",
     "ElementWiseClipOperatorDesc",
+    "MeanVarianceNormalization1OperatorDesc",
+    "MeanVarianceNormalization2OperatorDesc",
+    "MeanVarianceNormalizationOperatorDesc",
 ]
 
 
@@ -202,6 +208,439 @@ class BatchNormalizationOperatorDesc(Descriptor):
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
         as_activation(self, "fused_activation")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MeanVarianceNormalizationOperatorDesc(Descriptor):
+    """Normalization with the input's own mean and variance, then an activation.
+
+    Parameters
+    ----------
+    input_tensor : BufferTensorDesc
+        The tensor to normalize.
+    scale_tensor, bias_tensor : BufferTensorDesc, optional
+        Of the input's data type and dimension count; each size is 1 or the input's. None is the
+        number 1 or 0.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
+    cross_channel : bool, default False
+        True: groups of dimensions 1 to 3. False: 2 and 3.
+    normalize_variance : bool, default True
+        False: no division by the root.
+    epsilon : float, default 1e-5
+        Added to the variance.
+    fused_activation : descriptor or name of an activation, optional
+        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
+        ``"relu"``, for the default parameters.
+
+    Notes
+    -----
+    DirectML's DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC. Below feature level 5.2, scale and
+    bias must be both given or both None. Does not work in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device
+    >>> from dmlops import MeanVarianceNormalizationOperatorDesc
+    >>> x = np.array([1, 2, 3, 6], np.float32).reshape(1, 1, 1, 4)
+    >>> tensor = BufferTensorDesc.from_array(x)
+    >>> desc = MeanVarianceNormalizationOperatorDesc(
+    ...     input_tensor=tensor, output_tensor=tensor, epsilon=0.5
+    ... )
+    >>> result = np.empty_like(x)
+    >>> Device().compile(desc).dispatch(inputs=[x, None, None], outputs=[result])
+    >>> result.ravel()
+    array([-1. , -0.5,  0. ,  1.5], dtype=float32)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.MEAN_VARIANCE_NORMALIZATION
+    input_tensor: BufferTensorDesc
+    scale_tensor: BufferTensorDesc | None = None
+    bias_tensor: BufferTensorDesc | None = None
+    output_tensor: BufferTensorDesc
+    cross_channel: bool = False
+    normalize_variance: bool = True
+    epsilon: float = 1e-5
+    fused_activation: ActivationDesc | None = None
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            scale_tensor: BufferTensorDesc | None = None,
+            bias_tensor: BufferTensorDesc | None = None,
+            output_tensor: BufferTensorDesc,
+            cross_channel: bool = False,
+            normalize_variance: bool = True,
+            epsilon: float = 1e-5,
+            fused_activation: FusedActivation | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_activation(self, "fused_activation")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MeanVarianceNormalization1OperatorDesc(Descriptor):
+    """Normalization with the input's own mean and variance, then an activation.
+
+    Parameters
+    ----------
+    input_tensor : BufferTensorDesc
+        The tensor to normalize.
+    scale_tensor, bias_tensor : BufferTensorDesc, optional
+        Of the input's data type and dimension count; each size is 1 or the input's. None is the
+        number 1 or 0.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
+    axes : sequence of int
+        The dimensions that make up a group: none twice, in any order. Empty: each element is its
+        own mean.
+    normalize_variance : bool, default True
+        False: no division by the root.
+    epsilon : float, default 1e-5
+        Added to the variance.
+    fused_activation : descriptor or name of an activation, optional
+        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
+        ``"relu"``, for the default parameters.
+
+    Notes
+    -----
+    DirectML's DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC. Below feature level 5.2, scale and
+    bias must be both given or both None; below 4.0, their size in dimension 1 must be the input's.
+    Does not work in place. From feature level 2.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device
+    >>> from dmlops import MeanVarianceNormalization1OperatorDesc
+    >>> x = np.array([1, 2, 3, 6], np.float32).reshape(1, 1, 1, 4)
+    >>> tensor = BufferTensorDesc.from_array(x)
+    >>> desc = MeanVarianceNormalization1OperatorDesc(
+    ...     input_tensor=tensor, output_tensor=tensor, axes=(3,), epsilon=0.5
+    ... )
+    >>> result = np.empty_like(x)
+    >>> Device().compile(desc).dispatch(inputs=[x, None, None], outputs=[result])
+    >>> result.ravel()
+    array([-1. , -0.5,  0. ,  1.5], dtype=float32)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.MEAN_VARIANCE_NORMALIZATION1
+    input_tensor: BufferTensorDesc
+    scale_tensor: BufferTensorDesc | None = None
+    bias_tensor: BufferTensorDesc | None = None
+    output_tensor: BufferTensorDesc
+    axes: tuple[int, ...]
+    normalize_variance: bool = True
+    epsilon: float = 1e-5
+    fused_activation: ActivationDesc | None = None
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            scale_tensor: BufferTensorDesc | None = None,
+            bias_tensor: BufferTensorDesc | None = None,
+            output_tensor: BufferTensorDesc,
+            axes: Sequence[SupportsIndex],
+            normalize_variance: bool = True,
+            epsilon: float = 1e-5,
+            fused_activation: FusedActivation | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_axes(self, "axes")
+        as_activation(self, "fused_activation")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MeanVarianceNormalization2OperatorDesc(Descriptor):
+    """Normalization with the input's own mean and variance, then an activation.
+
+    Parameters
+    ----------
+    input_tensor : BufferTensorDesc
+        The tensor to normalize.
+    scale_tensor, bias_tensor : BufferTensorDesc, optional
+        Of the input's data type and dimension count; each size is 1 or the input's. None is the
+        number 1 or 0.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
+    axes : sequence of int
+        The dimensions that make up a group: none twice, in any order. Empty: each element is its
+        own mean.
+    use_mean : bool, default True
+        False: the mean is 0, in the variance too.
+    use_variance : bool, default True
+        False: no division by the root.
+    epsilon : float, default 1e-5
+        Added to the variance.
+    fused_activation : descriptor or name of an activation, optional
+        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
+        ``"relu"``, for the default parameters.
+
+    Notes
+    -----
+    DirectML's DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC. AxisCount is the length of `axes`.
+    Does not work in place. From feature level 6.3 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device
+    >>> from dmlops import MeanVarianceNormalization2OperatorDesc
+    >>> x = np.array([1, 2, 3, 6], np.float32).reshape(1, 1, 1, 4)
+    >>> tensor = BufferTensorDesc.from_array(x)
+    >>> desc = MeanVarianceNormalization2OperatorDesc(
+    ...     input_tensor=tensor, output_tensor=tensor, axes=(3,), epsilon=0.5
+    ... )
+    >>> result = np.empty_like(x)
+    >>> Device().compile(desc).dispatch(inputs=[x, None, None], outputs=[result])
+    >>> result.ravel()
+    array([-1. , -0.5,  0. ,  1.5], dtype=float32)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.MEAN_VARIANCE_NORMALIZATION2
+    input_tensor: BufferTensorDesc
+    scale_tensor: BufferTensorDesc | None = None
+    bias_tensor: BufferTensorDesc | None = None
+    output_tensor: BufferTensorDesc
+    axes: tuple[int, ...]
+    use_mean: bool = True
+    use_variance: bool = True
+    epsilon: float = 1e-5
+    fused_activation: ActivationDesc | None = None
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            scale_tensor: BufferTensorDesc | None = None,
+            bias_tensor: BufferTensorDesc | None = None,
+            output_tensor: BufferTensorDesc,
+            axes: Sequence[SupportsIndex],
+            use_mean: bool = True,
+            use_variance: bool = True,
+            epsilon: float = 1e-5,
+            fused_activation: FusedActivation | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_axes(self, "axes")
+        as_activation(self, "fused_activation")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BatchNormalizationTrainingOperatorDesc(Descriptor):
+    """Batch normalization with the mean and the variance of the input, then an activation.
+
+    Parameters
+    ----------
+    input_tensor : BufferTensorDesc
+        The tensor to normalize.
+    scale_tensor, bias_tensor : BufferTensorDesc
+        Of the input's data type and dimension count, all of the same sizes, each 1 or the input's.
+        Groups are taken over the dimensions of size 1.
+    fused_add_tensor : BufferTensorDesc, optional
+        Added before the activation.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
+    output_mean_tensor, output_variance_tensor : BufferTensorDesc
+        Of the sizes of the scale.
+    epsilon : float, default 1e-5
+        Added to the variance.
+    fused_activation : descriptor or name of an activation, optional
+        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
+        ``"relu"``, for the default parameters.
+
+    Notes
+    -----
+    DirectML's DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC. The variance is that of the
+    population. Does not work in place. From feature level 4.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device
+    >>> from dmlops import BatchNormalizationTrainingOperatorDesc
+    >>> x, one = np.array([[1], [2], [3], [6]], np.float32), np.ones((1, 1), np.float32)
+    >>> whole, group = BufferTensorDesc.from_array(x), BufferTensorDesc.from_array(one)
+    >>> desc = BatchNormalizationTrainingOperatorDesc(
+    ...     input_tensor=whole,
+    ...     scale_tensor=group,
+    ...     bias_tensor=group,
+    ...     output_tensor=whole,
+    ...     output_mean_tensor=group,
+    ...     output_variance_tensor=group,
+    ...     epsilon=0.5,
+    ... )
+    >>> y, mean, variance = np.empty_like(x), np.empty_like(one), np.empty_like(one)
+    >>> Device().compile(desc).dispatch([x, 2 * one, one, None], [y, mean, variance])
+    >>> y.ravel(), float(mean[0, 0]), float(variance[0, 0])
+    (array([-1.,  0.,  1.,  4.], dtype=float32), 3.0, 3.5)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.BATCH_NORMALIZATION_TRAINING
+    input_tensor: BufferTensorDesc
+    scale_tensor: BufferTensorDesc
+    bias_tensor: BufferTensorDesc
+    fused_add_tensor: BufferTensorDesc | None = None
+    output_tensor: BufferTensorDesc
+    output_mean_tensor: BufferTensorDesc
+    output_variance_tensor: BufferTensorDesc
+    epsilon: float = 1e-5
+    fused_activation: ActivationDesc | None = None
+    if TYPE_CHECKING:  # see BufferTensorDesc
+
+        def __init__(
+            self,
+            *,
+            input_tensor: BufferTensorDesc,
+            scale_tensor: BufferTensorDesc,
+            bias_tensor: BufferTensorDesc,
+            fused_add_tensor: BufferTensorDesc | None = None,
+            output_tensor: BufferTensorDesc,
+            output_mean_tensor: BufferTensorDesc,
+            output_variance_tensor: BufferTensorDesc,
+            epsilon: float = 1e-5,
+            fused_activation: FusedActivation | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_activation(self, "fused_activation")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BatchNormalizationGradOperatorDesc(Descriptor):
+    """The gradients of batch normalization with constant mean and variance.
+
+    Parameters
+    ----------
+    input_tensor : BufferTensorDesc
+        The tensor that was normalized.
+    input_gradient_tensor : BufferTensorDesc
+        The gradient of the normalization's output.
+    mean_tensor, variance_tensor, scale_tensor : BufferTensorDesc
+        Of the input's data type and dimension count, all of the same sizes, each 1 or the input's.
+        Groups are taken over the dimensions of size 1.
+    output_gradient_tensor : BufferTensorDesc
+        The gradient of the input.
+    output_scale_gradient_tensor, output_bias_gradient_tensor : BufferTensorDesc
+        Of the sizes of the mean.
+    epsilon : float, default 1e-5
+        Added to the variance.
+
+    Notes
+    -----
+    DirectML's DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC. Does not work in place. From feature
+    level 3.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device
+    >>> from dmlops import BatchNormalizationGradOperatorDesc
+    >>> x, one = np.array([[1], [2], [3], [6]], np.float32), np.ones((1, 1), np.float32)
+    >>> whole, group = BufferTensorDesc.from_array(x), BufferTensorDesc.from_array(one)
+    >>> desc = BatchNormalizationGradOperatorDesc(
+    ...     input_tensor=whole,
+    ...     input_gradient_tensor=whole,
+    ...     mean_tensor=group,
+    ...     variance_tensor=group,
+    ...     scale_tensor=group,
+    ...     output_gradient_tensor=whole,
+    ...     output_scale_gradient_tensor=group,
+    ...     output_bias_gradient_tensor=group,
+    ...     epsilon=0.5,
+    ... )
+    >>> dy = np.array([[1], [0], [0], [-1]], np.float32)
+    >>> dx, dscale, dbias = np.empty_like(x), np.empty_like(one), np.empty_like(one)
+    >>> Device().compile(desc).dispatch([x, dy, 3 * one, 3.5 * one, 2 * one], [dx, dscale, dbias])
+    >>> dx.ravel(), float(dscale[0, 0]), float(dbias[0, 0])
+    (array([ 1.,  0.,  0., -1.], dtype=float32), -2.5, 0.0)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.BATCH_NORMALIZATION_GRAD
+    input_tensor: BufferTensorDesc
+    input_gradient_tensor: BufferTensorDesc
+    mean_tensor: BufferTensorDesc
+    variance_tensor: BufferTensorDesc
+    scale_tensor: BufferTensorDesc
+    output_gradient_tensor: BufferTensorDesc
+    output_scale_gradient_tensor: BufferTensorDesc
+    output_bias_gradient_tensor: BufferTensorDesc
+    epsilon: float = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
+    """The gradients of batch normalization with the mean and the variance of the input.
+
+    Parameters
+    ----------
+    input_tensor : BufferTensorDesc
+        The tensor that was normalized.
+    input_gradient_tensor : BufferTensorDesc
+        The gradient of the normalization's output.
+    mean_tensor, variance_tensor, scale_tensor : BufferTensorDesc
+        Of the input's data type and dimension count, all of the same sizes, each 1 or the input's.
+        Groups are taken over the dimensions of size 1.
+    output_gradient_tensor : BufferTensorDesc
+        The gradient of the input.
+    output_scale_gradient_tensor, output_bias_gradient_tensor : BufferTensorDesc
+        Of the sizes of the mean.
+    epsilon : float, default 1e-5
+        Added to the variance.
+
+    Notes
+    -----
+    DirectML's DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. Does not work in place. From
+    feature level 4.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device
+    >>> from dmlops import BatchNormalizationTrainingGradOperatorDesc
+    >>> x, one = np.array([[1], [2], [3], [6]], np.float32), np.ones((1, 1), np.float32)
+    >>> whole, group = BufferTensorDesc.from_array(x), BufferTensorDesc.from_array(one)
+    >>> desc = BatchNormalizationTrainingGradOperatorDesc(
+    ...     input_tensor=whole,
+    ...     input_gradient_tensor=whole,
+    ...     mean_tensor=group,
+    ...     variance_tensor=group,
+    ...     scale_tensor=group,
+    ...     output_gradient_tensor=whole,
+    ...     output_scale_gradient_tensor=group,
+    ...     output_bias_gradient_tensor=group,
+    ...     epsilon=0.5,
+    ... )
+    >>> dy = np.array([[1], [0], [0], [-1]], np.float32)
+    >>> dx, dscale, dbias = np.empty_like(x), np.empty_like(one), np.empty_like(one)
+    >>> Device().compile(desc).dispatch([x, dy, 3 * one, 3.5 * one, 2 * one], [dx, dscale, dbias])
+    >>> dx.ravel(), float(dscale[0, 0]), float(dbias[0, 0])
+    (array([ 0.375 , -0.3125,  0.    , -0.0625], dtype=float32), -2.5, 0.0)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.BATCH_NORMALIZATION_TRAINING_GRAD
+    input_tensor: BufferTensorDesc
+    input_gradient_tensor: BufferTensorDesc
+    mean_tensor: BufferTensorDesc
+    variance_tensor: BufferTensorDesc
+    scale_tensor: BufferTensorDesc
+    output_gradient_tensor: BufferTensorDesc
+    output_scale_gradient_tensor: BufferTensorDesc
+    output_bias_gradient_tensor: BufferTensorDesc
+    epsilon: float = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -511,6 +950,12 @@ OperatorDesc = (
     ElementWiseClipOperatorDesc
     | ElementWiseClip1OperatorDesc
     | BatchNormalizationOperatorDesc
+    | MeanVarianceNormalizationOperatorDesc
+    | MeanVarianceNormalization1OperatorDesc
+    | MeanVarianceNormalization2OperatorDesc
+    | BatchNormalizationTrainingOperatorDesc
+    | BatchNormalizationGradOperatorDesc
+    | BatchNormalizationTrainingGradOperatorDesc
     | ActivationLogSoftmaxOperatorDesc
     | ActivationLogSoftmax1OperatorDesc
     | ActivationSoftmaxOperatorDesc

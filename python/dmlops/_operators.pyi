@@ -24,9 +24,13 @@ from dmlops._scale_bias import ScaleBias
 
 __all__ = [
     "batch_normalization",
+    "batch_normalization_grad",
+    "batch_normalization_training",
+    "batch_normalization_training_grad",
     "clip",
     "hardmax",
     "log_softmax",
+    "mean_variance_normalization",
     "softmax",
 ]
 
@@ -93,6 +97,144 @@ def batch_normalization(
     fused_activation: FusedActivation | None = None,
     out: _Out[Any] = None,
 ) -> NDArray[Any]: ...
+@overload
+def mean_variance_normalization(
+    input: _Array[_Shape, _Float],
+    scale: NDArray[_Float] | None = None,
+    bias: NDArray[_Float] | None = None,
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    use_mean: bool = True,
+    use_variance: bool = True,
+    epsilon: _Number = 1e-05,
+    fused_activation: FusedActivation | None = None,
+    out: _Out[_Float] = None,
+) -> _Array[_Shape, _Float]: ...
+@overload
+def mean_variance_normalization(
+    input: _Same,
+    scale: _Parameter | None = None,
+    bias: _Parameter | None = None,
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    use_mean: bool = True,
+    use_variance: bool = True,
+    epsilon: _Number = 1e-05,
+    fused_activation: FusedActivation | None = None,
+    out: _Same | None = None,
+) -> _Same: ...
+@overload
+def mean_variance_normalization(
+    input: _Other,
+    scale: _Parameter | None = None,
+    bias: _Parameter | None = None,
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    use_mean: bool = True,
+    use_variance: bool = True,
+    epsilon: _Number = 1e-05,
+    fused_activation: FusedActivation | None = None,
+    out: _Out[Any] = None,
+) -> NDArray[Any]: ...
+@overload
+def batch_normalization_training(
+    input: _Array[_Shape, _Float],
+    scale: NDArray[_Float],
+    bias: NDArray[_Float],
+    fused_add: NDArray[_Float] | None = None,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: tuple[_Out[_Float], _Out[_Float], _Out[_Float]] | None = None,
+) -> tuple[_Array[_Shape, _Float], _Array[_Shape, _Float], _Array[_Shape, _Float]]: ...
+@overload
+def batch_normalization_training(
+    input: _Same,
+    scale: _Parameter,
+    bias: _Parameter,
+    fused_add: _Parameter | None = None,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: tuple[_Same, _Same, _Same] | None = None,
+) -> tuple[_Same, _Same, _Same]: ...
+@overload
+def batch_normalization_training(
+    input: _Other,
+    scale: _Parameter,
+    bias: _Parameter,
+    fused_add: _Parameter | None = None,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+@overload
+def batch_normalization_grad(
+    input: _Array[_Shape, _Float],
+    input_gradient: NDArray[_Float],
+    mean: NDArray[_Float],
+    variance: NDArray[_Float],
+    scale: NDArray[_Float],
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[_Float], _Out[_Float], _Out[_Float]] | None = None,
+) -> tuple[_Array[_Shape, _Float], _Array[_Shape, _Float], _Array[_Shape, _Float]]: ...
+@overload
+def batch_normalization_grad(
+    input: _Same,
+    input_gradient: _Parameter,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Same, _Same, _Same] | None = None,
+) -> tuple[_Same, _Same, _Same]: ...
+@overload
+def batch_normalization_grad(
+    input: _Other,
+    input_gradient: _Parameter,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+@overload
+def batch_normalization_training_grad(
+    input: _Array[_Shape, _Float],
+    input_gradient: NDArray[_Float],
+    mean: NDArray[_Float],
+    variance: NDArray[_Float],
+    scale: NDArray[_Float],
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[_Float], _Out[_Float], _Out[_Float]] | None = None,
+) -> tuple[_Array[_Shape, _Float], _Array[_Shape, _Float], _Array[_Shape, _Float]]: ...
+@overload
+def batch_normalization_training_grad(
+    input: _Same,
+    input_gradient: _Parameter,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Same, _Same, _Same] | None = None,
+) -> tuple[_Same, _Same, _Same]: ...
+@overload
+def batch_normalization_training_grad(
+    input: _Other,
+    input_gradient: _Parameter,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 @overload
 def log_softmax(
     input: _Array[_Shape, _Float],

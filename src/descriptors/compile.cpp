@@ -60,10 +60,78 @@ Scalar scalar_of(DataType type, float bound) {
 
 // The axes, or the last dimension for an operator without axes, as a set of bits.
 unsigned int reduced_dimensions(const OperatorDesc& desc, const OperatorInfo& op) {
+  if (desc.type == OperatorType::mean_variance_normalization)  // CrossChannel
+    return desc.booleans[0] ? 0b1110 : 0b1100;
   if (!op.has(FieldKind::axes)) return 1u << (desc.tensors[0]->dimension_count - 1);
   unsigned int reduced = 0;
   for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
   return reduced;
+}
+
+std::optional<FusedActivation> fused_activation(const OperatorDesc& desc) {
+  if (desc.fused_activation == nullptr) return std::nullopt;
+  const OperatorDesc& activation = *desc.fused_activation;
+  return FusedActivation{find_operator(activation.type)->activation,
+                         {activation.numbers[0], activation.numbers[1]}};
+}
+
+// The index in the plan of each tensor, in the order of the struct.
+int operand_of(const OperatorInfo& op, int tensor) {
+  static constexpr int kTraining[] = {1, kStatisticsScale, kStatisticsBias,    kStatisticsAdded,
+                                      0, kStatisticsMean,  kStatisticsVariance};
+  static constexpr int kGrad[] = {
+      1, kOutputGradient, kGradientMean, kGradientVariance, kGradientScale,
+      0, kScaleGradient,  kBiasGradient};
+  switch (op.family) {
+    case Family::batch_normalization_training:
+      return kTraining[tensor];
+    case Family::batch_normalization_grad:
+    case Family::batch_normalization_training_grad:
+      return kGrad[tensor];
+    default:
+      return tensor == op.input_count() ? 0 : tensor + 1;
+  }
+}
+
+// MEAN_VARIANCE_NORMALIZATION and its second version have NormalizeVariance alone.
+MeanVarianceNormalizationOptions mean_variance_options(const OperatorDesc& desc) {
+  MeanVarianceNormalizationOptions options;
+  switch (desc.type) {
+    case OperatorType::mean_variance_normalization:  // CrossChannel comes first
+      options.use_variance = desc.booleans[1];
+      break;
+    case OperatorType::mean_variance_normalization1:
+      options.use_variance = desc.booleans[0];
+      break;
+    default:
+      options.use_mean = desc.booleans[0];
+      options.use_variance = desc.booleans[1];
+  }
+  options.epsilon = desc.numbers[0];
+  options.fused_activation = fused_activation(desc);
+  return options;
+}
+
+OperatorPlan plan_statistics(const OperatorDesc& desc, const OperatorInfo& op) {
+  ConstTensorView views[OperatorDesc::kMaxTensors];
+  const ConstTensorView* operands[kReductionOperands] = {};
+  for (int i = 0; i < op.tensor_count(); ++i) {
+    const auto& tensor = desc.tensors[static_cast<std::size_t>(i)];
+    if (!tensor.has_value()) continue;
+    views[i] = view_of(*tensor);
+    operands[operand_of(op, i)] = &views[i];
+  }
+  const float epsilon = desc.numbers[0];
+  switch (op.family) {
+    case Family::mean_variance_normalization:
+      return plan_mean_variance_normalization(operands, reduced_dimensions(desc, op),
+                                              mean_variance_options(desc));
+    case Family::batch_normalization_training:
+      return plan_batch_normalization_training(operands, epsilon, fused_activation(desc));
+    default:
+      return plan_batch_normalization_grad(
+          operands, op.family == Family::batch_normalization_training_grad, epsilon);
+  }
 }
 
 OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
@@ -87,22 +155,21 @@ OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
     case Family::batch_normalization: {
       ConstTensorView inputs[5];
       for (std::size_t i = 0; i < 5; ++i) inputs[i] = view_of(*desc.tensors[i]);
-      std::optional<FusedActivation> fused;
-      if (desc.fused_activation != nullptr) {
-        const OperatorDesc& activation = *desc.fused_activation;
-        fused = {find_operator(activation.type)->activation,
-                 {activation.numbers[0], activation.numbers[1]}};
-      }
-      return plan_batch_normalization(inputs, desc.numbers[0], fused, output);
+      return plan_batch_normalization(inputs, desc.numbers[0], fused_activation(desc), output);
     }
     case Family::log_softmax:
       return plan_log_softmax(input, reduced_dimensions(desc, op), output);
     case Family::softmax:
       return plan_softmax(input, reduced_dimensions(desc, op), output);
     case Family::hardmax:
+      return plan_hardmax(input, reduced_dimensions(desc, op), output);
+    case Family::mean_variance_normalization:
+    case Family::batch_normalization_training:
+    case Family::batch_normalization_grad:
+    case Family::batch_normalization_training_grad:
       break;
   }
-  return plan_hardmax(input, reduced_dimensions(desc, op), output);
+  return plan_statistics(desc, op);
 }
 
 bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
@@ -121,6 +188,9 @@ void copy_initial(CompiledOperator::Implementation& compiled,
     const ConstBinding binding = initial.empty() ? ConstBinding() : initial[i];
     if (!slot.owned) {
       if (binding.buffer == nullptr) continue;
+      if (slot.absent) {
+        throw BindingError(std::string(op.name) + ": " + slot.name + " " + Slot::kAbsentText);
+      }
       throw BindingError(std::string(op.name) + ": " + slot.name +
                          " is not OWNED_BY_DML; it is bound when the operator is dispatched");
     }
@@ -162,21 +232,26 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
   compiled->op = &op;
   compiled->directml_names = desc.directml_names;
   compiled->plan = plan_operator(desc, op);
+  const BufferTensorDesc& input = *desc.tensors[0];
   const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.input_count())];
   for (int i = 0; i < op.tensor_count(); ++i) {
-    const BufferTensorDesc& tensor = *desc.tensors[static_cast<std::size_t>(i)];
     Slot& slot = compiled->slots[i];
     slot.name = tensor_name(op, i);
+    slot.operand = operand_of(op, i);
+    slot.absent = !desc.tensors[static_cast<std::size_t>(i)].has_value();
+    const BufferTensorDesc tensor =
+        desc.tensors[static_cast<std::size_t>(i)].value_or(BufferTensorDesc());
+    compiled->tensors.push_back(tensor);
+    if (slot.absent) continue;
     slot.required = required_size(tensor);
     slot.total = total_size(tensor);
     slot.alignment =
         std::max<std::uint64_t>(kMinimumBufferAlignment, tensor.guaranteed_base_offset_alignment);
     slot.same_layout = same_layout(tensor, output);
     slot.owned = tensor.flags == TensorFlags::owned_by_dml;
-    compiled->tensors.push_back(tensor);
   }
   compiled->elements = 1;
-  for (std::size_t d = 0; d < output.dimension_count; ++d) compiled->elements *= output.sizes[d];
+  for (std::size_t d = 0; d < input.dimension_count; ++d) compiled->elements *= input.sizes[d];
 
   with_names(desc.directml_names, [&] { copy_initial(*compiled, initial); });
   return CompiledOperator(std::move(compiled));

@@ -17,8 +17,12 @@ struct Slot {
   std::uint64_t alignment = 1;  // a power of two
   bool same_layout = false;     // the output's sizes and strides: may share its memory
   bool owned = false;
+  bool absent = false;        // an optional tensor that the descriptor lacks
+  int operand = 0;            // its index in the plan
   std::vector<char> content;  // the bytes of an OWNED_BY_DML input
 
+  // The reason to refuse a binding of an absent tensor.
+  static constexpr const char* kAbsentText = "is bound, but the descriptor has no such tensor";
   // Throws BindingError unless the binding meets the requirements.
   void check(const OperatorInfo& op, const ConstBinding& binding) const;
 };
@@ -29,13 +33,12 @@ void require_initial_count(const OperatorInfo& op, std::size_t given);
 struct CompiledOperator::Implementation {
   const OperatorInfo* op = nullptr;
   OperatorPlan plan;
-  Slot slots[OperatorDesc::kMaxTensors];  // the output last
+  Slot slots[OperatorDesc::kMaxTensors];  // outputs last
   std::vector<BufferTensorDesc> tensors;
-  std::int64_t elements = 0;    // of the output
+  std::int64_t elements = 0;    // of the input
   bool directml_names = false;  // in error messages
 
   int input_count() const { return op->input_count(); }
-  const Slot& output() const { return slots[input_count()]; }
 };
 
 }  // namespace dmlops

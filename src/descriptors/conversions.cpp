@@ -34,8 +34,94 @@ BatchNormalizationOperatorDesc::operator OperatorDesc() const {
   desc.tensors[4] = bias_tensor;
   desc.tensors[5] = output_tensor;
   desc.numbers = {epsilon};
-  desc.spatial = spatial;
+  desc.booleans = {spatial};
   set_activation(desc, fused_activation);
+  return desc;
+}
+
+MeanVarianceNormalizationOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::mean_variance_normalization;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = scale_tensor;
+  desc.tensors[2] = bias_tensor;
+  desc.tensors[3] = output_tensor;
+  desc.numbers = {epsilon};
+  desc.booleans = {cross_channel, normalize_variance};
+  set_activation(desc, fused_activation);
+  return desc;
+}
+
+MeanVarianceNormalization1OperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::mean_variance_normalization1;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = scale_tensor;
+  desc.tensors[2] = bias_tensor;
+  desc.tensors[3] = output_tensor;
+  desc.numbers = {epsilon};
+  desc.booleans = {normalize_variance};
+  desc.axes = axes;
+  set_activation(desc, fused_activation);
+  return desc;
+}
+
+MeanVarianceNormalization2OperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::mean_variance_normalization2;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = scale_tensor;
+  desc.tensors[2] = bias_tensor;
+  desc.tensors[3] = output_tensor;
+  desc.numbers = {epsilon};
+  desc.booleans = {use_mean, use_variance};
+  desc.axes = axes;
+  set_activation(desc, fused_activation);
+  return desc;
+}
+
+BatchNormalizationTrainingOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::batch_normalization_training;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = scale_tensor;
+  desc.tensors[2] = bias_tensor;
+  desc.tensors[3] = fused_add_tensor;
+  desc.tensors[4] = output_tensor;
+  desc.tensors[5] = output_mean_tensor;
+  desc.tensors[6] = output_variance_tensor;
+  desc.numbers = {epsilon};
+  set_activation(desc, fused_activation);
+  return desc;
+}
+
+BatchNormalizationGradOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::batch_normalization_grad;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = input_gradient_tensor;
+  desc.tensors[2] = mean_tensor;
+  desc.tensors[3] = variance_tensor;
+  desc.tensors[4] = scale_tensor;
+  desc.tensors[5] = output_gradient_tensor;
+  desc.tensors[6] = output_scale_gradient_tensor;
+  desc.tensors[7] = output_bias_gradient_tensor;
+  desc.numbers = {epsilon};
+  return desc;
+}
+
+BatchNormalizationTrainingGradOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::batch_normalization_training_grad;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = input_gradient_tensor;
+  desc.tensors[2] = mean_tensor;
+  desc.tensors[3] = variance_tensor;
+  desc.tensors[4] = scale_tensor;
+  desc.tensors[5] = output_gradient_tensor;
+  desc.tensors[6] = output_scale_gradient_tensor;
+  desc.tensors[7] = output_bias_gradient_tensor;
+  desc.numbers = {epsilon};
   return desc;
 }
 

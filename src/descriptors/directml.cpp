@@ -71,7 +71,7 @@ std::optional<ScaleBias> read_scale_bias(const DML_SCALE_BIAS* pointer) {
 
 std::vector<std::uint32_t> read_axes(const std::string& where, std::uint32_t count,
                                      const std::uint32_t* pointer) {
-  if (count == 0) return {};  // validation refuses this count
+  if (count == 0) return {};
   if (pointer == nullptr) {
     refuse_struct(where,
                   "axes are missing: Axes is null, and AxisCount is " + std::to_string(count));
@@ -114,7 +114,7 @@ OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
   if (source.Desc == nullptr) refuse_struct(where, "Desc is null");
   OperatorDesc result;
   result.type = op.type;
-  std::size_t tensors = 0, numbers = 0, scalars = 0;
+  std::size_t tensors = 0, numbers = 0, scalars = 0, booleans = 0;
   for (const Field& field : op) {
     const void* const from = static_cast<const char*>(source.Desc) + field.offset;
     switch (field.kind) {
@@ -137,7 +137,7 @@ OperatorDesc read(const DML_OPERATOR_DESC& source, const OperatorInfo& op,
         result.scale_bias = read_scale_bias(load<const DML_SCALE_BIAS*>(from));
         break;
       case FieldKind::boolean:
-        result.spatial = load<std::int32_t>(from) != 0;
+        result.booleans[booleans++] = load<std::int32_t>(from) != 0;
         break;
       case FieldKind::axes: {
         const auto axes = load<AxesMembers>(from);

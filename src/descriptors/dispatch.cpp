@@ -27,11 +27,13 @@ void require_count(const OperatorInfo& op, const char* what, std::size_t given, 
                  std::to_string(needed));
 }
 
+constexpr int kMaxOutputs = 3;
+
 // Output memory may be read only by an operator that works in place.
-void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input,
+void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input, const Slot& other,
                     const Range& output) {
   if (input.end <= output.begin || output.end <= input.begin) return;
-  const std::string both = std::string(slot.name) + " and output_tensor are bound to ";
+  const std::string both = std::string(slot.name) + " and " + other.name + " are bound to ";
   if (!op.in_place) refuse(op, both + "overlapping memory, and it does not work in place");
   if (input.begin != output.begin || input.end != output.end) {
     refuse(op,
@@ -71,26 +73,40 @@ void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
 
 namespace {
 
-// Checks the bindings, and sets the addresses of the operands.
+// Checks the bindings, and sets the addresses of the plan's operands; those of absent tensors stay
+// null.
 void read_bindings(const CompiledOperator::Implementation& compiled, const ConstBinding* inputs,
                    std::size_t input_count, const Binding* outputs, std::size_t output_count,
-                   char* (&data)[kMaxOperands]) {
+                   char* (&data)[kReductionOperands]) {
   const OperatorInfo& op = *compiled.op;
-  const int count = compiled.input_count();
+  const int count = compiled.input_count(), written_count = op.output_count();
   require_count(op, "input", input_count, count);
-  require_count(op, "output", output_count, 1);
+  require_count(op, "output", output_count, written_count);
   if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
-  const ConstBinding output = {outputs[0].buffer, outputs[0].offset, outputs[0].size_in_bytes,
-                               outputs[0].is_array};
-  if (output.buffer == nullptr) refuse(op, "output_tensor is not bound");
-  compiled.output().check(op, output);
-  const Range written = range_of(output);
-
-  data[0] = static_cast<char*>(outputs[0].buffer) + outputs[0].offset;
+  const Slot* const output_slots = compiled.slots + count;
+  Range written[kMaxOutputs];
+  for (int i = 0; i < written_count; ++i) {
+    const Slot& slot = output_slots[i];
+    const ConstBinding output = {outputs[i].buffer, outputs[i].offset, outputs[i].size_in_bytes,
+                                 outputs[i].is_array};
+    if (output.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
+    slot.check(op, output);
+    written[i] = range_of(output);
+    for (int k = 0; k < i; ++k) {
+      if (written[i].end <= written[k].begin || written[k].end <= written[i].begin) continue;
+      refuse(op, std::string(output_slots[k].name) + " and " + slot.name +
+                     " are bound to overlapping memory");
+    }
+    data[slot.operand] = static_cast<char*>(outputs[i].buffer) + outputs[i].offset;
+  }
   for (int i = 0; i < count; ++i) {
     const Slot& slot = compiled.slots[i];
     const ConstBinding& binding = inputs[i];
     const void* begin = slot.content.data();
+    if (slot.absent) {
+      if (binding.buffer != nullptr) refuse(op, std::string(slot.name) + " " + Slot::kAbsentText);
+      continue;
+    }
     if (slot.owned) {
       if (binding.buffer != nullptr) {
         refuse(op, std::string(slot.name) +
@@ -100,10 +116,12 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
     } else {
       if (binding.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
       slot.check(op, binding);
-      check_aliasing(op, slot, range_of(binding), written);
+      for (int k = 0; k < written_count; ++k)
+        check_aliasing(op, slot, range_of(binding), output_slots[k], written[k]);
       begin = static_cast<const char*>(binding.buffer) + binding.offset;
     }
-    data[i + 1] = static_cast<char*>(const_cast<void*>(begin));  // kernels write operand 0 only
+    // Kernels write outputs only.
+    data[slot.operand] = static_cast<char*>(const_cast<void*>(begin));
   }
 }
 
@@ -115,7 +133,7 @@ CompiledOperator::CompiledOperator(std::shared_ptr<const Implementation> impleme
 void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_count,
                                 const Binding* outputs, std::size_t output_count) const {
   const Implementation& compiled = *implementation_;
-  char* data[kMaxOperands];  // the plan has tensors at address 0
+  char* data[kReductionOperands] = {};  // the plan has tensors at address 0
   with_names(compiled.directml_names,
              [&] { read_bindings(compiled, inputs, input_count, outputs, output_count, data); });
   const FloatEnvironment environment;

@@ -10,7 +10,19 @@
 namespace dmlops {
 
 // Operators of a family are compiled alike.
-enum class Family { clip, clip1, activation, batch_normalization, log_softmax, softmax, hardmax };
+enum class Family {
+  clip,
+  clip1,
+  activation,
+  batch_normalization,
+  log_softmax,
+  softmax,
+  hardmax,
+  mean_variance_normalization,
+  batch_normalization_training,
+  batch_normalization_grad,
+  batch_normalization_training_grad,
+};
 
 // Ranks and data types that a feature level adds.
 struct Support {
@@ -22,9 +34,9 @@ struct Support {
 // The kind of a struct's field. OperatorDesc has the n-th tensor of a struct in tensors[n], the
 // n-th number in numbers[n], the n-th scalar in scalars[n]. Tensors come first.
 enum class FieldKind {
-  tensor,     // of the input's data type and sizes
-  parameter,  // each size is 1 or the input's
-  output,     // as `tensor`
+  tensor,     // of the input's data type, and of the sizes of `like`
+  parameter,  // each size is 1 or that of `like`
+  output,     // as `tensor`; outputs are the last tensors
   number,
   scalar,
   data_type,  // of the scalars; that of the tensors
@@ -36,7 +48,9 @@ enum class FieldKind {
 struct Field {
   const char* name;
   FieldKind kind;
-  std::size_t offset;  // in DirectML's struct
+  std::size_t offset;     // in DirectML's struct
+  bool optional = false;  // of a tensor: may be absent; of axes: may be empty
+  int like = 0;           // the index of a tensor
 };
 
 struct OperatorInfo {
@@ -49,14 +63,15 @@ struct OperatorInfo {
   Support supports[kMaxSupports];  // oldest first; unused ones have no types
   const Field* fields;             // in the order of the struct
   int field_count;
-  int tensors;
+  int inputs, outputs;
   Activation activation;  // of Family::activation
   bool is_fusable;
   const char* any_rank;  // the operator without the limit, where the effective rank is at most 2
 
   FeatureLevel since() const { return supports[0].since; }
-  int tensor_count() const { return tensors; }
-  int input_count() const { return tensors - 1; }
+  int tensor_count() const { return inputs + outputs; }
+  int input_count() const { return inputs; }
+  int output_count() const { return outputs; }
   bool fusable() const { return is_fusable; }
   bool has(FieldKind kind) const {
     for (const Field& field : *this) {
@@ -81,7 +96,7 @@ const OperatorInfo* find_operator(OperatorType type);
 // Returns the row of an operator; throws ValidationError if dmlops lacks it.
 const OperatorInfo& known_operator(OperatorType type);
 
-// "mean_tensor"; the last one is the output.
+// "mean_tensor"; outputs come last.
 inline const char* tensor_name(const OperatorInfo& op, int index) { return op.fields[index].name; }
 
 constexpr std::size_t kFeatureLevelCount = 15;

@@ -21,13 +21,14 @@ class Rules {
     for (int i = 0; i < op_.tensor_count(); ++i) check_one_tensor(i);
     check_level();
     for (int i = 1; i < op_.tensor_count(); ++i) check_match(i);
-    check_output();
+    for (int i = op_.input_count(); i < op_.tensor_count(); ++i) check_output(i);
     for (const Field& field : op_) {
       if (field.kind == FieldKind::data_type) check_min_max_type();
-      if (field.kind == FieldKind::boolean) check_spatial();
-      if (field.kind == FieldKind::axes) check_axes();
+      if (field.kind == FieldKind::axes) check_axes(field);
       if (field.kind == FieldKind::activation) check_fused_activation();
     }
+    if (op_.family == Family::batch_normalization) check_spatial();
+    if (op_.family == Family::mean_variance_normalization) check_scale_and_bias();
     check_steepness(desc_, op_, std::string());
     check_effective_rank();
   }
@@ -39,13 +40,15 @@ class Rules {
   const BufferTensorDesc& tensor(int i) const {
     return *desc_.tensors[static_cast<std::size_t>(i)];
   }
+  bool has_tensor(int i) const { return desc_.tensors[static_cast<std::size_t>(i)].has_value(); }
   const BufferTensorDesc& input() const { return tensor(0); }
   const BufferTensorDesc& output() const { return tensor(op_.input_count()); }
   std::string name_of(int i) const { return tensor_name(op_, i); }
   std::string at_level() const { return " at " + name(level_); }
 
   void check_one_tensor(int i) const {
-    if (!desc_.tensors[static_cast<std::size_t>(i)].has_value()) {
+    if (!has_tensor(i)) {
+      if (op_.fields[i].optional) return;
       refuse(name_of(i) + " is missing; only a fused activation has no tensors");
     }
     check_tensor(tensor(i), std::string(op_.name) + ": " + name_of(i));
@@ -76,6 +79,7 @@ class Rules {
   }
 
   void check_match(int i) const {
+    if (!has_tensor(i)) return;
     const BufferTensorDesc& other = tensor(i);
     if (other.data_type != input().data_type) {
       refuse(name_of(i) + " has data type " + upper_name(other.data_type) +
@@ -87,25 +91,28 @@ class Rules {
              "; they must be the same");
     }
     const bool broadcasts = op_.fields[i].kind == FieldKind::parameter;
+    const int like = op_.fields[i].like;
+    const BufferTensorDesc& model = tensor(like);
     for (std::size_t d = 0; d < input().dimension_count; ++d) {
-      if (other.sizes[d] == input().sizes[d] || (broadcasts && other.sizes[d] == 1)) continue;
-      refuse(name_of(i) + " has sizes " + sizes_text(other) + ", but input_tensor has " +
-             sizes_text(input()) + "; in dimension " + std::to_string(d) + " its size must be " +
-             (broadcasts ? "1 or " : "") + std::to_string(input().sizes[d]) + ", not " +
+      if (other.sizes[d] == model.sizes[d] || (broadcasts && other.sizes[d] == 1)) continue;
+      refuse(name_of(i) + " has sizes " + sizes_text(other) + ", but " + name_of(like) + " has " +
+             sizes_text(model) + "; in dimension " + std::to_string(d) + " its size must be " +
+             (broadcasts ? "1 or " : "") + std::to_string(model.sizes[d]) + ", not " +
              std::to_string(other.sizes[d]));
     }
   }
 
-  void check_output() const {
-    if (output().flags != TensorFlags::none) {
-      refuse("output_tensor has the flag OWNED_BY_DML, which only inputs may have");
+  void check_output(int i) const {
+    const BufferTensorDesc& written = tensor(i);
+    if (written.flags != TensorFlags::none) {
+      refuse(name_of(i) + " has the flag OWNED_BY_DML, which only inputs may have");
     }
-    if (overlaps_itself(view_of(output()))) {
+    if (overlaps_itself(view_of(written))) {
       std::string strides;
-      for (std::size_t d = 0; d < output().dimension_count; ++d) {
-        strides += (d == 0 ? "" : ", ") + std::to_string((*output().strides)[d]);
+      for (std::size_t d = 0; d < written.dimension_count; ++d) {
+        strides += (d == 0 ? "" : ", ") + std::to_string((*written.strides)[d]);
       }
-      refuse("output_tensor has strides (" + strides + ") with sizes " + sizes_text(output()) +
+      refuse(name_of(i) + " has strides (" + strides + ") with sizes " + sizes_text(written) +
              ", which make elements overlap one another");
     }
   }
@@ -128,7 +135,7 @@ class Rules {
 
   // Height and width are the dimensions after batch and channel.
   void check_spatial() const {
-    if (desc_.spatial || level_ >= FeatureLevel::level_4_0) return;
+    if (desc_.booleans[0] || level_ >= FeatureLevel::level_4_0) return;
     const std::size_t rank = input().dimension_count;
     for (int i = 1; i <= 2; ++i) {  // mean and variance
       for (std::size_t d = std::max<std::size_t>(2, rank < 2 ? 0 : rank - 2); d < rank; ++d) {
@@ -138,6 +145,24 @@ class Rules {
                ", from size 1 to " + std::to_string(input().sizes[d]) +
                ", which spatial=False does not allow" + at_level());
       }
+    }
+  }
+
+  // Mean-variance normalization: below 5.2 both or none; below 4.0 not broadcast over the channels.
+  void check_scale_and_bias() const {
+    if (level_ < FeatureLevel::level_5_2 && has_tensor(1) != has_tensor(2)) {
+      refuse(name_of(has_tensor(1) ? 2 : 1) + " is missing, but " + name_of(has_tensor(1) ? 1 : 2) +
+             " is given; both or none must be" + at_level());
+    }
+    if (op_.type != OperatorType::mean_variance_normalization1 ||
+        level_ >= FeatureLevel::level_4_0 || input().dimension_count < 2) {
+      return;
+    }
+    for (int i = 1; i <= 2; ++i) {
+      if (!has_tensor(i) || tensor(i).sizes[1] == input().sizes[1]) continue;
+      refuse(name_of(i) + " has size " + std::to_string(tensor(i).sizes[1]) +
+             " in dimension 1, the channels; it must be " + std::to_string(input().sizes[1]) +
+             at_level());
     }
   }
 
@@ -175,8 +200,8 @@ class Rules {
            " takes any)");
   }
 
-  void check_axes() const {
-    if (desc_.axes.empty()) refuse("axes is empty; at least one axis is needed");
+  void check_axes(const Field& field) const {
+    if (desc_.axes.empty() && !field.optional) refuse("axes is empty; at least one axis is needed");
     unsigned int seen = 0;
     for (const std::uint32_t axis : desc_.axes) {
       if (axis >= input().dimension_count) {

@@ -22,6 +22,7 @@ struct GroupParameters {
 struct ReductionParameters {
   ReductionKernel kernel = nullptr;
   int weight = 1;
+  std::variant<std::monostate, StatisticsParameters, GradientParameters> parameters;
   Reduction reduction;
 };
 
@@ -32,9 +33,12 @@ struct OperatorPlan {
                BatchNormalizationParameters, GroupParameters, ReductionParameters>
       parameters;
 
-  void run() const { run(nest.data); }
+  void run() const {
+    const auto* const reduction = std::get_if<ReductionParameters>(&parameters);
+    run(reduction == nullptr ? nest.data : reduction->reduction.data);
+  }
   // Runs the plan on other memory of the same layout; `data` points to the operands' first
-  // elements.
+  // elements. A reduction keeps its own where `data` is null.
   void run(char* const* data) const {
     std::visit([&](const auto& p) { run(data, p); }, parameters);
   }
@@ -52,9 +56,14 @@ struct OperatorPlan {
   }
   void run(char* const* data, const ReductionParameters& p) const {
     Reduction reduction = p.reduction;
-    reduction.data[0] = data[0];
-    reduction.data[1] = data[1];
-    dmlops::run(reduction, nest.element_size, p.weight, p.kernel, nullptr);
+    for (int i = 0; i < kReductionOperands; ++i) {
+      if (data[i] != nullptr) reduction.data[i] = data[i];
+    }
+    std::visit(
+        [&](const auto& own) {
+          dmlops::run(reduction, nest.element_size, p.weight, p.kernel, &own);
+        },
+        p.parameters);
   }
 };
 
@@ -91,5 +100,17 @@ OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output);
 OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output);
+
+// Operands as `Reduction` numbers them; absent ones are null. Scale and bias of mean-variance
+// normalization are 1 and 0 if absent.
+using ReductionOperands = const ConstTensorView* [kReductionOperands];
+OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
+                                              unsigned int reduced,
+                                              const MeanVarianceNormalizationOptions& options);
+OperatorPlan plan_batch_normalization_training(const ReductionOperands& operands, float epsilon,
+                                               const std::optional<FusedActivation>& activation);
+// `training`: mean and variance depend on the input.
+OperatorPlan plan_batch_normalization_grad(const ReductionOperands& operands, bool training,
+                                           float epsilon);
 
 }  // namespace dmlops

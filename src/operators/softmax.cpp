@@ -14,8 +14,8 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight,
   plan.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
   plan.nest.data[0] = static_cast<char*>(output.data);
   plan.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
-  plan.parameters = ReductionParameters{kernels[float_index(input.type)], weight,
-                                        make_reduction({&target, &input}, reduced)};
+  plan.parameters = ReductionParameters{
+      kernels[float_index(input.type)], weight, {}, make_reduction({&target, &input}, reduced)};
   return plan;
 }
 

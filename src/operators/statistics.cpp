@@ -10,7 +10,7 @@
 #include "core/isa.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
-#include "traversal/reduction.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
@@ -88,11 +88,14 @@ unsigned int axes_without(const ConstTensorView& parameter) {
   return reduced;
 }
 
-void set_activation(const char* op, const std::optional<FusedActivation>& activation,
-                    StatisticsParameters& parameters) {
+void require_activation(const char* op, const std::optional<FusedActivation>& activation) {
   if (!activation) return;
   require_known((std::string(op) + ": fused_activation.").c_str(), activation->type);
-  if (activation->type == Activation::identity) return;
+}
+
+void set_activation(const std::optional<FusedActivation>& activation,
+                    StatisticsParameters& parameters) {
+  if (!activation || activation->type == Activation::identity) return;
   parameters.activation = kernels().activation[static_cast<std::size_t>(activation->type)][0];
   parameters.activation_parameters = activation->parameters;
 }
@@ -121,11 +124,50 @@ void fill(const TensorView& output, float value) {
   }
 }
 
-std::int64_t size_of(const ConstTensorView& view) {
-  return static_cast<std::int64_t>(element_size(view.type));
+template <class Parameters>
+OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], const ReductionOperands& operands,
+                  unsigned int reduced, const Parameters& parameters) {
+  const DataType type = operands[1]->type;
+  OperatorPlan plan;
+  plan.nest.element_size = static_cast<std::int64_t>(element_size(type));
+  plan.parameters = ReductionParameters{kernels[float_index(type)], kStatisticsWeight, parameters,
+                                        make_reduction(operands, reduced)};
+  return plan;
 }
 
 }  // namespace
+
+OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
+                                              unsigned int reduced,
+                                              const MeanVarianceNormalizationOptions& options) {
+  StatisticsParameters parameters;
+  parameters.epsilon = options.epsilon;
+  parameters.use_mean = options.use_mean;
+  parameters.use_variance = options.use_variance;
+  set_activation(options.fused_activation, parameters);
+  const ConstTensorView one = constant(*operands[1], true), zero = constant(*operands[1], false);
+  const ConstTensorView* const scale = operands[kStatisticsScale];
+  const ConstTensorView* const bias = operands[kStatisticsBias];
+  return plan(
+      kernels().statistics,
+      {operands[0], operands[1], scale == nullptr ? &one : scale, bias == nullptr ? &zero : bias},
+      reduced, parameters);
+}
+
+OperatorPlan plan_batch_normalization_training(const ReductionOperands& operands, float epsilon,
+                                               const std::optional<FusedActivation>& activation) {
+  StatisticsParameters parameters;
+  parameters.epsilon = epsilon;
+  set_activation(activation, parameters);
+  return plan(kernels().statistics, operands, axes_without(*operands[kStatisticsScale]),
+              parameters);
+}
+
+OperatorPlan plan_batch_normalization_grad(const ReductionOperands& operands, bool training,
+                                           float epsilon) {
+  return plan(kernels().gradients, operands, axes_without(*operands[kGradientMean]),
+              GradientParameters{epsilon, training});
+}
 
 void mean_variance_normalization(const ConstTensorView& input,
                                  const std::optional<ConstTensorView>& scale,
@@ -140,20 +182,16 @@ void mean_variance_normalization(const ConstTensorView& input,
   if (scale) require_parameter(kOperator, "scale", *scale, input);
   if (bias) require_parameter(kOperator, "bias", *bias, input);
   const unsigned int reduced = reduced_axes(kOperator, input, axes, axis_count);
-  StatisticsParameters parameters;
-  parameters.epsilon = options.epsilon;
-  parameters.use_mean = options.use_mean;
-  parameters.use_variance = options.use_variance;
-  set_activation(kOperator, options.fused_activation, parameters);
+  require_activation(kOperator, options.fused_activation);
   require_output(kOperator, output, input);
   if (is_empty(input)) return;
   ReadableInputs readable = {output};
-  const ConstTensorView target = output, one = constant(input, true), zero = constant(input, false);
-  run(make_reduction({&target, readable.add(input), scale ? readable.add(*scale) : &one,
-                      bias ? readable.add(*bias) : &zero},
-                     reduced),
-      size_of(input), kStatisticsWeight, kernels().statistics[float_index(input.type)],
-      &parameters);
+  const ConstTensorView target = output;
+  plan_mean_variance_normalization(
+      {&target, readable.add(input), scale ? readable.add(*scale) : nullptr,
+       bias ? readable.add(*bias) : nullptr},
+      reduced, options)
+      .run();
 }
 
 void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs, float epsilon,
@@ -171,9 +209,7 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
     require_parameter(kOperator, "fused_add", *inputs.fused_add, input);
     require_same_sizes(kOperator, "fused_add", *inputs.fused_add, "input", input);
   }
-  StatisticsParameters parameters;
-  parameters.epsilon = epsilon;
-  set_activation(kOperator, fused_activation, parameters);
+  require_activation(kOperator, fused_activation);
   require_output(kOperator, outputs.output, input);
   require_group_output(kOperator, "mean", outputs.mean, input, "scale", inputs.scale);
   require_group_output(kOperator, "variance", outputs.variance, input, "scale", inputs.scale);
@@ -185,12 +221,11 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   }
   ReadableInputs readable = {outputs.output, outputs.mean, outputs.variance};
   const ConstTensorView target = outputs.output, mean = outputs.mean, variance = outputs.variance;
-  run(make_reduction(
-          {&target, readable.add(input), readable.add(inputs.scale), readable.add(inputs.bias),
-           inputs.fused_add ? readable.add(*inputs.fused_add) : nullptr, &mean, &variance},
-          axes_without(inputs.scale)),
-      size_of(input), kStatisticsWeight, kernels().statistics[float_index(input.type)],
-      &parameters);
+  plan_batch_normalization_training(
+      {&target, readable.add(input), readable.add(inputs.scale), readable.add(inputs.bias),
+       inputs.fused_add ? readable.add(*inputs.fused_add) : nullptr, &mean, &variance},
+      epsilon, fused_activation)
+      .run();
 }
 
 namespace {
@@ -217,15 +252,15 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
     fill(outputs.bias_gradient, 0);
     return;
   }
-  const GradientParameters parameters = {epsilon, training};
   ReadableInputs readable = {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient};
   const ConstTensorView target = outputs.gradient, of_scale = outputs.scale_gradient,
                         of_bias = outputs.bias_gradient;
-  run(make_reduction({&target, readable.add(input), readable.add(inputs.input_gradient), nullptr,
-                      nullptr, readable.add(inputs.mean), readable.add(inputs.variance),
-                      readable.add(inputs.scale), &of_scale, &of_bias},
-                     axes_without(inputs.mean)),
-      size_of(input), kStatisticsWeight, kernels().gradients[float_index(input.type)], &parameters);
+  plan_batch_normalization_grad(
+      {&target, readable.add(input), readable.add(inputs.input_gradient), nullptr, nullptr,
+       readable.add(inputs.mean), readable.add(inputs.variance), readable.add(inputs.scale),
+       &of_scale, &of_bias},
+      training, epsilon)
+      .run();
 }
 
 }  // namespace

@@ -167,6 +167,18 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
   return true;
 }
 
+bool read_bool(const char* function, const char* argument, PyObject* value, bool& result) {
+  if (value == nullptr) return true;
+  if (PyNumber_Check(value) == 0) {
+    PyErr_Format(PyExc_TypeError, "%s: %s must be a bool, not %s", function, argument,
+                 Py_TYPE(value)->tp_name);
+    return false;
+  }
+  const int truth = PyObject_IsTrue(value);
+  result = truth == 1;
+  return truth >= 0;
+}
+
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
   if (PyLong_Check(value)) return read_integer(value, result);
   if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integer scalars

@@ -13,7 +13,7 @@ namespace dmlops::python {
 // The parameters of a function: the first `positional` may be given by position, the first
 // `required` must be given.
 struct Signature {
-  static constexpr int kMaxParameters = 8;
+  static constexpr int kMaxParameters = 9;
   Signature() = default;  // null until interned
   Signature(const char* function, int positional, int required,
             const std::vector<const char*>& names);
@@ -33,6 +33,7 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
 
 // Each reads an argument, null if not given, and returns false with a Python error set.
 bool read_float(const char* function, const char* argument, PyObject* value, float& result);
+bool read_bool(const char* function, const char* argument, PyObject* value, bool& result);
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result);
 inline bool read_bound(const char* function, const char* argument, PyObject* value,
                        Scalar& result) {

@@ -152,6 +152,7 @@ bool Bindings::read_one(int i, PyObject* value) {
   if (value == Py_None) return true;
   DenseMemory memory;
   const BufferTensorDesc& tensor = tensors_[first_ + i];
+  if (tensor.dimension_count == 0) refuse(i, Slot::kAbsentText);
   if (memory.read(value, tensor.data_type) && (memory.writable || !is_output()) &&
       is_shaped_like(memory.rank, memory.sizes, tensor)) {
     bindings_[i].buffer = memory.data;

@@ -14,7 +14,7 @@ namespace dmlops::python {
 // or a dictionary by name; None is no binding. Keeps the memory alive.
 class Bindings {
  public:
-  static constexpr int kMaxCount = OperatorDesc::kMaxTensors - 1;
+  static constexpr int kMaxCount = OperatorDesc::kMaxTensors;
 
   // Bindings of `count` tensors from `first` on; `tensors` are the operator's.
   Bindings(const OperatorInfo& op, const BufferTensorDesc* tensors, int first, int count)

@@ -48,13 +48,15 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
   const int inputs_needed = made.input_count();
   try {
     Bindings inputs(*made.op, made.tensors.data(), 0, inputs_needed);
-    Bindings outputs(*made.op, made.tensors.data(), inputs_needed, 1);
+    Bindings outputs(*made.op, made.tensors.data(), inputs_needed, made.op->output_count());
     if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
-    const ConstBinding& out = *outputs.data();  // outputs were checked to be writable
-    const Binding output = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes,
-                            out.is_array};
+    Binding written[OperatorDesc::kMaxTensors];
+    for (int i = 0; i < made.op->output_count(); ++i) {
+      const ConstBinding& out = outputs.data()[i];  // was checked to be writable
+      written[i] = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes, out.is_array};
+    }
     const GilReleased released(made.elements);
-    compiled.dispatch(inputs.data(), inputs.given(), &output, outputs.given());
+    compiled.dispatch(inputs.data(), inputs.given(), written, outputs.given());
   } catch (...) {
     return set_descriptor_error();  // holds the GIL again
   }
@@ -94,7 +96,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
   std::vector<BufferTensorDesc> tensors;
   tensors.reserve(static_cast<std::size_t>(op.tensor_count()));
   for (int i = 0; i < op.tensor_count(); ++i) {
-    tensors.push_back(*read.tensors[static_cast<std::size_t>(i)]);
+    tensors.push_back(read.tensors[static_cast<std::size_t>(i)].value_or(BufferTensorDesc()));
   }
   Bindings bindings(op, tensors.data(), 0, op.input_count());
   if (!initial.is_none() && !bindings.read("initial", initial.ptr())) throw_python_error();

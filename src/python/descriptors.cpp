@@ -83,7 +83,7 @@ std::optional<ScaleBias> scale_bias_of(const std::string& where, const py::objec
                    read_float(where + ".bias", value.attr("bias"))};
 }
 
-std::vector<std::uint32_t> read_axes(const std::string& where, const py::object& value) {
+std::vector<std::uint32_t> axes_of(const std::string& where, const py::object& value) {
   std::vector<std::uint32_t> axes;
   for (const py::handle item : value) axes.push_back(read_uint(where, item));
   return axes;
@@ -122,10 +122,10 @@ class Reader {
         result_.scale_bias = scale_bias_of(where, value);
         break;
       case FieldKind::boolean:
-        result_.spatial = py::bool_(value);
+        result_.booleans[booleans_++] = py::bool_(value);
         break;
       case FieldKind::axes:
-        result_.axes = read_axes(where, value);
+        result_.axes = axes_of(where, value);
         break;
       case FieldKind::activation:
         if (value.is_none()) break;
@@ -149,7 +149,7 @@ class Reader {
   const OperatorInfo& op_;
   const py::object& source_;
   OperatorDesc result_;
-  std::size_t tensors_ = 0, numbers_ = 0, scalars_ = 0;
+  std::size_t tensors_ = 0, numbers_ = 0, scalars_ = 0, booleans_ = 0;
 };
 
 template <class Error>

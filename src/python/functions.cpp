@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "axes.hpp"
 #include "core/attributes.hpp"
 #include "core/float_environment.hpp"
 #include "core/text.hpp"
@@ -19,7 +20,8 @@
 namespace dmlops::python {
 namespace {
 
-std::int64_t element_count(const TensorView& view) {
+template <class View>
+std::int64_t element_count(const View& view) {
   std::int64_t elements = 1;
   for (int d = 0; d < view.rank; ++d) elements *= view.sizes[static_cast<std::size_t>(d)];
   return elements;
@@ -119,58 +121,6 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
   });
 }
 
-// Sets the error for an axis beyond 64 bits.
-DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTensorView& input) {
-  PyErr_Clear();
-  PyErr_Format(PyExc_ValueError, "%s: axis %s is out of range for input with %s, shape %s",
-               function, text_of(axis).c_str(), counted(input.rank, "dimension").c_str(),
-               shape_text(input).c_str());
-  return false;
-}
-
-// Reads an int or a sequence of ints.
-bool read_axes(const char* function, PyObject* value, const ConstTensorView& input,
-               std::int64_t (&axes)[kMaxRank], std::size_t& count) {
-  const auto read_axis = [&](PyObject* item, std::int64_t& axis) {
-    const Py_ssize_t read = PyNumber_AsSsize_t(item, PyExc_OverflowError);
-    axis = static_cast<std::int64_t>(read);
-    if (read != -1 || PyErr_Occurred() == nullptr) return true;
-    return PyErr_ExceptionMatches(PyExc_OverflowError) != 0 && refuse_axis(function, item, input);
-  };
-  const auto wrong_type = [&](PyObject* item) {
-    PyErr_Format(PyExc_TypeError, "%s: axes must be an int or a sequence of ints, not %s", function,
-                 Py_TYPE(item)->tp_name);
-    return false;
-  };
-  count = 1;
-  if (value == nullptr) {
-    axes[0] = -1;
-    return true;
-  }
-  if (PyIndex_Check(value) && !PySequence_Check(value)) return read_axis(value, axes[0]);
-  // Copies the sequence, since reading an item can run arbitrary code that changes the caller's
-  // list.
-  PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Tuple(value);
-  if (items == nullptr) {
-    if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
-    PyErr_Clear();
-    return wrong_type(value);
-  }
-  const Py_ssize_t length = PyTuple_GET_SIZE(items);
-  bool done = length <= kMaxRank;
-  if (!done) {
-    PyErr_Format(PyExc_ValueError, "%s: axes names %zd axes; a tensor has at most %d", function,
-                 length, kMaxRank);
-  }
-  for (Py_ssize_t i = 0; done && i < length; ++i) {
-    PyObject* const item = PyTuple_GET_ITEM(items, i);
-    done = PyIndex_Check(item) ? read_axis(item, axes[i]) : wrong_type(item);
-  }
-  count = static_cast<std::size_t>(length);
-  Py_DECREF(items);
-  return done;
-}
-
 using ReductionFunction = void (*)(const FloatEnvironment&, const ConstTensorView&,
                                    const std::int64_t*, std::size_t, const TensorView&);
 
@@ -193,6 +143,140 @@ PyObject* reduction(const FloatEnvironment& environment, PyObject* const* argume
   }
   return finish(output, [&](const TensorView& out) {
     kOperator(environment, input.view(), axes, axis_count, out);
+  });
+}
+
+bool is_given(PyObject* value) { return value != nullptr && value != Py_None; }
+
+PyObject* mean_variance_normalization(const FloatEnvironment&, PyObject* const* arguments,
+                                      Py_ssize_t positional, PyObject* keyword_names) {
+  const Signature& signature = signature_of<&mean_variance_normalization>;
+  const char* const function = signature.function;
+  PyObject* values[9] = {};
+  InputArray input, scale, bias;
+  OutputArray output;
+  std::int64_t axes[kMaxRank];
+  std::size_t axis_count = 0;
+  MeanVarianceNormalizationOptions options;
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0]) ||
+      (is_given(values[1]) && !scale.read_input(function, "scale", values[1], kFloats, &input)) ||
+      (is_given(values[2]) && !bias.read_input(function, "bias", values[2], kFloats, &input)) ||
+      !read_axes(function, values[3], input.view(), axes, axis_count) ||
+      !read_bool(function, "use_mean", values[4], options.use_mean) ||
+      !read_bool(function, "use_variance", values[5], options.use_variance) ||
+      !read_float(function, "epsilon", values[6], options.epsilon) ||
+      !read_fused_activation(function, values[7], options.fused_activation) ||
+      !output.read_output(function, values[8], input)) {
+    return nullptr;
+  }
+  const auto view = [](const InputArray& array) -> std::optional<ConstTensorView> {
+    if (array.object() == nullptr) return std::nullopt;
+    return array.view();
+  };
+  return finish(output, [&](const TensorView& out) {
+    dmlops::mean_variance_normalization(input.view(), view(scale), view(bias), axes, axis_count,
+                                        options, out);
+  });
+}
+
+// The outputs of an operator that has several; `out` is a tuple of them.
+constexpr int kOutputs = 3;
+
+// `like`: the inputs whose shapes the outputs have.
+bool read_outputs(const char* function, PyObject* value, const InputArray* const (&like)[kOutputs],
+                  OutputArray (&outputs)[kOutputs]) {
+  const bool given = is_given(value);
+  if (given && (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != kOutputs)) {
+    PyErr_Format(PyExc_TypeError, "%s: out must be a tuple of %d arrays, not %s", function,
+                 kOutputs,
+                 PyTuple_Check(value) ? "one of another length" : Py_TYPE(value)->tp_name);
+    return false;
+  }
+  for (int i = 0; i < kOutputs; ++i) {
+    PyObject* const out = given ? PyTuple_GET_ITEM(value, i) : nullptr;
+    if (!outputs[i].read_output(function, out, *like[i])) return false;
+  }
+  return true;
+}
+
+// Runs `operate`, and returns the outputs as a tuple.
+template <class Operate>
+PyObject* finish(const InputArray& input, OutputArray (&outputs)[kOutputs],
+                 const Operate& operate) {
+  try {
+    const GilReleased released(element_count(input.view()));
+    operate();
+  } catch (...) {
+    return set_error();  // holds the GIL again
+  }
+  PyObject* const results = PyTuple_New(kOutputs);
+  for (int i = 0; results != nullptr && i < kOutputs; ++i) {
+    PyObject* const result = outputs[i].take_result();
+    if (result == nullptr) {
+      Py_DECREF(results);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(results, i, result);
+  }
+  return results;
+}
+
+PyObject* batch_normalization_training(const FloatEnvironment&, PyObject* const* arguments,
+                                       Py_ssize_t positional, PyObject* keyword_names) {
+  const Signature& signature = signature_of<&batch_normalization_training>;
+  const char* const function = signature.function;
+  PyObject* values[7] = {};
+  InputArray input, scale, bias, added;
+  OutputArray outputs[kOutputs];
+  float epsilon = 1e-5f;
+  std::optional<FusedActivation> activation;
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0]) ||
+      !scale.read_input(function, "scale", values[1], kFloats, &input) ||
+      !bias.read_input(function, "bias", values[2], kFloats, &input) ||
+      (is_given(values[3]) &&
+       !added.read_input(function, "fused_add", values[3], kFloats, &input)) ||
+      !read_float(function, "epsilon", values[4], epsilon) ||
+      !read_fused_activation(function, values[5], activation) ||
+      !read_outputs(function, values[6], {&input, &scale, &scale}, outputs)) {
+    return nullptr;
+  }
+  BatchNormalizationTrainingInputs inputs = {input.view(), scale.view(), bias.view(), {}};
+  if (added.object() != nullptr) inputs.fused_add = added.view();
+  return finish(input, outputs, [&] {
+    dmlops::batch_normalization_training(inputs, epsilon, activation,
+                                         {outputs[0].view(), outputs[1].view(), outputs[2].view()});
+  });
+}
+
+using Gradient = void (*)(const BatchNormalizationGradientInputs& inputs, float epsilon,
+                          const BatchNormalizationGradients& outputs);
+
+// batch_normalization_grad or batch_normalization_training_grad
+template <Gradient kOperator>
+PyObject* gradient(const FloatEnvironment&, PyObject* const* arguments, Py_ssize_t positional,
+                   PyObject* keyword_names) {
+  const Signature& signature = signature_of<&gradient<kOperator>>;
+  const char* const function = signature.function;
+  PyObject* values[7] = {};
+  InputArray inputs[5];
+  OutputArray outputs[kOutputs];
+  float epsilon = 1e-5f;
+  if (!match(signature, arguments, positional, keyword_names, values)) return nullptr;
+  for (int k = 0; k < 5; ++k) {
+    const InputArray* const like = k == 0 ? nullptr : inputs;
+    if (!inputs[k].read_input(function, signature.names[k], values[k], kFloats, like))
+      return nullptr;
+  }
+  if (!read_float(function, "epsilon", values[5], epsilon) ||
+      !read_outputs(function, values[6], {&inputs[0], &inputs[2], &inputs[2]}, outputs)) {
+    return nullptr;
+  }
+  return finish(inputs[0], outputs, [&] {
+    kOperator(
+        {inputs[0].view(), inputs[1].view(), inputs[2].view(), inputs[3].view(), inputs[4].view()},
+        epsilon, {outputs[0].view(), outputs[1].view(), outputs[2].view()});
   });
 }
 
@@ -231,7 +315,13 @@ PyMethodDef reduction_entry(const char* name) {
   return entry<&reduction<kOperator>>({name, 2, 1, {"input", "axes", "out"}});
 }
 
-PyMethodDef operators[6] = {}, activations[kActivationCount + 1] = {};  // null-terminated
+template <Gradient kOperator>
+PyMethodDef gradient_entry(const char* name) {
+  return entry<&gradient<kOperator>>(
+      {name, 6, 5, {"input", "input_gradient", "mean", "variance", "scale", "epsilon", "out"}});
+}
+
+PyMethodDef operators[10] = {}, activations[kActivationCount + 1] = {};  // null-terminated
 
 template <std::size_t... kIndex>
 void set_activations(std::index_sequence<kIndex...>) {
@@ -248,6 +338,20 @@ void set_operators() {
   operators[2] = reduction_entry<&dmlops::log_softmax>("log_softmax");
   operators[3] = reduction_entry<&dmlops::softmax>("softmax");
   operators[4] = reduction_entry<&dmlops::hardmax>("hardmax");
+  operators[5] =
+      entry<&mean_variance_normalization>({"mean_variance_normalization",
+                                           4,
+                                           1,
+                                           {"input", "scale", "bias", "axes", "use_mean",
+                                            "use_variance", "epsilon", "fused_activation", "out"}});
+  operators[6] = entry<&batch_normalization_training>(
+      {"batch_normalization_training",
+       5,
+       3,
+       {"input", "scale", "bias", "fused_add", "epsilon", "fused_activation", "out"}});
+  operators[7] = gradient_entry<&dmlops::batch_normalization_grad>("batch_normalization_grad");
+  operators[8] = gradient_entry<&dmlops::batch_normalization_training_grad>(
+      "batch_normalization_training_grad");
 }
 
 }  // namespace

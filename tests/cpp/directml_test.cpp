@@ -104,7 +104,7 @@ TEST_F(DirectML, KeepsEveryFieldOfBatchNormalization) {
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(read.tensors[i]->total_tensor_size_in_bytes, 100 + i);
   }
-  EXPECT_FALSE(read.spatial);
+  EXPECT_FALSE(read.booleans[0]);
   EXPECT_EQ(read.numbers[0], 0.125f);
   EXPECT_EQ(read.fused_activation->type, dmlops::OperatorType::activation_hard_sigmoid);
   EXPECT_EQ(read.fused_activation->numbers, (std::array<float, 2>{0.25f, 0.75f}));

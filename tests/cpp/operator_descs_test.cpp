@@ -94,7 +94,7 @@ TEST(OperatorDescs, KeepEveryField) {
   const OperatorDesc desc = normalization;
   EXPECT_EQ(desc.type, OperatorType::batch_normalization);
   for (std::uint32_t i = 0; i < 6; ++i) EXPECT_EQ(desc.tensors[i]->sizes[0], 1 + i);
-  EXPECT_FALSE(desc.spatial);
+  EXPECT_FALSE(desc.booleans[0]);
   EXPECT_EQ(desc.numbers[0], 1e-5f);
   EXPECT_EQ(desc.fused_activation->type, OperatorType::activation_scaled_elu);
   EXPECT_EQ(desc.fused_activation->numbers, (std::array<float, 2>{0.5f, 0.25f}));

@@ -18,7 +18,7 @@
 namespace dmlops {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 using Floats = std::vector<float>;
@@ -32,15 +32,15 @@ std::vector<T> clipped(const std::vector<T>& x, const Scalar& min, const Scalar&
 }
 
 TEST(ClipGrad, ExcludesItsBounds) {
-  const Floats x = {-2, -1, -0.0f, 0, 1, std::nextafter(2.0f, 0.0f), 2, kInf};
+  const Floats x = {-2, -1, -0.0f, 0, 1, std::nextafter(2.0f, 0.0f), 2, kInfinity};
   EXPECT_EQ(clipped<float>(x, -1, 2), (Floats{0, 0, 1, 1, 1, 1, 0, 0}));
   EXPECT_EQ(clipped<float>(x, 0, {}), (Floats{0, 0, 0, 0, 1, 1, 1, 1}));
-  EXPECT_EQ(clipped<float>(x, -0.0f, kInf), (Floats{0, 0, 0, 0, 1, 1, 1, 0}));
+  EXPECT_EQ(clipped<float>(x, -0.0f, kInfinity), (Floats{0, 0, 0, 0, 1, 1, 1, 0}));
   EXPECT_EQ(clipped<float>(x, {}, 0.0f), (Floats{1, 1, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(clipped<float>(x, kNan, kNan), (Floats{1, 1, 1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(clipped<float>(x, 2, -1), Floats(8, 0));
-  EXPECT_EQ(clipped<float>(x, kInf, {}), Floats(8, 0));
-  EXPECT_EQ(clipped<float>({-kInf, kInf}, -kInf, {}), (Floats{0, 1}));
+  EXPECT_EQ(clipped<float>(x, kInfinity, {}), Floats(8, 0));
+  EXPECT_EQ(clipped<float>({-kInfinity, kInfinity}, -kInfinity, {}), (Floats{0, 1}));
   const float least = std::numeric_limits<float>::denorm_min();
   EXPECT_EQ(clipped<float>({-least, -0.0f, 0, least}, -least, least), (Floats{0, 1, 1, 0}));
 }
@@ -50,7 +50,7 @@ TEST(ClipGrad, IsExactOnIntegers) {
   EXPECT_EQ(clipped<std::int8_t>(x, {}, {}), (Bytes{1, 1, 1, 1, 1}));
   EXPECT_EQ(clipped<std::int8_t>(x, -128, 127), (Bytes{0, 1, 1, 1, 0}));
   EXPECT_EQ(clipped<std::int8_t>(x, -129, 128), (Bytes{1, 1, 1, 1, 1}));
-  EXPECT_EQ(clipped<std::int8_t>(x, -kInf, kInf), (Bytes{1, 1, 1, 1, 1}));
+  EXPECT_EQ(clipped<std::int8_t>(x, -kInfinity, kInfinity), (Bytes{1, 1, 1, 1, 1}));
   EXPECT_EQ(clipped<std::int8_t>(x, 127, {}), Bytes(5, 0));
   EXPECT_EQ(clipped<std::int8_t>(x, {}, -129), Bytes(5, 0));
   EXPECT_EQ(clipped<std::int8_t>(x, 1000u, {}), Bytes(5, 0));
@@ -91,8 +91,9 @@ TEST(ClipGrad, RefusesWhatDoesNotFit) {
 }
 
 TEST(ReluGrad, IsZeroAtZero) {
-  const Floats x = {-kInf, -1, -0.0f, 0, std::numeric_limits<float>::denorm_min(), 2, kInf};
-  const Floats gradient = {kNan, 2, 3, kInf, 5, -6, 7};
+  const Floats x = {-kInfinity, -1,       -0.0f, 0, std::numeric_limits<float>::denorm_min(),
+                    2,          kInfinity};
+  const Floats gradient = {kNan, 2, 3, kInfinity, 5, -6, 7};
   Floats y(x.size(), 77);
   relu_grad(x, gradient, y);
   EXPECT_EQ(y, (Floats{0, 0, 0, 0, 5, -6, 7}));
@@ -106,10 +107,10 @@ TEST(ReluGrad, KeepsNan) {
 }
 
 TEST(ParameterizedRelu, WorkedExamples) {
-  const Floats x = {-2, -0.0f, 0, 3, -kInf, kInf}, slope = {0.5f, 7, 7, 7, 0.25f, 7};
+  const Floats x = {-2, -0.0f, 0, 3, -kInfinity, kInfinity}, slope = {0.5f, 7, 7, 7, 0.25f, 7};
   Floats y(x.size(), 77);
   parameterized_relu(x, slope, y);
-  EXPECT_EQ(y, (Floats{-1, 0, 0, 3, -kInf, kInf}));
+  EXPECT_EQ(y, (Floats{-1, 0, 0, 3, -kInfinity, kInfinity}));
   EXPECT_TRUE(std::signbit(y[1]));
   const Bytes small = {-128, -128, -100, -1, 5}, factors = {-128, 127, 2, -3, 100};
   Bytes result(5, 77);
@@ -162,7 +163,8 @@ class Draw {
   T element() {
     const auto bits = random_();
     if constexpr (std::is_same_v<T, float>) {
-      if (bits % 16 == 0) return Floats{kInf, -kInf, kNan, 0, -0.0f, 1, -1, 2}[bits / 16 % 8];
+      if (bits % 16 == 0)
+        return Floats{kInfinity, -kInfinity, kNan, 0, -0.0f, 1, -1, 2}[bits / 16 % 8];
       return static_cast<float>(bits % 4001) / 1000 - 2;
     } else if constexpr (std::is_same_v<T, float16>) {
       return to_float16(static_cast<double>(element<float>()));

@@ -167,7 +167,9 @@ def activations() -> str:
 def member(field: Any) -> str:
     """Return a field as a member of a struct."""
     types = {
-        schema.Tensor: "BufferTensorDesc {}",
+        schema.Tensor: "std::optional<BufferTensorDesc> {}"
+        if getattr(field, "optional", False)
+        else "BufferTensorDesc {}",
         schema.ScaleBias: "std::optional<ScaleBias> {}",
         schema.DataType: "TensorDataType {} = TensorDataType::unknown",
         schema.Scalar: "Scalar {} = 0",
@@ -288,8 +290,11 @@ def conversions() -> str:
         if numbers:
             yield f"desc.numbers = {{{numbers}}};"
         scalars = [field.name for field in row.fields if isinstance(field, schema.Scalar)]
+        booleans = [field.name for field in row.fields if isinstance(field, schema.Boolean)]
+        if booleans:
+            yield f"desc.booleans = {{{', '.join(booleans)}}};"
         for field in row.fields:
-            if isinstance(field, schema.ScaleBias | schema.Boolean | schema.Axes):
+            if isinstance(field, schema.ScaleBias | schema.Axes):
                 yield f"desc.{field.name} = {field.name};"
             elif isinstance(field, schema.DataType):
                 yield f"desc.min_max_data_type = {field.name};"
@@ -333,8 +338,15 @@ def rows() -> str:
         yield f"constexpr Field kFieldsOf{row.desc}[] = {{"
         for field in row.fields:
             first = "AxisCount" if isinstance(field, schema.Axes) else field.external
+            more = ""
+            if getattr(field, "optional", False) or getattr(field, "may_be_empty", False):
+                more = ", true"
+            if isinstance(field, schema.Tensor) and field.like != "input_tensor":
+                names = [tensor.name for tensor in row.tensors]
+                more = f", {'true' if field.optional else 'false'}, {names.index(field.like)}"
             yield (
-                f'{{"{field.name}", FieldKind::{kind(field)}, offsetof({row.struct}, {first})}},'
+                f'{{"{field.name}", FieldKind::{kind(field)}, '
+                f"offsetof({row.struct}, {first}){more}}},"
             )
         yield "};"
 
@@ -356,7 +368,8 @@ def rows() -> str:
         return (
             f'{{OperatorType::{row.name.lower()}, "{row.desc}", Family::{row.family}, '
             f"{'true' if row.in_place else 'false'}, {{{supports(row)}}}, "
-            f"kFieldsOf{row.desc}, {len(row.fields)}, {len(row.tensors)}, {', '.join(more)}}},"
+            f"kFieldsOf{row.desc}, {len(row.fields)}, {len(row.inputs)}, {len(row.outputs)}, "
+            f"{', '.join(more)}}},"
         )
 
     return lines(

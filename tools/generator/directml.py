@@ -28,7 +28,8 @@ def members(row: Any) -> Iterator[tuple[str, str, int]]:
         if isinstance(field, schema.Axes):
             yield "AxisCount", "uint32_t AxisCount;", 4
         declaration, size = _C[type(field)]
-        yield field.external, declaration.format(field.external), size
+        null = " /* may be null */" if getattr(field, "optional", False) else ""
+        yield field.external, declaration.format(field.external) + null, size
 
 
 def structs() -> str:

@@ -91,7 +91,8 @@ def example(row: Any) -> str:
 def python_type(row: Any, field: Any) -> str:
     """Return the type of a field as docstrings say it."""
     if isinstance(field, schema.Tensor):
-        return "BufferTensorDesc, optional" if row.fusable else "BufferTensorDesc"
+        optional = row.fusable or field.optional
+        return "BufferTensorDesc, optional" if optional else "BufferTensorDesc"
     if isinstance(field, schema.Number):
         return f"float, default {field.default}" if field.default else "float"
     return {
@@ -115,7 +116,8 @@ def annotation(field: Any, *, given: bool = False) -> str:
     if isinstance(field, schema.Axes):
         return "Sequence[SupportsIndex]" if given else "tuple[int, ...]"
     return {
-        schema.Tensor: "BufferTensorDesc",
+        schema.Tensor: "BufferTensorDesc"
+        + (" | None = None" if getattr(field, "optional", False) else ""),
         schema.ScaleBias: "ScaleBias | None = None",
         schema.DataType: "TensorDataType",
         schema.Scalar: "float",
@@ -242,11 +244,10 @@ def function_names(rows: list[Any]) -> Iterator[str]:
     yield "]"
 
 
-def overloads(function: str, more: str, variable: str, others: str = "") -> Iterator[str]:
-    """Yield the types of a function: for ndarrays, for other libraries' arrays, and for buffers.
-
-    `more` are the parameters behind `input`, with `{}` for the type of further arrays.
-    """
+def overloads(row: Any) -> Iterator[str]:
+    """Yield the types of a function: for ndarrays, for other libraries' arrays, and for buffers."""
+    more, others = signature(row)
+    function, variable, count = row.function, row.types.variable, len(row.outputs)
     array = f"NDArray[{variable}]"
     for given, parameter, out, result in (
         (f"_Array[_Shape, {variable}]", array, f"_Out[{variable}]", f"_Array[_Shape, {variable}]"),
@@ -259,12 +260,18 @@ def overloads(function: str, more: str, variable: str, others: str = "") -> Iter
         parameters += ["*"]
         if others:
             parameters.append(others)
-        parameters.append(f"out: {out} = None")
+        returned = result
+        if count > 1:
+            given_outputs = ", ".join([out.removesuffix(" | None")] * count)
+            parameters.append(f"out: tuple[{given_outputs}] | None = None")
+            returned = f"tuple[{', '.join([result] * count)}]"
+        else:
+            parameters.append(f"out: {out} = None")
         yield "@overload"
-        yield f"def {function}({', '.join(parameters)}) -> {result}: ..."
+        yield f"def {function}({', '.join(parameters)}) -> {returned}: ..."
 
 
-# The parameters behind `input`, and those by keyword, where they are not the struct's.
+# The results of signature() for functions whose parameters are not the struct's.
 _SIGNATURES = {
     "clip": ("min: _Number | None = None, max: _Number | None = None",
              "scale_bias: ScaleBias | None = None"),
@@ -272,16 +279,26 @@ _SIGNATURES = {
 
 
 def signature(row: Any) -> tuple[str, str]:
-    """Return the parameters behind `input`, and those that are given by keyword only."""
+    """Return the parameters behind `input`, and those by keyword only.
+
+    `{}` stands for the type of further arrays.
+    """
     if row.function in _SIGNATURES:
         return _SIGNATURES[row.function]
-    arrays = [f"{tensor.name.removesuffix('_tensor')}: {{}}" for tensor in row.inputs[1:]]
-    if any(isinstance(field, schema.Axes) for field in row.fields):
-        arrays.append("axes: SupportsIndex | Sequence[SupportsIndex] = -1")
+    arrays = [
+        f"{tensor.name.removesuffix('_tensor')}: {{}}{' | None = None' if tensor.optional else ''}"
+        for tensor in row.inputs[1:]
+    ]
     numbers = [f"{n.name}: _Number = {n.short}" for n in row.numbers]
-    fused = any(isinstance(field, schema.Activation) for field in row.fields)
-    others = "fused_activation: FusedActivation | None = None" if fused else ""
-    return ", ".join(arrays + numbers), others
+    others = []
+    if any(isinstance(field, schema.Axes) for field in row.fields):  # the rest is by keyword
+        arrays.append("axes: SupportsIndex | Sequence[SupportsIndex] = -1")
+        booleans = [field for field in row.fields if isinstance(field, schema.Boolean)]
+        others += [f"{field.name}: bool = {field.default}" for field in booleans] + numbers
+        numbers = []
+    if any(isinstance(field, schema.Activation) for field in row.fields):
+        others.append("fused_activation: FusedActivation | None = None")
+    return ", ".join(arrays + numbers), ", ".join(others)
 
 
 def stubs(rows: list[Any]) -> str:
@@ -303,10 +320,7 @@ def stubs(rows: list[Any]) -> str:
         "",
         function_names(rows),
         "",
-        *(
-            overloads(function, signature(row)[0], row.types.variable, signature(row)[1])
-            for function, row in by_function.items()
-        ),
+        *(overloads(row) for row in by_function.values()),
     )
 
 

@@ -14,6 +14,7 @@ from dmlops._device import BufferBinding
 from dmlops._enums import TensorFlags
 from dmlops._operator_file.initial import dtype_of
 from dmlops._operator_type import OperatorType
+from dmlops._table import DESCS
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
 CHUNK = 2**23  # elements of the output: a few hundredths of a second
@@ -45,9 +46,13 @@ def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
 
 def _dimension(desc: Any) -> int | None:
     """Return the first dimension that is long enough to split and not reduced."""
+    if len(DESCS[type(desc).__name__].outputs) > 1:
+        return None
     sizes = desc.output_tensor.sizes
     reduced: tuple[int, ...] = ()
-    if hasattr(desc, "axes"):
+    if desc.operator_type is OperatorType.MEAN_VARIANCE_NORMALIZATION:
+        reduced = (1, 2, 3) if desc.cross_channel else (2, 3)
+    elif hasattr(desc, "axes"):
         reduced = desc.axes
     elif desc.operator_type in _LAST_DIMENSION:
         reduced = (len(sizes) - 1,)
@@ -82,7 +87,11 @@ def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
     The rules for bindings of the whole operator hold for each chunk: the arrays are large enough,
     and the output shares memory only with an input of the same layout.
     """
+    axis = _dimension(desc)
+    if axis is None:
+        return []
     tensors = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name.endswith("_tensor")}
+    tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
     output = desc.output_tensor
     for name, tensor in tensors.items():
         shared = arrays[name] is arrays["output_tensor"] and tensor is not output
@@ -90,9 +99,6 @@ def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
             return []
         if shared and tensor != output:
             return []
-    axis = _dimension(desc)
-    if axis is None:
-        return []
     size = output.sizes[axis]
     rows = size * CHUNK // math.prod(output.sizes)
     rows = max(_ALIGNMENT, rows // _ALIGNMENT * _ALIGNMENT)

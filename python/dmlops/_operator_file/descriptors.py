@@ -138,7 +138,11 @@ def read_desc(operator: OperatorType, node: Node, *, fused: bool = False) -> Any
     may_be_null: tuple[type[schema.Field], ...] = (schema.ScaleBias, schema.Activation)
     if fused:
         may_be_null += (schema.Tensor,)
-    optional = {field.external for field in row.fields if isinstance(field, may_be_null)}
+    optional = {
+        field.external
+        for field in row.fields
+        if isinstance(field, may_be_null) or (isinstance(field, schema.Tensor) and field.optional)
+    }
     required = [field.external for field in row.fields if field.external not in optional]
     if any(isinstance(field, schema.Axes) for field in row.fields):
         optional.add("AxisCount")

@@ -16,11 +16,12 @@ from dmlops._device import Device
 from dmlops._enums import FeatureLevel, TensorFlags
 from dmlops._operator_file.chunks import chunks
 from dmlops._operator_file.files import check_target
-from dmlops._operator_file.model import Dispatch, Model, Operator, Print, WriteFile
+from dmlops._operator_file.model import Binding, Dispatch, Model, Operator, Print, WriteFile
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._operator_file.resources import Memory, create, discard, load, write
 from dmlops._operator_file.timing import Repetition, repeat
+from dmlops._tensor_desc import BufferTensorDesc
 
 # Refusals by DirectML's rules, and fields of a type or range that their struct cannot hold.
 REFUSALS = (_core.ValidationError, _core.BindingError, TypeError, OverflowError)
@@ -57,7 +58,9 @@ def run(model: Model, level: FeatureLevel, repetition: Repetition | None = None)
                 kind = _kind(memories[command.resource].values.dtype, shape)
                 print(one_line(f"{command.resource}: {kind}, written to {command.path}"))
         if all(isinstance(command, Dispatch) for command in model.commands):
-            written = dict.fromkeys(d.output.resource for d in _dispatches(model))
+            written = dict.fromkeys(
+                output.resource for d in _dispatches(model) for output in d.outputs.values()
+            )
             for name in written:
                 _print(name, memories[name])
 
@@ -67,8 +70,8 @@ def _check_dimensions(model: Model, memories: dict[str, Memory]) -> None:
     elements = {name: memory.values.size for name, memory in memories.items()}
     for command in model.commands:
         if isinstance(command, Dispatch):
-            sizes = command.operator.desc.output_tensor.sizes
-            elements[command.output.resource] = math.prod(sizes)
+            for name, output in command.outputs.items():
+                elements[output.resource] = math.prod(getattr(command.operator.desc, name).sizes)
         elif isinstance(command, WriteFile) and command.dimensions is not None:
             count = elements[command.resource]
             if math.prod(command.dimensions) != count:
@@ -99,19 +102,22 @@ def _targets(model: Model) -> dict[str, Path]:
         if isinstance(command, WriteFile):
             usual = command.dimensions is None
             result.setdefault(command.resource, command.path if usual else Path())
-        elif isinstance(command, Dispatch) and command.output.resource in result:
-            result[command.output.resource] = Path()
+        elif isinstance(command, Dispatch):
+            again = {output.resource for output in command.outputs.values()} & result.keys()
+            result |= dict.fromkeys(again, Path())
     return {name: path for name, path in result.items() if path.suffix.lower() == ".npy"}
 
 
 def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
     memories: dict[str, Memory] = {}
-    first: dict[str, Dispatch] = {}  # that writes the resource
+    first: dict[str, tuple[BufferTensorDesc, Binding]] = {}  # the output that is the resource
     used: dict[str, bool] = {}  # by a command, and at first as an input
     for dispatch in _dispatches(model):
         for name, binding in dispatch.bindings.items():
-            used.setdefault(binding.resource, name != "output_tensor")
-        first.setdefault(dispatch.output.resource, dispatch)
+            used.setdefault(binding.resource, name not in dispatch.outputs)
+        for name, binding in dispatch.outputs.items():
+            tensor = getattr(dispatch.operator.desc, name)
+            first.setdefault(binding.resource, (tensor, binding))
     shown = {c.resource for c in model.commands if not isinstance(c, Dispatch)}
     targets = _targets(model)
     for name, resource in model.resources.items():
@@ -120,8 +126,7 @@ def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
         elif used.get(name, name in shown):
             resource.node.refuse("the field 'initialValues' is missing; only outputs need none")
         elif name in first:
-            tensor = first[name].operator.desc.output_tensor
-            memory = create(tensor, first[name].output, resource, targets.get(name))
+            memory = create(*first[name], resource, targets.get(name))
             stack.callback(discard, memory)
             memories[name] = memory
     return memories
@@ -153,18 +158,19 @@ def _dispatch(
         whole = all(isinstance(array, np.ndarray) for array in bound.values())
         cut = chunks(desc, bound) if whole and repetition is None else []
         for chunk in cut:
-            output = chunk.bindings.pop("output_tensor")
+            outputs = {name: chunk.bindings.pop(name) for name in command.outputs}
             operator = Device(compiled.feature_level).compile(chunk.desc)
-            operator.dispatch(chunk.bindings, [output])
+            operator.dispatch(chunk.bindings, outputs)
             progress.reach(chunk.done)
         if not cut:
-            output = bound.pop("output_tensor")
+            outputs = {name: bound.pop(name) for name in command.outputs}
             if repetition is None:
-                compiled.dispatch(bound, [output])
+                compiled.dispatch(bound, outputs)
             else:
-                times = repeat(lambda: compiled.dispatch(bound, [output]), repetition, progress)
+                times = repeat(lambda: compiled.dispatch(bound, outputs), repetition, progress)
                 print(one_line(f"{command.operator.name}: {times}"))
-    memories[command.output.resource].show_as(desc.output_tensor, command.output)
+    for name, output in command.outputs.items():
+        memories[output.resource].show_as(getattr(desc, name), output)
 
 
 def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from dmlops._enums import TensorDataType
 from dmlops._operator_file.read import Node
 from dmlops._operator_type import OperatorType
+from dmlops._table import DESCS
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,10 @@ class Dispatch:
     bindings: dict[str, Binding]
 
     @property
-    def output(self) -> Binding:
-        """The binding of the output."""
-        return self.bindings["output_tensor"]
+    def outputs(self) -> dict[str, Binding]:
+        """The bindings of the outputs."""
+        row = DESCS[type(self.operator.desc).__name__]
+        return {tensor.name: self.bindings[tensor.name] for tensor in row.outputs}
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,9 @@ def _read_operator(name: str, node: Node, resources: dict[str, Resource]) -> Ope
 
 
 def _tensors(desc: Any) -> list[str]:
-    return [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
+    """Return the names of the tensors that the descriptor has."""
+    names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
+    return [name for name in names if getattr(desc, name) is not None]
 
 
 def _owned(desc: Any, name: str) -> bool:

@@ -95,11 +95,14 @@ class Field:
 class Tensor(Field):
     """A pointer to a DML_TENSOR_DESC.
 
-    It has the input's data type and rank, and its sizes; `broadcast`: each size may be 1 instead.
+    It has the input's data type and rank, and the sizes of the tensor `like`; `broadcast`: each
+    size may be 1 instead.
     """
 
     output: bool = False
     broadcast: bool = False
+    optional: bool = False
+    like: str = "input_tensor"
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,8 @@ class Boolean(Field):
 @dataclass(frozen=True)
 class Axes(Field):
     """An AxisCount, and a pointer to that number of UINT."""
+
+    may_be_empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,6 +244,11 @@ class Operator:
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors that are read."""
         return tuple(each for each in self.tensors if not each.output)
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The tensors that are written, the last ones."""
+        return tuple(each for each in self.tensors if each.output)
 
     @property
     def numbers(self) -> tuple[Number, ...]:

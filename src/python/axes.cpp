@@ -1,0 +1,66 @@
+// Reads the axes of a reduction.
+#include "axes.hpp"
+
+#include "arguments.hpp"
+#include "core/attributes.hpp"
+#include "core/text.hpp"
+#include "numbers.hpp"
+#include "operators/check.hpp"
+
+namespace dmlops::python {
+namespace {
+
+// Sets the error for an axis beyond 64 bits.
+DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTensorView& input) {
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError, "%s: axis %s is out of range for input with %s, shape %s",
+               function, text_of(axis).c_str(), counted(input.rank, "dimension").c_str(),
+               shape_text(input).c_str());
+  return false;
+}
+
+}  // namespace
+
+bool read_axes(const char* function, PyObject* value, const ConstTensorView& input,
+               std::int64_t (&axes)[kMaxRank], std::size_t& count) {
+  const auto read_axis = [&](PyObject* item, std::int64_t& axis) {
+    const Py_ssize_t read = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+    axis = static_cast<std::int64_t>(read);
+    if (read != -1 || PyErr_Occurred() == nullptr) return true;
+    return PyErr_ExceptionMatches(PyExc_OverflowError) != 0 && refuse_axis(function, item, input);
+  };
+  const auto wrong_type = [&](PyObject* item) {
+    PyErr_Format(PyExc_TypeError, "%s: axes must be an int or a sequence of ints, not %s", function,
+                 Py_TYPE(item)->tp_name);
+    return false;
+  };
+  count = 1;
+  if (value == nullptr) {
+    axes[0] = -1;
+    return true;
+  }
+  if (PyIndex_Check(value) && !PySequence_Check(value)) return read_axis(value, axes[0]);
+  // Copies the sequence, since reading an item can run arbitrary code that changes the caller's
+  // list.
+  PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Tuple(value);
+  if (items == nullptr) {
+    if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
+    PyErr_Clear();
+    return wrong_type(value);
+  }
+  const Py_ssize_t length = PyTuple_GET_SIZE(items);
+  bool done = length <= kMaxRank;
+  if (!done) {
+    PyErr_Format(PyExc_ValueError, "%s: axes names %zd axes; a tensor has at most %d", function,
+                 length, kMaxRank);
+  }
+  for (Py_ssize_t i = 0; done && i < length; ++i) {
+    PyObject* const item = PyTuple_GET_ITEM(items, i);
+    done = PyIndex_Check(item) ? read_axis(item, axes[i]) : wrong_type(item);
+  }
+  count = static_cast<std::size_t>(length);
+  Py_DECREF(items);
+  return done;
+}
+
+}  // namespace dmlops::python

@@ -1,0 +1,253 @@
+"""Mean-variance normalization, and batch normalization's training pass and gradients."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import FLOATS, assert_same_bits, assert_within, ulp
+
+import dmlops
+from dmlops import BufferTensorDesc, Device
+
+pytestmark = pytest.mark.usefixtures("isa", "policy")
+Array = npt.NDArray[Any]
+Float64 = npt.NDArray[np.float64]
+# Of x = 1, 2, 3, 6 with scale 2, bias 1 and epsilon 0.5: exact in binary.
+X = [1, 2, 3, 6]
+UNUSED: tuple[dict[str, Any], ...] = ({}, {"use_mean": False}, {"use_variance": False})
+
+
+def column(values: Any, dtype: str) -> Array:
+    return np.array(values, dtype).reshape(-1, 1)
+
+
+def normalized(
+    x: Array, axes: Any, scale: Any = 1, bias: Any = 0, *, epsilon: float = 1e-5, **use: bool
+) -> tuple[Float64, Float64]:
+    """Return the normalization in float64, and the allowed error: 2 ulp of the largest number."""
+    wide, scale, bias = (np.asarray(a, np.float64) for a in (x, scale, bias))
+    mean = wide.mean(axes, keepdims=True) if use.get("use_mean", True) and axes != () else 0
+    mean = wide if axes == () and use.get("use_mean", True) else mean
+    variance = np.square(wide - mean)
+    variance = variance if axes == () else variance.mean(axes, keepdims=True)
+    root = np.sqrt(variance + np.float64(np.float32(epsilon)))
+    product = scale * (wide - mean) / (root if use.get("use_variance", True) else 1)
+    result = product + bias
+    largest = np.maximum(np.abs(product), np.maximum(np.abs(bias), np.abs(result)))
+    if "use_variance" in use:
+        largest = np.maximum(largest, np.abs(scale * mean))
+    return result, (2 if x.dtype == np.float32 else 0.02) * ulp(largest, x.dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_worked_examples(dtype: str) -> None:
+    x, two, one = column(X, dtype), column(2, dtype), column(1, dtype)
+    mvn = dmlops.mean_variance_normalization
+    assert mvn(x, axes=0, epsilon=0.5).ravel().tolist() == [-1, -0.5, 0, 1.5]
+    assert mvn(x, axes=0, use_mean=False, epsilon=3.5).ravel().tolist() == [0.25, 0.5, 0.75, 1.5]
+    assert mvn(x, axes=0, use_variance=False).ravel().tolist() == [-2, -1, 0, 3]
+    assert mvn(x, two, one, axes=0, use_variance=False).ravel().tolist() == [-3, -1, 1, 7]
+    outputs = dmlops.batch_normalization_training(x, two, one, epsilon=0.5)
+    assert [output.ravel().tolist() for output in outputs] == [[-1, 0, 1, 4], [3], [3.5]]
+    add = column([0, 0, -2, 0], dtype)
+    fused = dmlops.batch_normalization_training(x, two, one, add, 0.5, fused_activation="relu")
+    assert fused[0].ravel().tolist() == [0, 0, 0, 4]
+    dy, mean, variance = column([1, 0, 0, -1], dtype), column(3, dtype), column(3.5, dtype)
+    given = (x, dy, mean, variance, two, 0.5)
+    for function, dx in (
+        (dmlops.batch_normalization_grad, [1, 0, 0, -1]),
+        (dmlops.batch_normalization_training_grad, [0.375, -0.3125, 0, -0.0625]),
+    ):
+        outputs = function(*given)
+        assert [output.ravel().tolist() for output in outputs] == [dx, [-2.5], [0]]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_every_set_of_axes(dtype: str) -> None:
+    x = samples.uniform((3, 4, 5, 35), dtype, -8, 8)
+    for view in (x, x.transpose(2, 0, 3, 1), x[::-1, ::2]):
+        shape = view.shape
+        for count in range(5):
+            for axes in itertools.combinations(range(4), count):
+                own = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+                scale, bias = (samples.uniform(own, dtype, 0.5, 2, seed=i) for i in (1, 2))
+                result = dmlops.mean_variance_normalization(view, scale, bias, axes)
+                assert_within(result, *normalized(view, axes, scale, bias), f"axes {axes}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("length", [1, 2, 3, 16, 65, 768, 1025, 4099])
+def test_groups_of_every_kind_of_length(dtype: str, length: int) -> None:
+    rows = samples.uniform((7, length), dtype, -3, 5, seed=length)
+    for x, axis in ((rows, 1), (rows.T, 0)):
+        for use in UNUSED:
+            result = dmlops.mean_variance_normalization(x, axes=axis, **use)
+            assert_within(result, *normalized(x, axis, **use), f"{axis} {use}")
+
+
+def test_large_means_and_variances() -> None:
+    x = (1e6 + samples.uniform((4, 999), "float32", -1, 1)).astype(np.float32)
+    assert_within(dmlops.mean_variance_normalization(x), *normalized(x, 1))
+    half = samples.uniform((4, 999), "float16", -60000, 60000)  # the variance exceeds float16
+    assert_within(dmlops.mean_variance_normalization(half), *normalized(half, 1))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_training_is_normalization_with_its_statistics(dtype: str) -> None:
+    x = samples.uniform((5, 4, 6, 7), dtype, -3, 5)
+    scale, bias = (samples.uniform((1, 4, 1, 1), dtype, 0.5, 2, seed=i) for i in (1, 2))
+    add = samples.uniform(x.shape, dtype, -1, 1, seed=3)
+    y, mean, variance = dmlops.batch_normalization_training(x, scale, bias)
+    wide, units = x.astype(np.float64), 1 if dtype == "float32" else 0.02
+    expected = wide.mean((0, 2, 3), keepdims=True), wide.var((0, 2, 3), keepdims=True)
+    for actual, exact in zip((mean, variance), expected, strict=True):
+        assert_within(actual, exact, units * ulp(exact, x.dtype))
+    same = dmlops.mean_variance_normalization(x, scale, bias, (0, 2, 3))
+    assert_same_bits(y, same)
+    added, *_ = dmlops.batch_normalization_training(x, scale, bias, add, fused_activation="relu")
+    exact, allowed = normalized(x, (0, 2, 3), scale, bias)
+    allowed = np.maximum(allowed, units * 2 * ulp(np.abs(exact) + np.abs(add), x.dtype))
+    assert_within(added, np.maximum(exact + add.astype(np.float64), 0), allowed)
+
+
+def test_gradients_are_those_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    x = samples.uniform((5, 4, 6, 7), "float32", -3, 5)
+    dy = samples.uniform(x.shape, "float32", -1, 1, seed=1)
+    scale, bias = (samples.uniform((1, 4, 1, 1), "float32", 0.5, 2, seed=i) for i in (2, 3))
+    _, mean, variance = dmlops.batch_normalization_training(x, scale, bias)
+    for training, function in (
+        (False, dmlops.batch_normalization_grad),
+        (True, dmlops.batch_normalization_training_grad),
+    ):
+        tensors = [torch.from_numpy(a.astype(np.float64)) for a in (x, scale.ravel(), bias.ravel())]
+        for tensor in tensors:
+            tensor.requires_grad_()
+        statistics = [torch.from_numpy(a.astype(np.float64).ravel()) for a in (mean, variance)]
+        y = torch.nn.functional.batch_norm(
+            tensors[0], *statistics, *tensors[1:], training=training, momentum=0.0, eps=1e-5
+        )
+        y.backward(torch.from_numpy(dy.astype(np.float64)))
+        for actual, tensor in zip(function(x, dy, mean, variance, scale), tensors, strict=True):
+            exact = tensor.grad.numpy().reshape(actual.shape)
+            np.testing.assert_allclose(actual, exact, rtol=2e-6, atol=2e-6)
+
+
+def test_normalizations_are_those_of_pytorch() -> None:
+    torch = pytest.importorskip("torch")
+    nn, x = torch.nn.functional, samples.uniform((3, 6, 5, 7), "float32", -3, 5)
+    wide, mvn = torch.from_numpy(x.astype(np.float64)), dmlops.mean_variance_normalization
+    layer = nn.layer_norm(wide, (5, 7)).numpy()
+    np.testing.assert_allclose(mvn(x, axes=(2, 3)), layer, rtol=1e-6, atol=1e-6)
+    rms = nn.rms_norm(wide, (7,), eps=1e-5).numpy()
+    np.testing.assert_allclose(mvn(x, use_mean=False), rms, rtol=1e-6, atol=1e-6)
+    groups = mvn(x.reshape(3, 2, 3, 5, 7), axes=(2, 3, 4)).reshape(x.shape)
+    np.testing.assert_allclose(groups, nn.group_norm(wide, 2).numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_outputs_and_their_errors() -> None:
+    x, one = samples.uniform((6, 5), "float32"), np.ones((1, 5), np.float32)
+    expected = dmlops.batch_normalization_training(x, one, one)
+    out: Any = tuple(np.empty_like(array) for array in expected)
+    results = dmlops.batch_normalization_training(x, one, one, out=out)
+    assert all(result is array for result, array in zip(results, out, strict=True))
+    for result, array in zip(results, expected, strict=True):
+        assert_same_bits(result, array)
+    some = dmlops.batch_normalization_training(x, one, one, out=(None, out[1], None))
+    assert some[1] is out[1]
+    assert_same_bits(some[0], expected[0])
+    untyped: Any = dmlops.batch_normalization_training
+    for given, words in ((x, "ndarray"), ((x, one), "another length")):
+        with pytest.raises(TypeError, match=f"out must be a tuple of 3 arrays.*{words}"):
+            untyped(x, one, one, out=given)
+    with pytest.raises(ValueError, match="mean has shape"):
+        untyped(x, one, one, out=(None, x, None))
+    with pytest.raises(ValueError, match=r"batch_normalization_training: .*overlap"):
+        untyped(x, one, one, out=(None, out[1], out[1]))
+    with pytest.raises(TypeError, match="use_mean must be a bool, not str"):
+        dmlops.mean_variance_normalization(x, use_mean="no")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_descriptors_give_the_bits_of_the_functions(dtype: str) -> None:
+    x = samples.uniform((3, 4, 6, 7), dtype, -3, 5)
+    scale, bias = (samples.uniform((1, 4, 1, 1), dtype, 0.5, 2, seed=i) for i in (1, 2))
+    whole, group = BufferTensorDesc.from_array(x), BufferTensorDesc.from_array(scale)
+    result = np.empty_like(x)
+    tensors: Any = {"input_tensor": whole, "output_tensor": whole}
+    both: Any = {"scale_tensor": group, "bias_tensor": group}
+    old = dmlops.MeanVarianceNormalizationOperatorDesc
+    second = dmlops.MeanVarianceNormalization1OperatorDesc
+    third = dmlops.MeanVarianceNormalization2OperatorDesc
+    cases: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = [
+        (old(**tensors, **both), (2, 3), {}),
+        (old(**tensors, **both, cross_channel=True), (1, 2, 3), {}),
+        (old(**tensors, normalize_variance=False), (2, 3), {"use_variance": False}),
+        (second(**tensors, **both, axes=(3, 0)), (0, 3), {}),
+        (second(**tensors, axes=()), (), {}),
+        (second(**tensors, axes=(1,), normalize_variance=False), (1,), {"use_variance": False}),
+        (third(**tensors, bias_tensor=group, axes=(1,), use_mean=False), (1,), {"use_mean": False}),
+        (third(**tensors, axes=(3,), fused_activation="relu"), (3,), {"fused_activation": "relu"}),
+    ]
+    for desc, axes, use in cases:
+        given: Any = [
+            array if getattr(desc, f"{name}_tensor") is not None else None
+            for name, array in (("scale", scale), ("bias", bias))
+        ]
+        Device().compile(desc).dispatch([x, *given], [result])
+        expected = dmlops.mean_variance_normalization(x, *given, axes, **use)
+        assert_same_bits(result, expected, f"{desc}")
+
+
+def test_bindings_of_several_outputs() -> None:
+    x, one = samples.uniform((6, 5), "float32"), np.ones((1, 5), np.float32)
+    whole, group = BufferTensorDesc.from_array(x), BufferTensorDesc.from_array(one)
+    desc = dmlops.BatchNormalizationTrainingOperatorDesc(
+        input_tensor=whole,
+        scale_tensor=group,
+        bias_tensor=group,
+        output_tensor=whole,
+        output_mean_tensor=group,
+        output_variance_tensor=group,
+    )
+    compiled = Device().compile(desc)
+    y, mean, variance = np.empty_like(x), np.empty_like(one), np.empty_like(one)
+    compiled.dispatch([x, one, one, None], [y, mean, variance])
+    for result, expected in zip(
+        (y, mean, variance), dmlops.batch_normalization_training(x, one, one), strict=True
+    ):
+        assert_same_bits(result, expected)
+    for inputs, outputs, words in (
+        ([x, one, one], [y, mean, variance], "3 inputs are bound; it has 4"),
+        ([x, one, one, None], [y, mean], "2 outputs are bound; it has 3"),
+        ([x, one, one, y], [y, mean, variance], "fused_add_tensor is bound, but the descriptor"),
+        ([x, one, one, None], [y, mean, mean], "output_mean_tensor and output_variance_tensor"),
+        ([x, one, one, None], [y, one, variance], "scale_tensor and output_mean_tensor are bound"),
+        ([x, one, one, None], [y, mean, None], "output_variance_tensor is not bound"),
+    ):
+        with pytest.raises(dmlops.BindingError, match=words):
+            compiled.dispatch(inputs, outputs)
+
+
+def test_rules_of_scale_and_bias() -> None:
+    x, channel = (
+        BufferTensorDesc("float32", (2, 3, 4, 5)),
+        BufferTensorDesc("float32", (1, 3, 1, 1)),
+    )
+    one = BufferTensorDesc("float32", (1, 1, 1, 1))
+    tensors: Any = {"input_tensor": x, "output_tensor": x}
+    old = dmlops.MeanVarianceNormalizationOperatorDesc
+    second = dmlops.MeanVarianceNormalization1OperatorDesc
+    level = dmlops.required_feature_level
+    assert level(old(**tensors)).name == "LEVEL_1_0"
+    assert level(old(**tensors, scale_tensor=one)).name == "LEVEL_5_2"
+    both: Any = {"scale_tensor": channel, "bias_tensor": channel}
+    assert level(second(**tensors, axes=(2,), **both)).name == "LEVEL_2_1"
+    assert level(second(**tensors, axes=(2,), **both | {"bias_tensor": one})).name == "LEVEL_4_0"
+    with pytest.raises(dmlops.ValidationError, match=r"bias_tensor is missing.*5_2 accepts it"):
+        Device("5_1").compile(second(**tensors, axes=(2,), scale_tensor=channel))
