@@ -91,6 +91,11 @@ void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool outpu
   }
 }
 
+bool is_normalization(const OperatorInfo& op) {
+  return op.family == Family::batch_normalization ||
+         op.family >= Family::mean_variance_normalization;
+}
+
 // A valid or almost valid descriptor.
 OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   OperatorDesc desc;
@@ -113,9 +118,13 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   input.dimension_count = bytes.ConsumeIntegralInRange<std::uint32_t>(1, 8);
   set_sizes(bytes, input);
   for (int i = 0; i < op.tensor_count(); ++i) {
+    const Field& field = op.fields[i];
+    if (field.optional && bytes.ConsumeBool()) continue;
     BufferTensorDesc& tensor = desc.tensors[static_cast<std::size_t>(i)].emplace(input);
-    const bool output = i == op.input_count();
-    for (std::uint32_t d = 0; i > 0 && !output && d < input.dimension_count; ++d) {
+    const bool output = field.kind == FieldKind::output;
+    if (field.like != 0) tensor.sizes = desc.tensors[static_cast<std::size_t>(field.like)]->sizes;
+    for (std::uint32_t d = 0; field.kind == FieldKind::parameter && d < input.dimension_count;
+         ++d) {
       if (bytes.ConsumeBool()) tensor.sizes[d] = 1;
     }
     set_strides(bytes, tensor, output);
@@ -125,7 +134,10 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   }
   const bool curved = op.family == Family::activation;
   for (float& number : desc.numbers) number = curved ? parameter(bytes) : any_float(bytes);
-  if (op.family == Family::batch_normalization) desc.numbers[0] = 1e-5f;
+  if (is_normalization(op)) desc.numbers[0] = 1e-5f;
+  if (is_normalization(op) && op.family != Family::batch_normalization) {
+    for (bool& boolean : desc.booleans) boolean = bytes.ConsumeBool();
+  }
   desc.min_max_data_type = input.data_type;
   for (ScalarUnion& scalar : desc.scalars) scalar.bits = bytes.ConsumeIntegral<std::uint64_t>();
   if (bytes.ConsumeBool()) {
@@ -142,7 +154,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
       if ((axes >> axis & 1) != 0) desc.axes.push_back(axis);
     }
   }
-  if (op.family == Family::batch_normalization && bytes.ConsumeBool()) {
+  if (op.has(FieldKind::activation) && bytes.ConsumeBool()) {
     OperatorDesc fused;
     do {
       fused.type = any_operator(bytes).type;
@@ -203,6 +215,7 @@ class Call {
       : desc_(desc), op_(*find_operator(desc.type)) {
     for (int i = 0; i < op_.tensor_count(); ++i) {
       static const GuardedMemory memory[kTensors];
+      if (is_absent(i)) continue;
       Operand& operand = operands_[i];
       const BufferTensorDesc& tensor = *desc.tensors[static_cast<std::size_t>(i)];
       // The tensor's size without the rounding of DMLCalcBufferTensorSize.
@@ -241,55 +254,52 @@ class Call {
     const int inputs = op_.input_count();
     std::vector<ConstBinding> bound(static_cast<std::size_t>(inputs)), initial;
     bool owned = false;
-    constexpr char canary = 0x5a;
-    for (int i = 0; i <= inputs; ++i) {
-      if (in_place_ && i == inputs) break;
-      std::fill(operands_[i].memory->begin(), operands_[i].memory->end(), canary);
+    for (int i = 0; i < op_.tensor_count(); ++i) {
+      if (is_absent(i) || (in_place_ && i == inputs)) continue;
+      std::fill(operands_[i].memory->begin(), operands_[i].memory->end(), kCanary);
       std::copy(operands_[i].content.begin(), operands_[i].content.end(), operands_[i].begin);
     }
     for (int i = 0; i < inputs; ++i) {
       owned = owned || is_owned(i);
-      if (!is_owned(i)) bound[static_cast<std::size_t>(i)] = binding(i);
+      if (!is_owned(i) && !is_absent(i)) bound[static_cast<std::size_t>(i)] = binding(i);
     }
     if (owned) {
       for (int i = 0; i < inputs; ++i) initial.push_back(is_owned(i) ? binding(i) : ConstBinding());
     }
     const CompiledOperator compiled = Device().compile(desc_, initial);
-    Operand& output = operands_[inputs];
-    Binding target = {output.buffer(), output.offset, output.size, true};
+    std::vector<Binding> targets;
+    for (int i = inputs; i < op_.tensor_count(); ++i) {
+      targets.push_back({operands_[i].buffer(), operands_[i].offset, operands_[i].size, true});
+    }
+    Binding& target = targets[0];
     if (spoiled_ == 1) --target.size_in_bytes;
     if (spoiled_ == 2) ++target.offset;
     if (spoiled_ == 3) bound[0] = {};
     bool refused = false;
     try {
-      compiled.dispatch(bound.data(), bound.size(), &target, 1);
+      compiled.dispatch(bound.data(), bound.size(), targets.data(), targets.size());
     } catch (const BindingError&) {
       refused = true;
     }
     const bool spoiled =
         spoiled_ == 1 || spoiled_ == 2 || (spoiled_ == 3 && !is_owned(0)) || !may_share();
     require(refused == spoiled);
-    const std::vector<char> result(output.begin, output.begin + output.size);
-    const std::vector<bool> written =
-        elements_of(*desc_.tensors[static_cast<std::size_t>(inputs)], output.size);
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      if (refused || !written[i]) require(result[i] == output.content[i]);
+    std::vector<char> results;
+    for (int i = inputs; i < op_.tensor_count(); ++i) {
+      const std::vector<char> result = written_by(i, refused);
+      results.insert(results.end(), result.begin(), result.end());
     }
-    static const std::vector<char> canaries(GuardedMemory::kCapacity, canary);
-    const auto untouched = [](const char* begin, const char* end) {
-      return std::memcmp(begin, canaries.data(), static_cast<std::size_t>(end - begin)) == 0;
-    };
-    require(untouched(output.memory->begin(), output.begin));
-    require(untouched(output.begin + output.size, output.memory->end()));
     for (int i = 0; i < inputs; ++i) {  // inputs are not written
-      if (in_place_ && i == 0) continue;
+      if (is_absent(i) || (in_place_ && i == 0)) continue;
       require(
           std::equal(operands_[i].content.begin(), operands_[i].content.end(), operands_[i].begin));
     }
-    return refused ? std::vector<char>() : result;
+    return refused ? std::vector<char>() : results;
   }
 
   void check(const std::vector<char>& result) const {
+    // The statistics have no reference here; their bits are compared between instruction sets.
+    if (is_normalization(op_) && op_.family != Family::batch_normalization) return;
     std::vector<Values> inputs;
     for (int i = 0; i < op_.input_count(); ++i) {
       inputs.push_back(
@@ -300,8 +310,28 @@ class Call {
   }
 
  private:
+  // The output's bytes; requires those around them to be untouched.
+  std::vector<char> written_by(int i, bool refused) const {
+    const Operand& output = operands_[i];
+    const std::vector<char> result(output.begin, output.begin + output.size);
+    const std::vector<bool> written =
+        elements_of(*desc_.tensors[static_cast<std::size_t>(i)], output.size);
+    for (std::size_t k = 0; k < result.size(); ++k) {
+      if (refused || !written[k]) require(result[k] == output.content[k]);
+    }
+    static const std::vector<char> canaries(GuardedMemory::kCapacity, kCanary);
+    const auto untouched = [](const char* begin, const char* end) {
+      return std::memcmp(begin, canaries.data(), static_cast<std::size_t>(end - begin)) == 0;
+    };
+    require(untouched(output.memory->begin(), output.begin));
+    require(untouched(output.begin + output.size, output.memory->end()));
+    return result;
+  }
+
+  bool is_absent(int i) const { return !desc_.tensors[static_cast<std::size_t>(i)].has_value(); }
   bool is_owned(int i) const {
-    return desc_.tensors[static_cast<std::size_t>(i)]->flags == TensorFlags::owned_by_dml;
+    return !is_absent(i) &&
+           desc_.tensors[static_cast<std::size_t>(i)]->flags == TensorFlags::owned_by_dml;
   }
   ConstBinding binding(int i) const {
     return {operands_[i].buffer(), operands_[i].offset, operands_[i].size, true};
@@ -320,6 +350,8 @@ class Call {
     }
     return true;
   }
+
+  static constexpr char kCanary = 0x5a;
 
   const OperatorDesc& desc_;
   const OperatorInfo& op_;
