@@ -85,8 +85,8 @@ struct OperatorDesc {
   std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
   /// The BOOL fields in their order: Spatial of BATCH_NORMALIZATION, UseMean, UseVariance.
   std::array<bool, 2> booleans = {true, true};
-  std::vector<std::uint32_t> axes;                             ///< LOG_SOFTMAX1, SOFTMAX1, HARDMAX1
-  std::shared_ptr<const OperatorDesc> fused_activation;        ///< BATCH_NORMALIZATION
+  std::vector<std::uint32_t> axes;                       ///< LOG_SOFTMAX1, SOFTMAX1, HARDMAX1
+  std::shared_ptr<const OperatorDesc> fused_activation;  ///< BATCH_NORMALIZATION
   /// Error messages have DirectML's names: "InputTensor". to_operator_desc() sets it.
   bool directml_names = false;
 };

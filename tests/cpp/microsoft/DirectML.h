@@ -60,6 +60,12 @@ struct DML_BATCH_NORMALIZATION_OPERATOR_DESC {
   FLOAT Epsilon;
   const DML_OPERATOR_DESC* FusedActivation;
 };
+struct DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *ScaleTensor, *BiasTensor, *OutputTensor;
+  BOOL CrossChannel, NormalizeVariance;
+  FLOAT Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation;
+};
 struct DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC {
   const DML_TENSOR_DESC *InputTensor, *OutputTensor;
 };
@@ -95,8 +101,35 @@ struct DML_ACTIVATION_SHRINK_OPERATOR_DESC {
   FLOAT Bias, Threshold;
 };
 #endif
+#if DML_TARGET_VERSION >= 0x2100
+struct DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *ScaleTensor, *BiasTensor, *OutputTensor;
+  UINT AxisCount;
+  const UINT* Axes;
+  BOOL NormalizeVariance;
+  FLOAT Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation;
+};
+#endif
 #if DML_TARGET_VERSION >= 0x3000
 typedef DML_ACTIVATION_ELU_OPERATOR_DESC DML_ACTIVATION_CELU_OPERATOR_DESC;
+#endif
+#if DML_TARGET_VERSION >= 0x3100
+struct DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *InputGradientTensor, *MeanTensor, *VarianceTensor,
+      *ScaleTensor, *OutputGradientTensor, *OutputScaleGradientTensor, *OutputBiasGradientTensor;
+  FLOAT Epsilon;
+};
+#endif
+#if DML_TARGET_VERSION >= 0x4100
+struct DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *ScaleTensor, *BiasTensor, *FusedAddTensor, *OutputTensor,
+      *OutputMeanTensor, *OutputVarianceTensor;
+  FLOAT Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation;
+};
+typedef DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC
+    DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC;
 #endif
 #if DML_TARGET_VERSION >= 0x5000
 union DML_SCALAR_UNION {
@@ -125,6 +158,16 @@ typedef DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC DML_ACTIVATION_HARD_SWISH_OPER
 struct DML_ACTIVATION_SWISH_OPERATOR_DESC {
   const DML_TENSOR_DESC *InputTensor, *OutputTensor;
   FLOAT SigmoidInputScale;
+};
+#endif
+#if DML_TARGET_VERSION >= 0x6300
+struct DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC {
+  const DML_TENSOR_DESC *InputTensor, *ScaleTensor, *BiasTensor, *OutputTensor;
+  UINT AxisCount;
+  const UINT* Axes;
+  BOOL UseMean, UseVariance;
+  FLOAT Epsilon;
+  const DML_OPERATOR_DESC* FusedActivation;
 };
 #endif
 // NOLINTEND(readability-identifier-naming)
