@@ -15,7 +15,8 @@
 #include "dmlops/runtime.hpp"
 #include "traversal/policy.hpp"
 
-namespace dmlops {
+// A namespace of its own, as its helpers have the names of other tests'.
+namespace dmlops::two_inputs {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -350,4 +351,4 @@ TEST(TwoInputs, RandomLayoutsByNonTemporalStores) {
 }
 
 }  // namespace
-}  // namespace dmlops
+}  // namespace dmlops::two_inputs

@@ -7,7 +7,7 @@ namespace dmlops::DMLOPS_TARGET {
 
 // The integer type of the exact product of two elements.
 template <class T>
-using Product = std::conditional_t<sizeof(T) == 4, std::int64_t, std::int32_t>;
+using WideProduct = std::conditional_t<sizeof(T) == 4, std::int64_t, std::int32_t>;
 
 template <class T>
 void parameterized_relu(const Rows& rows, const void*) {
@@ -17,9 +17,9 @@ void parameterized_relu(const Rows& rows, const void*) {
     });
   } else {
     map_pairs_of_elements<T>(rows, [](T x, T slope) DMLOPS_LAMBDA_INLINE {
-      constexpr auto max = static_cast<Product<T>>(static_cast<Bits<T>>(~Bits<T>(0)) >> 1);
-      const Product<T> product = Product<T>{x} * slope;
-      const Product<T> below = product > max ? max : product < -max - 1 ? -max - 1 : product;
+      constexpr auto max = static_cast<WideProduct<T>>(static_cast<Bits<T>>(~Bits<T>(0)) >> 1);
+      const WideProduct<T> product = WideProduct<T>{x} * slope;
+      const WideProduct<T> below = product > max ? max : product < -max - 1 ? -max - 1 : product;
       return x >= 0 ? x : static_cast<T>(below);
     });
   }
