@@ -13,7 +13,7 @@ struct ActivationDesc {
   std::optional<BufferTensorDesc> output_tensor;  ///< of the same data type and sizes
 
  protected:
-  /// As any operator's, with these numbers.
+  /// The descriptor with these numbers.
   OperatorDesc with(OperatorType type, float first = 0, float second = 0) const {
     OperatorDesc desc;
     desc.type = type;
@@ -28,7 +28,7 @@ struct ActivationDesc {
 struct ActivationEluOperatorDesc : ActivationDesc {
   float alpha = 1.0f;  ///< the limit for very negative x, with the opposite sign
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_elu, alpha);
   }
 };
@@ -37,7 +37,7 @@ struct ActivationEluOperatorDesc : ActivationDesc {
 struct ActivationCeluOperatorDesc : ActivationDesc {
   float alpha = 1.0f;  ///< the limit for very negative x, with the opposite sign
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_celu, alpha);
   }
 };
@@ -47,14 +47,14 @@ struct ActivationHardSigmoidOperatorDesc : ActivationDesc {
   float alpha = 0.2f;  ///< the slope
   float beta = 0.5f;   ///< the value at 0
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_hard_sigmoid, alpha, beta);
   }
 };
 
 /// DML_ACTIVATION_IDENTITY_OPERATOR_DESC: x.
 struct ActivationIdentityOperatorDesc : ActivationDesc {
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_identity);
   }
 };
@@ -63,7 +63,7 @@ struct ActivationIdentityOperatorDesc : ActivationDesc {
 struct ActivationLeakyReluOperatorDesc : ActivationDesc {
   float alpha = 0.01f;  ///< the slope below 0
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_leaky_relu, alpha);
   }
 };
@@ -73,7 +73,7 @@ struct ActivationLinearOperatorDesc : ActivationDesc {
   float alpha = 1.0f;  ///< the slope
   float beta = 0.0f;   ///< the value at 0
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_linear, alpha, beta);
   }
 };
@@ -83,14 +83,14 @@ struct ActivationParametricSoftplusOperatorDesc : ActivationDesc {
   float alpha = 1.0f;  ///< the factor of the result
   float beta = 1.0f;   ///< the factor of x
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_parametric_softplus, alpha, beta);
   }
 };
 
 /// DML_ACTIVATION_RELU_OPERATOR_DESC: max(0, x).
 struct ActivationReluOperatorDesc : ActivationDesc {
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_relu);
   }
 };
@@ -101,7 +101,7 @@ struct ActivationScaledEluOperatorDesc : ActivationDesc {
   float alpha = 1.67326319217681884765625f;  ///< the limit for very negative x, before gamma
   float gamma = 1.05070102214813232421875f;  ///< the factor of the result
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_scaled_elu, alpha, gamma);
   }
 };
@@ -111,14 +111,14 @@ struct ActivationScaledTanhOperatorDesc : ActivationDesc {
   float alpha = 1.0f;  ///< the factor of the result
   float beta = 0.5f;   ///< the factor of x
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_scaled_tanh, alpha, beta);
   }
 };
 
 /// DML_ACTIVATION_SIGMOID_OPERATOR_DESC: 1 / (1 + exp(-x)).
 struct ActivationSigmoidOperatorDesc : ActivationDesc {
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_sigmoid);
   }
 };
@@ -127,21 +127,21 @@ struct ActivationSigmoidOperatorDesc : ActivationDesc {
 struct ActivationSoftplusOperatorDesc : ActivationDesc {
   float steepness = 1.0f;  ///< at least 1 below feature level 6.4
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_softplus, steepness);
   }
 };
 
 /// DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC: x / (1 + |x|).
 struct ActivationSoftsignOperatorDesc : ActivationDesc {
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_softsign);
   }
 };
 
 /// DML_ACTIVATION_TANH_OPERATOR_DESC: tanh(x).
 struct ActivationTanhOperatorDesc : ActivationDesc {
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_tanh);
   }
 };
@@ -150,7 +150,7 @@ struct ActivationTanhOperatorDesc : ActivationDesc {
 struct ActivationThresholdedReluOperatorDesc : ActivationDesc {
   float alpha = 1.0f;  ///< the threshold
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_thresholded_relu, alpha);
   }
 };
@@ -161,14 +161,14 @@ struct ActivationShrinkOperatorDesc : ActivationDesc {
   float bias = 0.0f;       ///< the amount by which larger magnitudes are moved toward 0
   float threshold = 0.5f;  ///< values from -threshold to threshold become 0
 
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_shrink, bias, threshold);
   }
 };
 
 /// DML_ACTIVATION_GELU_OPERATOR_DESC: 0.5 * x * (1 + erf(x / sqrt(2))).
 struct ActivationGeluOperatorDesc : ActivationDesc {
-  operator OperatorDesc() const {  ///< as any operator's
+  operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_gelu);
   }
 };

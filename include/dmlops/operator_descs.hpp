@@ -18,7 +18,7 @@ struct ElementWiseClipOperatorDesc {
   float min = 0;                        ///< truncated toward zero and saturated for integer tensors
   float max = 0;                        ///< the same
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC: clip with bounds in the tensor's own data type, exact for
@@ -33,7 +33,7 @@ struct ElementWiseClip1OperatorDesc {
   Scalar min = 0;               ///< values of that data type
   Scalar max = 0;               ///< the same
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_BATCH_NORMALIZATION_OPERATOR_DESC: scale * (x - mean) / sqrt(variance + epsilon) + bias,
@@ -51,7 +51,7 @@ struct BatchNormalizationOperatorDesc {
   float epsilon = 1e-5f;  ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC: normalization with the input's own mean and
@@ -67,7 +67,7 @@ struct MeanVarianceNormalizationOperatorDesc {
   float epsilon = 1e-5f;                         ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC: normalization with the input's own mean and
@@ -84,7 +84,7 @@ struct MeanVarianceNormalization1OperatorDesc {
   float epsilon = 1e-5f;                         ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC: normalization with the input's own mean and
@@ -102,7 +102,7 @@ struct MeanVarianceNormalization2OperatorDesc {
   float epsilon = 1e-5f;     ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC: batch normalization with the mean and the
@@ -119,7 +119,7 @@ struct BatchNormalizationTrainingOperatorDesc {
   float epsilon = 1e-5f;                             ///< added to the variance
   std::optional<OperatorDesc> fused_activation;      ///< an activation's descriptor without tensors
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC: the gradients of batch normalization with constant
@@ -136,7 +136,7 @@ struct BatchNormalizationGradOperatorDesc {
   BufferTensorDesc output_bias_gradient_tensor;   ///< the same
   float epsilon = 1e-5f;                          ///< added to the variance
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC: the gradients of batch normalization with
@@ -153,7 +153,7 @@ struct BatchNormalizationTrainingGradOperatorDesc {
   BufferTensorDesc output_bias_gradient_tensor;   ///< the same
   float epsilon = 1e-5f;                          ///< added to the variance
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC: the logarithm of the softmax over the last dimension.
@@ -162,7 +162,7 @@ struct ActivationLogSoftmaxOperatorDesc {
                                    ///< at most 2 dimensions
   BufferTensorDesc output_tensor;  ///< the same
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC: the logarithm of the softmax over any dimensions,
@@ -173,7 +173,7 @@ struct ActivationLogSoftmax1OperatorDesc {
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_SOFTMAX_OPERATOR_DESC: exponentials, divided by their sum over the last
@@ -183,7 +183,7 @@ struct ActivationSoftmaxOperatorDesc {
                                    ///< at most 2 dimensions
   BufferTensorDesc output_tensor;  ///< the same
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC: exponentials, divided by their sum over any dimensions,
@@ -194,7 +194,7 @@ struct ActivationSoftmax1OperatorDesc {
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_HARDMAX_OPERATOR_DESC: 1 at the first maximum, and 0 elsewhere, over the last
@@ -204,7 +204,7 @@ struct ActivationHardmaxOperatorDesc {
                                    ///< at most 2 dimensions
   BufferTensorDesc output_tensor;  ///< the same
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_HARDMAX1_OPERATOR_DESC: 1 at the first maximum, and 0 elsewhere, over any
@@ -215,7 +215,7 @@ struct ActivationHardmax1OperatorDesc {
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: x * max(0, min(alpha * x + beta, 1)).
@@ -225,7 +225,7 @@ struct ActivationHardSwishOperatorDesc {
   float alpha = 0.16666667163372039794921875f;  ///< the slope of the factor
   float beta = 0.5f;                            ///< the factor at 0
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_SWISH_OPERATOR_DESC: x / (1 + exp(-sigmoid_input_scale * x)).
@@ -234,7 +234,7 @@ struct ActivationSwishOperatorDesc {
   BufferTensorDesc output_tensor;    ///< the same
   float sigmoid_input_scale = 1.0f;  ///< the factor of x in the sigmoid
 
-  DMLOPS_API operator OperatorDesc() const;  ///< as any operator's
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 }  // namespace dmlops

@@ -945,7 +945,7 @@ class ActivationSwishOperatorDesc(Descriptor):
     sigmoid_input_scale: float = 1.0
 
 
-# Any operator's.
+# The descriptor of any operator.
 OperatorDesc = (
     ElementWiseClipOperatorDesc
     | ElementWiseClip1OperatorDesc

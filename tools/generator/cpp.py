@@ -196,7 +196,7 @@ def activation_descs() -> str:
             yield f"{member(number)} ///< {cpp_text(number.text)}"
         if row.numbers:
             yield ""
-        yield "operator OperatorDesc() const {  ///< as any operator's"
+        yield "operator OperatorDesc() const {  ///< for Device::compile"
         yield f"return with(OperatorType::{row.name.lower()}{values});"
         yield "}"
         yield "};"
@@ -218,7 +218,7 @@ def activation_descs() -> str:
         "std::optional<BufferTensorDesc> output_tensor; ///< of the same data type and sizes",
         "",
         "protected:",
-        "/// As any operator's, with these numbers.",
+        "/// The descriptor with these numbers.",
         "OperatorDesc with(OperatorType type, float first = 0, float second = 0) const {",
         "OperatorDesc desc;",
         "desc.type = type;",
@@ -255,7 +255,7 @@ def operator_descs() -> str:
             yield member(field) + f" ///< {text if text != before else 'the same'}"
             before = text
         yield ""
-        yield "DMLOPS_API operator OperatorDesc() const;  ///< as any operator's"
+        yield "DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile"
         yield "};"
         yield ""
 

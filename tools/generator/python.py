@@ -228,7 +228,7 @@ def operator_descs() -> str:
         names(OTHERS),
         "",
         *(desc(row) for row in OTHERS),
-        "# Any operator's.",
+        "# The descriptor of any operator.",
         f"OperatorDesc = {' | '.join(row.desc for row in OTHERS)} | ActivationDesc",
     )
 
