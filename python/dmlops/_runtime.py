@@ -82,7 +82,7 @@ def set_num_threads(n: int) -> None:
     Raises
     ------
     TypeError
-        If `n` is no integer.
+        If `n` is not an integer.
     ValueError
         If `n` is out of range.
 
@@ -121,7 +121,7 @@ class num_threads:  # noqa: N801 a function to its users
     Raises
     ------
     TypeError
-        If `n` is no integer.
+        If `n` is not an integer.
     ValueError
         If `n` is out of range.
 
