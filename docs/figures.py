@@ -50,6 +50,7 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
 def draw(name: str) -> None:
     """Draw the figure of the operator `name`."""
     special: dict[str, Callable[[str], None]] = {"batch_normalization": _batch_normalization}
+    special |= dict.fromkeys(("clip_grad", "relu_grad", "parameterized_relu"), _pair)
     special |= dict.fromkeys(("log_softmax", "softmax", "hardmax"), _group)
     special["mean_variance_normalization"] = _group
     special["batch_normalization_training"] = _batch_normalization
@@ -126,6 +127,18 @@ def _batch_normalization(_: str) -> None:
 def _density(axes: Axes, values: Any, color: str, label: str) -> None:
     axes.hist(values, 120, density=True, histtype="stepfilled", color=color, alpha=0.25)
     axes.hist(values, 120, density=True, histtype="step", color=color, lw=1.2, label=label)
+
+
+def _pair(name: str) -> None:
+    """Draw a function of two inputs, of which the second is constant."""
+    x = np.linspace(-3, 3, 601, dtype=np.float32)
+    bounds = {"min": -1.5, "max": 2} if name == "clip_grad" else {}
+    axes = plt.figure().subplots()
+    for second, color in zip((0.25, 1), STRONG, strict=False):
+        y = getattr(dmlops, name)(x, np.full_like(x, second), **bounds)
+        axes.plot(x, y, color=color, label=f"second input {second}")
+    axes.set(xlabel="x")
+    axes.legend()
 
 
 def _gradient(name: str) -> None:

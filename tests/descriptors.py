@@ -63,6 +63,33 @@ def clip1(x: BufferTensorDesc, **more: Any) -> Desc:
     return dmlops.ElementWiseClip1OperatorDesc(**values)
 
 
+def _gradient(x: BufferTensorDesc, fields: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a gradient; `more` may call the output what other operators call it."""
+    names = ("input", "input_gradient", "output_gradient")
+    renamed = {
+        "output_gradient_tensor" if name == "output_tensor" else name: value
+        for name, value in more.items()
+    }
+    return {f"{name}_tensor": x for name in names} | fields | renamed
+
+
+def clip_grad(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe the gradient of clip to [0, 6]."""
+    fields = {"min": 0.0, "max": 6.0}
+    return dmlops.ElementWiseClipGradOperatorDesc(**_gradient(x, fields, more))
+
+
+def clip_grad1(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe the gradient of clip to [0, 6] in the tensor's type."""
+    fields = {"min_max_data_type": x.data_type, "min": 0, "max": 6}
+    return dmlops.ElementWiseClipGrad1OperatorDesc(**_gradient(x, fields, more))
+
+
+def relu_grad(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe the gradient of relu."""
+    return dmlops.ActivationReluGradOperatorDesc(**_gradient(x, {}, more))
+
+
 def batch_normalization(x: BufferTensorDesc, **more: Any) -> Desc:
     """Describe batch normalization with parameters of the input's own size."""
     names = ("input", "mean", "variance", "scale", "bias", "output")
@@ -96,6 +123,11 @@ def activation(name: str, **fields: Any) -> Maker:
         return _class(name)(**({"input_tensor": x, "output_tensor": x} | fields | more))
 
     return make
+
+
+def parameterized_relu(x: BufferTensorDesc, **more: Any) -> Desc:
+    """Describe parameterized_relu with a slope for each element."""
+    return activation("parameterized_relu", slope_tensor=x)(x, **more)
 
 
 log_softmax = activation("log_softmax")
@@ -133,6 +165,22 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
         ),
     ),
     "clip1": (clip1, (("5_0", range(1, 9), FLOATS + INTEGERS),)),
+    "clip_grad": (
+        clip_grad,
+        (
+            ("3_1", range(1, 9), FLOATS + SMALL_INTEGERS),
+            ("5_0", range(1, 9), FLOATS + INTEGERS),
+        ),
+    ),
+    "clip_grad1": (clip_grad1, (("5_0", range(1, 9), FLOATS + INTEGERS),)),
+    "relu_grad": (
+        relu_grad,
+        (
+            ("3_0", range(4, 5), FLOATS),
+            ("4_0", range(1, 9), FLOATS),
+            ("5_1", range(1, 9), FLOATS + SMALL_SIGNED),
+        ),
+    ),
     "batch_normalization": (
         batch_normalization,
         (("1_0", range(4, 5), FLOATS), ("3_1", range(1, 9), FLOATS)),
@@ -149,6 +197,10 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
     **{name: (activation(name), _FROM_1_0) for name in ROWS_ONLY},
     **{name: (activation(name, axes=(0,)), (("5_1", range(1, 9), FLOATS),)) for name in AXES},
     **{name: (activation(name), _FROM_1_0) for name in ACTIVATIONS},
+    "parameterized_relu": (
+        parameterized_relu,
+        (*_FROM_1_0, ("5_1", range(1, 9), FLOATS + SMALL_SIGNED)),
+    ),
     "relu": (
         activation("relu"),
         (*_FROM_1_0, ("5_1", range(1, 9), FLOATS + SMALL_SIGNED)),

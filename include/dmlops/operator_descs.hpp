@@ -36,6 +36,50 @@ struct ElementWiseClip1OperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
+/// DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC: input_gradient if min < x and x < max else 0.
+struct ElementWiseClipGradOperatorDesc {
+  BufferTensorDesc input_tensor;            ///< of the same data type and sizes
+  BufferTensorDesc input_gradient_tensor;   ///< the same
+  BufferTensorDesc output_gradient_tensor;  ///< the same
+  float min = 0;                            ///< truncated toward zero for integer tensors
+  float max = 0;                            ///< the same
+
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
+};
+
+/// DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC: the gradient of clip, with bounds in the tensor's own
+/// data type.
+/// The conversion throws ValidationError for a bound that does not fit.
+struct ElementWiseClipGrad1OperatorDesc {
+  BufferTensorDesc input_tensor;            ///< of the same data type and sizes
+  BufferTensorDesc input_gradient_tensor;   ///< the same
+  BufferTensorDesc output_gradient_tensor;  ///< the same
+  TensorDataType min_max_data_type =
+      TensorDataType::unknown;  ///< data type of the bounds; must be that of the tensors
+  Scalar min = 0;               ///< values of that data type
+  Scalar max = 0;               ///< the same
+
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
+};
+
+/// DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC: x if x >= 0 else slope * x.
+struct ActivationParameterizedReluOperatorDesc {
+  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
+  BufferTensorDesc slope_tensor;   ///< the same
+  BufferTensorDesc output_tensor;  ///< the same
+
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
+};
+
+/// DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC: input_gradient if x > 0 else 0.
+struct ActivationReluGradOperatorDesc {
+  BufferTensorDesc input_tensor;            ///< of the same data type and sizes
+  BufferTensorDesc input_gradient_tensor;   ///< the same
+  BufferTensorDesc output_gradient_tensor;  ///< the same
+
+  DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
+};
+
 /// DML_BATCH_NORMALIZATION_OPERATOR_DESC: scale * (x - mean) / sqrt(variance + epsilon) + bias,
 /// then an activation.
 struct BatchNormalizationOperatorDesc {

@@ -18,8 +18,6 @@ from dmlops._dask_log_softmax import log_softmax, normalized_axes
 from dmlops._foreign import require_unmasked
 from dmlops._table import ROWS
 
-_PARAMETERS = ("mean", "variance", "scale", "bias")
-
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return the lazy result of the function, or NotImplemented to keep the core's own error."""
@@ -48,13 +46,11 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
     if name == "batch_normalization":
         _check_shapes(list(given.values()))
     _check_values(function, given, values)
-    if name == "batch_normalization":
-        return _batch_normalization(function, given, values)
     if name == "log_softmax":
         return log_softmax(given["input"], values["axes"])
     if "axes" in values:
         return _by_groups(function, given, values)
-    return _by_blocks(function, [given["input"]], values)
+    return _with_parameters(function, given, values)
 
 
 def _require_numpy_blocks(name: str, argument: str, value: Any) -> None:
@@ -144,10 +140,10 @@ def _chunked_alike(x: Any, parameters: list[Any]) -> list[Any]:
     ]
 
 
-def _batch_normalization(
+def _with_parameters(
     function: Callable[..., npt.NDArray[Any]], given: dict[str, Any], values: dict[str, Any]
 ) -> Any:
-    """Compute batch normalization with the parameters chunked as the input."""
+    """Compute a function of several arrays, all chunked as the input."""
     x = da.asarray(given["input"])
-    parameters = [given[key] for key in _PARAMETERS]
+    parameters = [value for key, value in given.items() if key != "input"]
     return _by_blocks(function, [x, *_chunked_alike(x, parameters)], values)

@@ -21,6 +21,8 @@ __all__ = [
     "ActivationHardmaxOperatorDesc",
     "ActivationLogSoftmax1OperatorDesc",
     "ActivationLogSoftmaxOperatorDesc",
+    "ActivationParameterizedReluOperatorDesc",
+    "ActivationReluGradOperatorDesc",
     "ActivationSoftmax1OperatorDesc",
     "ActivationSoftmaxOperatorDesc",
     "ActivationSwishOperatorDesc",
@@ -29,6 +31,8 @@ __all__ = [
     "BatchNormalizationTrainingGradOperatorDesc",
     "BatchNormalizationTrainingOperatorDesc",
     "ElementWiseClip1OperatorDesc",
+    "ElementWiseClipGrad1OperatorDesc",
+    "ElementWiseClipGradOperatorDesc",
     "ElementWiseClipOperatorDesc",
     "MeanVarianceNormalization1OperatorDesc",
     "MeanVarianceNormalization2OperatorDesc",
@@ -121,6 +125,159 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
         as_data_type(self, "min_max_data_type")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ElementWiseClipGradOperatorDesc(Descriptor):
+    """DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC: ``input_gradient if min < x and x < max else 0``.
+
+    Parameters
+    ----------
+    input_tensor, input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+    min, max : float
+        Truncated toward zero for integer tensors. NaN is no bound.
+
+    Notes
+    -----
+    DirectML's DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC. A bound is excluded: the gradient is 0
+    there. A NaN element gives NaN. Works in place. From feature level 3.1 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device, ElementWiseClipGradOperatorDesc
+    >>> values, gradient = np.array([-1, 0, 5, 9], np.int8), np.array([1, 2, 3, 4], np.int8)
+    >>> x = BufferTensorDesc.from_array(values)
+    >>> desc = ElementWiseClipGradOperatorDesc(
+    ...     input_tensor=x, input_gradient_tensor=x, output_gradient_tensor=x, min=-1, max=9.5
+    ... )
+    >>> Device().compile(desc).dispatch(inputs=[values, gradient], outputs=[values])
+    >>> values
+    array([0, 2, 3, 0], dtype=int8)
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ELEMENT_WISE_CLIP_GRAD
+    input_tensor: BufferTensorDesc
+    input_gradient_tensor: BufferTensorDesc
+    output_gradient_tensor: BufferTensorDesc
+    min: float
+    max: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ElementWiseClipGrad1OperatorDesc(Descriptor):
+    """The gradient of clip, with bounds in the tensor's own data type.
+
+    Parameters
+    ----------
+    input_tensor, input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+    min_max_data_type : TensorDataType
+        Data type of the bounds; must be that of the tensors.
+    min, max : float or int
+        Values of that data type. NaN is no bound.
+
+    Notes
+    -----
+    DirectML's DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC. A bound is excluded: the gradient is 0
+    there. A NaN element gives NaN. Works in place. From feature level 5.0 on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dmlops import BufferTensorDesc, Device, TensorDataType
+    >>> from dmlops import ElementWiseClipGrad1OperatorDesc
+    >>> values, gradient = np.array([-1, 0, 5, 9], np.int64), np.array([1, 2, 3, 4], np.int64)
+    >>> x = BufferTensorDesc.from_array(values)
+    >>> desc = ElementWiseClipGrad1OperatorDesc(
+    ...     input_tensor=x,
+    ...     input_gradient_tensor=x,
+    ...     output_gradient_tensor=x,
+    ...     min_max_data_type=TensorDataType.INT64,
+    ...     min=-2,
+    ...     max=9,
+    ... )
+    >>> Device().compile(desc).dispatch(inputs=[values, gradient], outputs=[values])
+    >>> values
+    array([1, 2, 3, 0])
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ELEMENT_WISE_CLIP_GRAD1
+    input_tensor: BufferTensorDesc
+    input_gradient_tensor: BufferTensorDesc
+    output_gradient_tensor: BufferTensorDesc
+    min_max_data_type: TensorDataType
+    min: float
+    max: float
+
+    def __post_init__(self) -> None:
+        """Convert convenient forms of fields, such as names."""
+        as_data_type(self, "min_max_data_type")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationParameterizedReluOperatorDesc(Descriptor):
+    """DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC: ``x if x >= 0 else slope * x``.
+
+    Parameters
+    ----------
+    input_tensor, slope_tensor, output_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC. Products of integers are saturated.
+    Works in place.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationParameterizedReluOperatorDesc, BufferTensorDesc, TensorDataType
+    >>> from dmlops import required_feature_level
+    >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+    >>> desc = ActivationParameterizedReluOperatorDesc(
+    ...     input_tensor=x, slope_tensor=x, output_tensor=x
+    ... )
+    >>> required_feature_level(desc)
+    FeatureLevel.LEVEL_1_0
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_PARAMETERIZED_RELU
+    input_tensor: BufferTensorDesc
+    slope_tensor: BufferTensorDesc
+    output_tensor: BufferTensorDesc
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ActivationReluGradOperatorDesc(Descriptor):
+    """DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC: ``input_gradient if x > 0 else 0``.
+
+    Parameters
+    ----------
+    input_tensor, input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
+        Of the same data type and sizes.
+
+    Notes
+    -----
+    DirectML's DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC. A NaN element gives NaN. Does not work in
+    place. From feature level 3.0 on.
+
+    Examples
+    --------
+    >>> from dmlops import ActivationReluGradOperatorDesc, BufferTensorDesc, TensorDataType
+    >>> from dmlops import required_feature_level
+    >>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))
+    >>> desc = ActivationReluGradOperatorDesc(
+    ...     input_tensor=x, input_gradient_tensor=x, output_gradient_tensor=x
+    ... )
+    >>> required_feature_level(desc)
+    FeatureLevel.LEVEL_3_0
+    """
+
+    operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_RELU_GRAD
+    input_tensor: BufferTensorDesc
+    input_gradient_tensor: BufferTensorDesc
+    output_gradient_tensor: BufferTensorDesc
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -949,6 +1106,10 @@ class ActivationSwishOperatorDesc(Descriptor):
 OperatorDesc = (
     ElementWiseClipOperatorDesc
     | ElementWiseClip1OperatorDesc
+    | ElementWiseClipGradOperatorDesc
+    | ElementWiseClipGrad1OperatorDesc
+    | ActivationParameterizedReluOperatorDesc
+    | ActivationReluGradOperatorDesc
     | BatchNormalizationOperatorDesc
     | MeanVarianceNormalizationOperatorDesc
     | MeanVarianceNormalization1OperatorDesc

@@ -14,6 +14,7 @@ from dmlops._core import (
     _Parameter,
     _Same,
     _Shape,
+    _Signed,
 )
 from dmlops._fused_activation import FusedActivation
 from dmlops._scale_bias import ScaleBias
@@ -28,9 +29,12 @@ __all__ = [
     "batch_normalization_training",
     "batch_normalization_training_grad",
     "clip",
+    "clip_grad",
     "hardmax",
     "log_softmax",
     "mean_variance_normalization",
+    "parameterized_relu",
+    "relu_grad",
     "softmax",
 ]
 
@@ -60,6 +64,53 @@ def clip(
     *,
     scale_bias: ScaleBias | None = None,
     out: _Out[Any] = None,
+) -> NDArray[Any]: ...
+@overload
+def clip_grad(
+    input: _Array[_Shape, _Element],
+    input_gradient: NDArray[_Element],
+    min: _Number | None = None,
+    max: _Number | None = None,
+    *,
+    out: _Out[_Element] = None,
+) -> _Array[_Shape, _Element]: ...
+@overload
+def clip_grad(
+    input: _Same,
+    input_gradient: _Parameter,
+    min: _Number | None = None,
+    max: _Number | None = None,
+    *,
+    out: _Same | None = None,
+) -> _Same: ...
+@overload
+def clip_grad(
+    input: _Other,
+    input_gradient: _Parameter,
+    min: _Number | None = None,
+    max: _Number | None = None,
+    *,
+    out: _Out[Any] = None,
+) -> NDArray[Any]: ...
+@overload
+def parameterized_relu(
+    input: _Array[_Shape, _Signed], slope: NDArray[_Signed], *, out: _Out[_Signed] = None
+) -> _Array[_Shape, _Signed]: ...
+@overload
+def parameterized_relu(input: _Same, slope: _Parameter, *, out: _Same | None = None) -> _Same: ...
+@overload
+def parameterized_relu(
+    input: _Other, slope: _Parameter, *, out: _Out[Any] = None
+) -> NDArray[Any]: ...
+@overload
+def relu_grad(
+    input: _Array[_Shape, _Signed], input_gradient: NDArray[_Signed], *, out: _Out[_Signed] = None
+) -> _Array[_Shape, _Signed]: ...
+@overload
+def relu_grad(input: _Same, input_gradient: _Parameter, *, out: _Same | None = None) -> _Same: ...
+@overload
+def relu_grad(
+    input: _Other, input_gradient: _Parameter, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def batch_normalization(

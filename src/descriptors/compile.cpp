@@ -145,11 +145,26 @@ OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
                                      desc.scale_bias),
                      output);
   };
+  const auto second = [&] { return view_of(*desc.tensors[1]); };
+  const auto clip_grad = [&](const auto& bounds) {
+    const DataType type = input.type;
+    return plan_clip_grad(
+        input, second(),
+        clip_grad_parameters(type, scalar_of(type, bounds[0]), scalar_of(type, bounds[1])), output);
+  };
   switch (op.family) {
     case Family::clip:
       return clip(desc.numbers);
     case Family::clip1:
       return clip(desc.scalars);
+    case Family::clip_grad:
+      return clip_grad(desc.numbers);
+    case Family::clip_grad1:
+      return clip_grad(desc.scalars);
+    case Family::relu_grad:
+      return plan_clip_grad(input, second(), relu_grad_parameters(input.type), output);
+    case Family::parameterized_relu:
+      return plan_parameterized_relu(input, second(), output);
     case Family::activation:
       return plan_activation(op.activation, input, parameters, output);
     case Family::batch_normalization: {

@@ -24,6 +24,45 @@ ElementWiseClip1OperatorDesc::operator OperatorDesc() const {
   return desc;
 }
 
+ElementWiseClipGradOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::element_wise_clip_grad;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = input_gradient_tensor;
+  desc.tensors[2] = output_gradient_tensor;
+  desc.numbers = {min, max};
+  return desc;
+}
+
+ElementWiseClipGrad1OperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::element_wise_clip_grad1;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = input_gradient_tensor;
+  desc.tensors[2] = output_gradient_tensor;
+  desc.min_max_data_type = min_max_data_type;
+  set_scalars(desc, min, max);
+  return desc;
+}
+
+ActivationParameterizedReluOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_parameterized_relu;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = slope_tensor;
+  desc.tensors[2] = output_tensor;
+  return desc;
+}
+
+ActivationReluGradOperatorDesc::operator OperatorDesc() const {
+  OperatorDesc desc;
+  desc.type = OperatorType::activation_relu_grad;
+  desc.tensors[0] = input_tensor;
+  desc.tensors[1] = input_gradient_tensor;
+  desc.tensors[2] = output_gradient_tensor;
+  return desc;
+}
+
 BatchNormalizationOperatorDesc::operator OperatorDesc() const {
   OperatorDesc desc;
   desc.type = OperatorType::batch_normalization;

@@ -29,11 +29,16 @@ void require_count(const OperatorInfo& op, const char* what, std::size_t given, 
 
 constexpr int kMaxOutputs = 3;
 
-// Output memory may be read only by an operator that works in place.
-void check_aliasing(const OperatorInfo& op, const Slot& slot, const Range& input, const Slot& other,
-                    const Range& output) {
+// Output memory may be read only as the first input of an operator that works in place.
+void check_aliasing(const CompiledOperator::Implementation& compiled, const Slot& slot,
+                    const Range& input, const Slot& other, const Range& output) {
   if (input.end <= output.begin || output.end <= input.begin) return;
+  const OperatorInfo& op = *compiled.op;
   const std::string both = std::string(slot.name) + " and " + other.name + " are bound to ";
+  if (&slot != compiled.slots && op.in_place) {
+    refuse(op, both + "overlapping memory; only " + compiled.slots[0].name +
+                   " may be bound to the output's memory");
+  }
   if (!op.in_place) refuse(op, both + "overlapping memory, and it does not work in place");
   if (input.begin != output.begin || input.end != output.end) {
     refuse(op,
@@ -117,7 +122,7 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
       if (binding.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
       slot.check(op, binding);
       for (int k = 0; k < written_count; ++k)
-        check_aliasing(op, slot, range_of(binding), output_slots[k], written[k]);
+        check_aliasing(compiled, slot, range_of(binding), output_slots[k], written[k]);
       begin = static_cast<const char*>(binding.buffer) + binding.offset;
     }
     // Kernels write outputs only.

@@ -13,6 +13,10 @@ namespace dmlops {
 enum class Family {
   clip,
   clip1,
+  clip_grad,
+  clip_grad1,
+  relu_grad,
+  parameterized_relu,
   activation,
   batch_normalization,
   log_softmax,

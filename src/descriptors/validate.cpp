@@ -119,8 +119,8 @@ class Rules {
 
   void check_min_max_type() const {
     if (desc_.min_max_data_type == output().data_type) return;
-    refuse("min_max_data_type is " + upper_name(desc_.min_max_data_type) +
-           ", but output_tensor has data type " + upper_name(output().data_type) +
+    refuse("min_max_data_type is " + upper_name(desc_.min_max_data_type) + ", but " +
+           name_of(op_.input_count()) + " has data type " + upper_name(output().data_type) +
            "; they must be the same");
   }
 

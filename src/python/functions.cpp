@@ -11,33 +11,14 @@
 #include "core/text.hpp"
 #include "descriptors.hpp"
 #include "foreign.hpp"
-#include "gil.hpp"
 #include "ndarray.hpp"
 #include "numbers.hpp"
 #include "operators/check.hpp"
 #include "operators/in_environment.hpp"
+#include "outputs.hpp"
 
 namespace dmlops::python {
 namespace {
-
-template <class View>
-std::int64_t element_count(const View& view) {
-  std::int64_t elements = 1;
-  for (int d = 0; d < view.rank; ++d) elements *= view.sizes[static_cast<std::size_t>(d)];
-  return elements;
-}
-
-// Runs `operate` on the output, and returns the output.
-template <class Operate>
-PyObject* finish(OutputArray& output, const Operate& operate) {
-  try {
-    const GilReleased released(element_count(output.view()));
-    operate(output.view());
-  } catch (...) {
-    return set_error();  // holds the GIL again
-  }
-  return output.take_result();
-}
 
 // The vectorcall of the function below, set at import.
 template <auto kFunction>
@@ -62,6 +43,50 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
   }
   return finish(output, [&](const TensorView& out) {
     dmlops::clip(environment, input.view(), min, max, scale_bias, out);
+  });
+}
+
+PyObject* clip_grad(const FloatEnvironment& environment, PyObject* const* arguments,
+                    Py_ssize_t positional, PyObject* keyword_names) {
+  const Signature& signature = signature_of<&clip_grad>;
+  const char* const function = signature.function;
+  PyObject* values[5] = {};
+  InputArray input, gradient;
+  OutputArray output;
+  Scalar min, max;
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0], kClipTypes) ||
+      !gradient.read_input(function, "input_gradient", values[1], kClipTypes, &input) ||
+      !read_bound(function, "min", values[2], min) ||
+      !read_bound(function, "max", values[3], max) ||
+      !output.read_output(function, values[4], input, kClipTypes)) {
+    return nullptr;
+  }
+  return finish(output, [&](const TensorView& out) {
+    dmlops::clip_grad(environment, input.view(), gradient.view(), min, max, out);
+  });
+}
+
+using PairFunction = void (*)(const FloatEnvironment&, const ConstTensorView&,
+                              const ConstTensorView&, const TensorView&);
+
+// A function of two arrays: f(input, other, *, out).
+template <PairFunction kOperator>
+PyObject* pair(const FloatEnvironment& environment, PyObject* const* arguments,
+               Py_ssize_t positional, PyObject* keyword_names) {
+  const Signature& signature = signature_of<&pair<kOperator>>;
+  const char* const function = signature.function;
+  PyObject* values[3] = {};
+  InputArray input, other;
+  OutputArray output;
+  if (!match(signature, arguments, positional, keyword_names, values) ||
+      !input.read_input(function, "input", values[0], kSignedTypes) ||
+      !other.read_input(function, signature.names[1], values[1], kSignedTypes, &input) ||
+      !output.read_output(function, values[2], input, kSignedTypes)) {
+    return nullptr;
+  }
+  return finish(output, [&](const TensorView& out) {
+    kOperator(environment, input.view(), other.view(), out);
   });
 }
 
@@ -146,8 +171,6 @@ PyObject* reduction(const FloatEnvironment& environment, PyObject* const* argume
   });
 }
 
-bool is_given(PyObject* value) { return value != nullptr && value != Py_None; }
-
 PyObject* mean_variance_normalization(const FloatEnvironment&, PyObject* const* arguments,
                                       Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&mean_variance_normalization>;
@@ -178,48 +201,6 @@ PyObject* mean_variance_normalization(const FloatEnvironment&, PyObject* const* 
     dmlops::mean_variance_normalization(input.view(), view(scale), view(bias), axes, axis_count,
                                         options, out);
   });
-}
-
-// The outputs of an operator that has several; `out` is a tuple of them.
-constexpr int kOutputs = 3;
-
-// `like`: the inputs whose shapes the outputs have.
-bool read_outputs(const char* function, PyObject* value, const InputArray* const (&like)[kOutputs],
-                  OutputArray (&outputs)[kOutputs]) {
-  const bool given = is_given(value);
-  if (given && (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != kOutputs)) {
-    PyErr_Format(PyExc_TypeError, "%s: out must be a tuple of %d arrays, not %s", function,
-                 kOutputs,
-                 PyTuple_Check(value) ? "one of another length" : Py_TYPE(value)->tp_name);
-    return false;
-  }
-  for (int i = 0; i < kOutputs; ++i) {
-    PyObject* const out = given ? PyTuple_GET_ITEM(value, i) : nullptr;
-    if (!outputs[i].read_output(function, out, *like[i])) return false;
-  }
-  return true;
-}
-
-// Runs `operate`, and returns the outputs as a tuple.
-template <class Operate>
-PyObject* finish(const InputArray& input, OutputArray (&outputs)[kOutputs],
-                 const Operate& operate) {
-  try {
-    const GilReleased released(element_count(input.view()));
-    operate();
-  } catch (...) {
-    return set_error();  // holds the GIL again
-  }
-  PyObject* const results = PyTuple_New(kOutputs);
-  for (int i = 0; results != nullptr && i < kOutputs; ++i) {
-    PyObject* const result = outputs[i].take_result();
-    if (result == nullptr) {
-      Py_DECREF(results);
-      return nullptr;
-    }
-    PyTuple_SET_ITEM(results, i, result);
-  }
-  return results;
 }
 
 PyObject* batch_normalization_training(const FloatEnvironment&, PyObject* const* arguments,
@@ -321,7 +302,7 @@ PyMethodDef gradient_entry(const char* name) {
       {name, 6, 5, {"input", "input_gradient", "mean", "variance", "scale", "epsilon", "out"}});
 }
 
-PyMethodDef operators[10] = {}, activations[kActivationCount + 1] = {};  // null-terminated
+PyMethodDef operators[13] = {}, activations[kActivationCount + 1] = {};  // null-terminated
 
 template <std::size_t... kIndex>
 void set_activations(std::index_sequence<kIndex...>) {
@@ -352,6 +333,12 @@ void set_operators() {
   operators[7] = gradient_entry<&dmlops::batch_normalization_grad>("batch_normalization_grad");
   operators[8] = gradient_entry<&dmlops::batch_normalization_training_grad>(
       "batch_normalization_training_grad");
+  operators[9] =
+      entry<&clip_grad>({"clip_grad", 4, 2, {"input", "input_gradient", "min", "max", "out"}});
+  operators[10] =
+      entry<&pair<&dmlops::relu_grad>>({"relu_grad", 2, 2, {"input", "input_gradient", "out"}});
+  operators[11] = entry<&pair<&dmlops::parameterized_relu>>(
+      {"parameterized_relu", 2, 2, {"input", "slope", "out"}});
 }
 
 }  // namespace

@@ -123,6 +123,8 @@ AcceptedTypes accepted_types(const char* text, const Takes& takes) {
 }  // namespace
 
 const AcceptedTypes kFloats = accepted_types(kFloatTypesText, is_floating_point);
+const AcceptedTypes kSignedTypes = accepted_types(
+    kSignedTypesText, [](DataType type) { return contains(dmlops::kFloats | kSigned32, type); });
 const AcceptedTypes kClipTypes = accepted_types(kClipTypesText, [](DataType type) {
   return type != DataType::float64 && element_size(type) > 0;
 });

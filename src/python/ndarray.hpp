@@ -36,7 +36,7 @@ struct AcceptedTypes {
 };
 
 constexpr AcceptedTypes kAllTypes = {((1u << kDataTypeCount) - 1) & ~1u, "every dtype of DirectML"};
-extern const AcceptedTypes kFloats, kClipTypes;
+extern const AcceptedTypes kFloats, kSignedTypes, kClipTypes;
 AcceptedTypes activation_types(Activation type);
 
 // A reference to an array, and the view of it: `View` is ConstTensorView or TensorView.

@@ -74,11 +74,15 @@ def example(row: Any) -> str:
     """Return the example of an activation's descriptor."""
     first = next(iter(row.numbers), None)
     if not row.fusable:
+        arguments = ", ".join(f"{tensor.name}=x" for tensor in row.tensors)
+        call = f">>> desc = {row.desc}({arguments})"
+        if len(call) > 95:
+            call = f">>> desc = {row.desc}(\n...     {arguments}\n... )"
         return (
             f">>> from dmlops import {row.desc}, BufferTensorDesc, TensorDataType\n"
             ">>> from dmlops import required_feature_level\n"
             ">>> x = BufferTensorDesc(TensorDataType.FLOAT32, (1, 1, 8, 10))\n"
-            f">>> desc = {row.desc}({', '.join(f'{t.name}=x' for t in row.tensors)})\n"
+            f"{call}\n"
             ">>> required_feature_level(desc)\n"
             f"FeatureLevel.LEVEL_{row.supports[0].since}\n"
         )
@@ -275,6 +279,8 @@ def overloads(row: Any) -> Iterator[str]:
 _SIGNATURES = {
     "clip": ("min: _Number | None = None, max: _Number | None = None",
              "scale_bias: ScaleBias | None = None"),
+    "clip_grad": ("input_gradient: {}, min: _Number | None = None, "
+                  "max: _Number | None = None", ""),
 }  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def _dimension(desc: Any) -> int | None:
     """Return the first dimension that is long enough to split and not reduced."""
     if len(DESCS[type(desc).__name__].outputs) > 1:
         return None
-    sizes = desc.output_tensor.sizes
+    sizes = desc.input_tensor.sizes
     reduced: tuple[int, ...] = ()
     if desc.operator_type is OperatorType.MEAN_VARIANCE_NORMALIZATION:
         reduced = (1, 2, 3) if desc.cross_channel else (2, 3)
@@ -92,9 +92,10 @@ def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
         return []
     tensors = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name.endswith("_tensor")}
     tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    output = desc.output_tensor
+    written = DESCS[type(desc).__name__].outputs[0].name
+    output = tensors[written]
     for name, tensor in tensors.items():
-        shared = arrays[name] is arrays["output_tensor"] and tensor is not output
+        shared = arrays[name] is arrays[written] and tensor is not output
         if tensor.flags != TensorFlags.NONE or not _fits(arrays[name], tensor):
             return []
         if shared and tensor != output:

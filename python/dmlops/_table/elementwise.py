@@ -1,4 +1,4 @@
-"""Clip: a function of each element, with bounds in several types."""
+"""Clip and its gradient, and the activations with two inputs: functions of each element."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from .schema import (
     FLOATS,
     NUMBERS32,
     NUMBERS64,
+    SIGNED32,
+    SINCE_1_0,
     DataType,
     Number,
     Operator,
@@ -19,6 +21,11 @@ _SAME = "Of the same data type and sizes."
 _INPUT = Tensor("input_tensor", _SAME)
 _OUTPUT = Tensor("output_tensor", _SAME, output=True)
 _SCALE_BIAS = ScaleBias("scale_bias", "Applied first. None is no change.")
+
+_GRADIENT = Tensor("input_gradient_tensor", _SAME)
+_OUTPUT_GRADIENT = Tensor("output_gradient_tensor", _SAME, output=True)
+_AT_BOUNDS = "A bound is excluded: the gradient is 0 there. A NaN element gives NaN."
+_CLIP_GRAD = "input_gradient if min < x and x < max else 0"
 
 ELEMENTWISE = (
     Operator(
@@ -87,5 +94,97 @@ array([ -2,  -2,   0, 100], dtype=int8)
 >>> values - 2**62
 array([                   1, -4611686018427387897])
 """,
+    ),
+    Operator(
+        name="ELEMENT_WISE_CLIP_GRAD",
+        value=142,
+        function="clip_grad",
+        family="clip_grad",
+        formula=_CLIP_GRAD,
+        fields=(
+            *(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
+            *(
+                Number(name, "Truncated toward zero for integer tensors. NaN is no bound.")
+                for name in ("min", "max")
+            ),
+        ),
+        supports=(
+            Support("3_1", 1, 8, NUMBERS32),
+            Support("5_0", 1, 8, NUMBERS64),
+        ),
+        notes=_AT_BOUNDS,
+        example="""\
+>>> import numpy as np
+>>> from dmlops import BufferTensorDesc, Device, ElementWiseClipGradOperatorDesc
+>>> values, gradient = np.array([-1, 0, 5, 9], np.int8), np.array([1, 2, 3, 4], np.int8)
+>>> x = BufferTensorDesc.from_array(values)
+>>> desc = ElementWiseClipGradOperatorDesc(
+...     input_tensor=x, input_gradient_tensor=x, output_gradient_tensor=x, min=-1, max=9.5
+... )
+>>> Device().compile(desc).dispatch(inputs=[values, gradient], outputs=[values])
+>>> values
+array([0, 2, 3, 0], dtype=int8)
+""",
+    ),
+    Operator(
+        name="ELEMENT_WISE_CLIP_GRAD1",
+        value=154,
+        function="clip_grad",
+        family="clip_grad1",
+        formula=_CLIP_GRAD,
+        text="The gradient of clip, with bounds in the tensor's own data type.",
+        fields=(
+            *(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
+            DataType("min_max_data_type", "Data type of the bounds; must be that of the tensors."),
+            *(
+                Scalar(name, "Values of that data type. NaN is no bound.")
+                for name in ("min", "max")
+            ),
+        ),
+        supports=(Support("5_0", 1, 8, NUMBERS64),),
+        notes=_AT_BOUNDS,
+        example="""\
+>>> import numpy as np
+>>> from dmlops import BufferTensorDesc, Device, TensorDataType
+>>> from dmlops import ElementWiseClipGrad1OperatorDesc
+>>> values, gradient = np.array([-1, 0, 5, 9], np.int64), np.array([1, 2, 3, 4], np.int64)
+>>> x = BufferTensorDesc.from_array(values)
+>>> desc = ElementWiseClipGrad1OperatorDesc(
+...     input_tensor=x,
+...     input_gradient_tensor=x,
+...     output_gradient_tensor=x,
+...     min_max_data_type=TensorDataType.INT64,
+...     min=-2,
+...     max=9,
+... )
+>>> Device().compile(desc).dispatch(inputs=[values, gradient], outputs=[values])
+>>> values
+array([1, 2, 3, 0])
+""",
+    ),
+    Operator(
+        name="ACTIVATION_PARAMETERIZED_RELU",
+        value=42,
+        function="parameterized_relu",
+        family="parameterized_relu",
+        formula="x if x >= 0 else slope * x",
+        fields=(_INPUT, Tensor("slope_tensor", _SAME), _OUTPUT),
+        supports=(*SINCE_1_0, Support("5_1", 1, 8, SIGNED32)),
+        notes="Products of integers are saturated.",
+    ),
+    Operator(
+        name="ACTIVATION_RELU_GRAD",
+        value=129,
+        function="relu_grad",
+        family="relu_grad",
+        formula="input_gradient if x > 0 else 0",
+        fields=(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
+        supports=(
+            Support("3_0", 4, 4),
+            Support("4_0", 1, 8),
+            Support("5_1", 1, 8, SIGNED32),
+        ),
+        in_place=False,
+        notes="A NaN element gives NaN.",
     ),
 )

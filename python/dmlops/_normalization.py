@@ -1,0 +1,222 @@
+"""The docstrings of normalization and its gradients."""
+
+from dmlops import _core
+from dmlops._docstrings import document
+
+document(
+    _core.batch_normalization,
+    "batch_normalization(input, mean, variance, scale, bias, epsilon=1e-05, *, "
+    "fused_activation=None, out=None)",
+    """\
+Normalize each element with a mean and a variance, then scale and shift it.
+
+Computes ``scale * (x - mean) / sqrt(variance + epsilon) + bias``.
+
+Parameters
+----------
+{input}
+mean, variance, scale, bias : numpy.ndarray
+    The parameters, of the dtype and the number of dimensions of `input`; each size
+    is 1 or that of `input`.
+epsilon : float, default 1e-5
+    Added to the variance, as float32.
+fused_activation : descriptor or name of an activation, optional
+    Applied in the same pass: a descriptor without tensors, such as
+    ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``,
+    for the default parameters.
+{out}
+
+{returns}
+
+{raises}
+
+Notes
+-----
+DirectML's DML_BATCH_NORMALIZATION_OPERATOR_DESC. The mean is subtracted first;
+float16 is computed in float32 and rounded once.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dmlops
+>>> x = np.array([[[1, 3], [5, 9]]], np.float32)  # 1 image, 2 channels, 2 pixels
+>>> def channels(*values):
+...     return np.array(values, np.float32).reshape(1, 2, 1)
+>>> dmlops.batch_normalization(
+...     x, channels(2, 7), channels(1, 4), channels(1, 1), channels(0, 10), epsilon=0
+... )
+array([[[-1.,  1.],
+        [ 9., 11.]]], dtype=float32)
+""",
+)
+
+document(
+    _core.mean_variance_normalization,
+    "mean_variance_normalization(input, scale=None, bias=None, axes=-1, *, use_mean=True, "
+    "use_variance=True, epsilon=1e-05, fused_activation=None, out=None)",
+    """\
+Normalize each element with the mean and the variance of its group.
+
+Computes ``scale * (x - mean) / sqrt(variance + epsilon) + bias``, with the mean and the
+population variance over all listed axes together. It is layer normalization over the
+last axes, instance normalization over those of a channel, group normalization of a
+reshaped input, and without the mean RMS normalization.
+
+Parameters
+----------
+{input}
+scale, bias : numpy.ndarray, optional
+    Of the dtype and the number of dimensions of `input`; each size is 1 or that of
+    `input`. None is the number 1 or 0.
+axes : int or sequence of int, default -1
+    The axes that make up a group; a negative one counts from the end. Of no axes, each
+    element is its own mean.
+use_mean : bool, default True
+    False: the mean is 0, in the variance too.
+use_variance : bool, default True
+    False: no division by ``sqrt(variance + epsilon)``.
+epsilon : float, default 1e-5
+    Added to the variance, as float32.
+fused_activation : descriptor or name of an activation, optional
+    Applied in the same pass.
+{out}
+
+{returns}
+
+{raises}
+
+Notes
+-----
+DirectML's DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC. Sums are accumulated in float64,
+in one order for every memory layout, thread count and processor.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dmlops
+>>> x = np.array([[1, 2, 3, 6]], np.float32)
+>>> dmlops.mean_variance_normalization(x, epsilon=0.5)
+array([[-1. , -0.5,  0. ,  1.5]], dtype=float32)
+>>> dmlops.mean_variance_normalization(x, use_mean=False, epsilon=3.5)  # RMS normalization
+array([[0.25, 0.5 , 0.75, 1.5 ]], dtype=float32)
+""",
+)
+
+document(
+    _core.batch_normalization_training,
+    "batch_normalization_training(input, scale, bias, fused_add=None, epsilon=1e-05, *, "
+    "fused_activation=None, out=None)",
+    """\
+Normalize with the mean and the variance of the input, and return both.
+
+Computes ``scale * (x - mean) / sqrt(variance + epsilon) + bias + fused_add``, with the
+mean and the population variance over the axes along which `scale` has size 1.
+
+Parameters
+----------
+{input}
+scale, bias : numpy.ndarray
+    Of the dtype and the number of dimensions of `input`, and of the same shape; each
+    size is 1 or that of `input`.
+fused_add : numpy.ndarray, optional
+    Of the shape of `input`; added before the activation.
+epsilon : float, default 1e-5
+    Added to the variance, as float32.
+fused_activation : descriptor or name of an activation, optional
+    Applied in the same pass.
+out : tuple of numpy.ndarray, optional
+    The arrays that receive the three results.
+
+Returns
+-------
+output : numpy.ndarray
+    The result, of the shape of `input`.
+mean, variance : numpy.ndarray
+    The statistics, of the shape of `scale`.
+
+{raises}
+
+Notes
+-----
+DirectML's DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dmlops
+>>> x = np.array([[1], [2], [3], [6]], np.float32)
+>>> scale, bias = np.array([[2]], np.float32), np.array([[1]], np.float32)
+>>> y, mean, variance = dmlops.batch_normalization_training(x, scale, bias, epsilon=0.5)
+>>> y.ravel(), float(mean[0, 0]), float(variance[0, 0])
+(array([-1.,  0.,  1.,  4.], dtype=float32), 3.0, 3.5)
+""",
+)
+
+
+def _document_gradients(name: str, statistics: str, formula: str, result: str) -> None:
+    document(
+        getattr(_core, name),
+        f"{name}(input, input_gradient, mean, variance, scale, epsilon=1e-05, *, out=None)",
+        f"""\
+Return the gradients of batch normalization with {statistics}.
+
+The gradient of the input is
+``{formula}``,
+that of the bias ``sum(dy)``, and that of the scale
+``sum(dy * (x - mean) / sqrt(variance + epsilon))``, with ``dy`` for `input_gradient` and
+sums over the axes along which `mean` has size 1.
+
+Parameters
+----------
+{{input}}
+input_gradient : numpy.ndarray
+    The gradient of the normalization's output, of the shape of `input`.
+mean, variance, scale : numpy.ndarray
+    Of the dtype and the number of dimensions of `input`, and of the same shape; each
+    size is 1 or that of `input`.
+epsilon : float, default 1e-5
+    Added to the variance, as float32.
+out : tuple of numpy.ndarray, optional
+    The arrays that receive the three results.
+
+Returns
+-------
+gradient : numpy.ndarray
+    The gradient of the input, of its shape.
+scale_gradient, bias_gradient : numpy.ndarray
+    The gradients of scale and bias, of the shape of `mean`.
+
+{{raises}}
+
+Notes
+-----
+DirectML's DML_{name.upper()}_OPERATOR_DESC.
+
+Examples
+--------
+>>> import numpy as np
+>>> import dmlops
+>>> x, dy = np.array([[[1], [2], [3], [6]], [[1], [0], [0], [-1]]], np.float32)
+>>> mean, variance, scale = np.array([3, 3.5, 2], np.float32).reshape(3, 1, 1)
+>>> dx, dscale, dbias = dmlops.{name}(
+...     x, dy, mean, variance, scale, epsilon=0.5
+... )
+>>> dx.ravel(), float(dscale[0, 0]), float(dbias[0, 0])
+(array({result}, dtype=float32), -2.5, 0.0)
+""",
+    )
+
+
+_document_gradients(
+    "batch_normalization_grad",
+    "constant mean and variance",
+    "dy * scale / sqrt(variance + epsilon)",
+    "[ 1.,  0.,  0., -1.]",
+)
+_document_gradients(
+    "batch_normalization_training_grad",
+    "the mean and the variance of the input",
+    "scale / sqrt(variance + epsilon) * (dy - mean(dy) - (x - mean(x))\n"
+    "* mean(dy * (x - mean(x))) / (variance + epsilon))",
+    "[ 0.375 , -0.3125,  0.    , -0.0625]",
+)

@@ -1,0 +1,74 @@
+// Runs an operator without the GIL, and returns its output, or a tuple of its outputs.
+#pragma once
+
+#include "arguments.hpp"
+#include "gil.hpp"
+#include "ndarray.hpp"
+
+namespace dmlops::python {
+
+inline bool is_given(PyObject* value) { return value != nullptr && value != Py_None; }
+
+template <class View>
+std::int64_t element_count(const View& view) {
+  std::int64_t elements = 1;
+  for (int d = 0; d < view.rank; ++d) elements *= view.sizes[static_cast<std::size_t>(d)];
+  return elements;
+}
+
+// Runs `operate` on the output, and returns the output.
+template <class Operate>
+PyObject* finish(OutputArray& output, const Operate& operate) {
+  try {
+    const GilReleased released(element_count(output.view()));
+    operate(output.view());
+  } catch (...) {
+    return set_error();  // holds the GIL again
+  }
+  return output.take_result();
+}
+
+// The outputs of an operator that has several; `out` is a tuple of them.
+constexpr int kOutputs = 3;
+
+// `like`: the inputs whose shapes the outputs have.
+inline bool read_outputs(const char* function, PyObject* value,
+                         const InputArray* const (&like)[kOutputs],
+                         OutputArray (&outputs)[kOutputs]) {
+  const bool given = is_given(value);
+  if (given && (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != kOutputs)) {
+    PyErr_Format(PyExc_TypeError, "%s: out must be a tuple of %d arrays, not %s", function,
+                 kOutputs,
+                 PyTuple_Check(value) ? "one of another length" : Py_TYPE(value)->tp_name);
+    return false;
+  }
+  for (int i = 0; i < kOutputs; ++i) {
+    PyObject* const out = given ? PyTuple_GET_ITEM(value, i) : nullptr;
+    if (!outputs[i].read_output(function, out, *like[i])) return false;
+  }
+  return true;
+}
+
+// Runs `operate`, and returns the outputs as a tuple.
+template <class Operate>
+PyObject* finish(const InputArray& input, OutputArray (&outputs)[kOutputs],
+                 const Operate& operate) {
+  try {
+    const GilReleased released(element_count(input.view()));
+    operate();
+  } catch (...) {
+    return set_error();  // holds the GIL again
+  }
+  PyObject* const results = PyTuple_New(kOutputs);
+  for (int i = 0; results != nullptr && i < kOutputs; ++i) {
+    PyObject* const result = outputs[i].take_result();
+    if (result == nullptr) {
+      Py_DECREF(results);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(results, i, result);
+  }
+  return results;
+}
+
+}  // namespace dmlops::python

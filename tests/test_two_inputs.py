@@ -1,0 +1,148 @@
+"""The elementwise operators with two inputs against NumPy, over dtypes and layouts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import FLOATS, INTEGERS, assert_same_values
+
+import dmlops
+
+pytestmark = pytest.mark.usefixtures("isa", "policy")
+Array = npt.NDArray[Any]
+SIGNED = (*FLOATS, "int8", "int16", "int32")
+SHAPES = ((), (0, 3), (1,), (7,), (1031,), (3, 1, 129), (70, 83), (5, 3, 4, 2, 3))
+
+
+def is_nan(x: Array) -> Array:
+    return np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
+
+
+def clip_grad(x: Array, gradient: Array, low: Any, high: Any) -> Array:
+    """Compare as Python's exact numbers where NumPy would round a bound."""
+    if x.dtype.kind == "f":
+        bounds = [None if b is None or math.isnan(b) else x.dtype.type(b) for b in (low, high)]
+        values: Any = x
+    else:
+        bounds = [None if isinstance(b, float) and math.isnan(b) else b for b in (low, high)]
+        values = x.astype(object)
+    passes = np.ones(x.shape, bool)
+    if bounds[0] is not None:
+        passes &= (values > bounds[0]).astype(bool)
+    if bounds[1] is not None:
+        passes &= (values < bounds[1]).astype(bool)
+    return np.where(is_nan(x), x, np.where(passes, gradient, x.dtype.type(0)))
+
+
+def relu_grad(x: Array, gradient: Array) -> Array:
+    return np.where(is_nan(x), x, np.where(x > 0, gradient, x.dtype.type(0)))
+
+
+def parameterized_relu(x: Array, slope: Array) -> Array:
+    wide = np.float64 if x.dtype.kind == "f" else np.int64
+    with np.errstate(all="ignore"):
+        product = x.astype(wide) * slope.astype(wide)
+        if x.dtype.kind != "f":
+            product = np.clip(product, np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+        return np.where(x >= 0, x, product.astype(x.dtype))
+
+
+OPERATORS: dict[str, tuple[Callable[..., Array], Callable[..., Array], tuple[str, ...]]] = {
+    "parameterized_relu": (dmlops.parameterized_relu, parameterized_relu, SIGNED),
+    "relu_grad": (dmlops.relu_grad, relu_grad, SIGNED),
+    "clip_grad": (
+        lambda x, g, **more: dmlops.clip_grad(x, g, -1, 2, **more) if x.dtype.kind != "u"
+        else dmlops.clip_grad(x, g, 3, 200, **more),
+        lambda x, g: clip_grad(x, g, *((-1, 2) if x.dtype.kind != "u" else (3, 200))),
+        FLOATS + INTEGERS,
+    ),
+}  # fmt: skip
+
+
+def pair(shape: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
+    x, other = (samples.any_bits(shape, dtype, seed=seed) for seed in (1, 2))
+    if dtype in FLOATS:
+        near = samples.uniform(shape, dtype, -3, 3)
+        x = np.where(samples.hashed(math.prod(shape), 3).reshape(shape) % 4 > 0, near, x)
+    return x, other
+
+
+def in_layout(a: Array, layout: str) -> Array:
+    """Return the values in another layout."""
+    if a.ndim == 0:
+        return a
+    if layout == "reversed":
+        return np.ascontiguousarray(a[::-1])[::-1]
+    if layout == "transposed":
+        return np.ascontiguousarray(a.T).T
+    if layout == "stepped":
+        wide = np.zeros((*a.shape, 2), a.dtype)
+        wide[..., 0] = a
+        return wide[..., 0]
+    return a
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_layouts(name: str) -> None:
+    function, reference, dtypes = OPERATORS[name]
+    layouts = ("dense", "transposed", "reversed", "stepped")
+    for dtype, shape in itertools.product(dtypes, SHAPES):
+        x, other = pair(shape, dtype)
+        expected = reference(x, other)
+        for first, second in itertools.product(layouts, repeat=2):
+            context = f"{name} {dtype} {shape} {first} {second}"
+            a, b = in_layout(x, first), in_layout(other, second)
+            assert_same_values(function(a, b), expected, context)
+            for shared in (0, 1):
+                operands = [
+                    in_layout(v.copy(), layout) for v, layout in ((x, first), (other, second))
+                ]
+                out = operands[shared]
+                assert function(*operands, out=out) is out
+                assert_same_values(out, expected, f"{context} in place of {shared}")
+
+
+def test_slopes_of_channels() -> None:
+    x = samples.uniform((3, 5, 7, 11), np.float32, -3, 3)
+    slope = samples.uniform((1, 5, 1, 1), np.float32)
+    expected = parameterized_relu(x, np.broadcast_to(slope, x.shape))
+    assert_same_values(dmlops.parameterized_relu(x, slope), expected)
+    for v in (x, x.T):
+        with pytest.raises(ValueError, match=r"slope has shape \(5,\).*reshape"):
+            dmlops.parameterized_relu(v, slope.ravel())
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
+def test_every_pair_of_bounds(dtype: str) -> None:
+    x = np.concatenate([samples.specials(dtype), samples.any_bits((61,), dtype)])
+    gradient = samples.any_bits(x.shape, dtype, seed=5)
+    if dtype in FLOATS:
+        info = np.finfo(dtype)
+        tiny = float(info.smallest_subnormal)
+        bounds: list[float | None] = [
+            None,
+            0.0,
+            -0.0,
+            -1.0,
+            6,
+            -tiny,
+            tiny,
+            float(info.max),
+            math.inf,
+            -math.inf,
+        ]
+    else:
+        limits = np.iinfo(dtype)
+        least, most = int(limits.min), int(limits.max)
+        bounds = [None, least, least + 1, 0, 3, most - 1, most, least - 1, most + 1, -1e30, 1e30]
+    for low, high in itertools.product([*bounds, math.nan], repeat=2):
+        expected = clip_grad(x, gradient, low, high)
+        context = f"{dtype} in ({low}, {high})"
+        assert_same_values(dmlops.clip_grad(x, gradient, low, high), expected, context)
