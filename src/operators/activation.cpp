@@ -1,9 +1,10 @@
 // The activations as operators.
 #include <string>
 
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -31,11 +32,7 @@ OperatorPlan plan_activation(Activation type, const ConstTensorView& input,
 
 void activation(Activation type, const ConstTensorView& input,
                 const ActivationParameters& parameters, const TensorView& output) {
-  activation(FloatEnvironment(), type, input, parameters, output);
-}
-
-void activation(const FloatEnvironment&, Activation type, const ConstTensorView& input,
-                const ActivationParameters& parameters, const TensorView& output) {
+  const FloatEnvironment environment;
   require_known("activation: ", type);
   if (is_floating_point(input.type) &&
       run_if_plain(input, output, float_kernel(type, input.type), &parameters, work_of(type))) {

@@ -2,10 +2,11 @@
 // the fused activation.
 #include <string>
 
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "core/text.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -39,12 +40,7 @@ OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float 
 void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
-  batch_normalization(FloatEnvironment(), inputs, epsilon, fused_activation, output);
-}
-
-void batch_normalization(const FloatEnvironment&, const BatchNormalizationInputs& inputs,
-                         float epsilon, const std::optional<FusedActivation>& fused_activation,
-                         const TensorView& output) {
+  const FloatEnvironment environment;
   check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
   require_data(kBatchNormalization, "input", input);

@@ -6,9 +6,10 @@
 
 #include "core/attributes.hpp"
 #include "core/float16.hpp"
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -147,11 +148,7 @@ OperatorPlan plan_clip(const ConstTensorView& input, const ClipParameters& param
 
 void clip(const ConstTensorView& input, const Scalar& min, const Scalar& max,
           const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
-  clip(FloatEnvironment(), input, min, max, scale_bias, output);
-}
-
-void clip(const FloatEnvironment&, const ConstTensorView& input, const Scalar& min,
-          const Scalar& max, const std::optional<ScaleBias>& scale_bias, const TensorView& output) {
+  const FloatEnvironment environment;
   const ClipParameters parameters = clip_parameters(input.type, min, max, scale_bias);
   const RowKernel kernel = kernel_for(parameters, input.type);
   if (run_if_plain(input, output, kernel, &parameters)) return;

@@ -5,9 +5,10 @@
 #include <string>
 #include <type_traits>
 
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -155,25 +156,18 @@ OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView&
           parameters};
 }
 
-void clip_grad(const FloatEnvironment&, const ConstTensorView& input,
-               const ConstTensorView& gradient, const Scalar& min, const Scalar& max,
-               const TensorView& output) {
+void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,
+               const Scalar& max, const TensorView& output) {
+  const FloatEnvironment environment;
   require_type(kClipGrad, input, kNumbers64, kClipTypesText);
   run_checked(kClipGrad, input, gradient, clip_grad_parameters(input.type, min, max), output);
 }
-void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,
-               const Scalar& max, const TensorView& output) {
-  clip_grad(FloatEnvironment(), input, gradient, min, max, output);
-}
 
-void relu_grad(const FloatEnvironment&, const ConstTensorView& input,
-               const ConstTensorView& gradient, const TensorView& output) {
-  require_type(kReluGrad, input, kFloats | kSigned32, kSignedTypesText);
-  run_checked(kReluGrad, input, gradient, relu_grad_parameters(input.type), output);
-}
 void relu_grad(const ConstTensorView& input, const ConstTensorView& gradient,
                const TensorView& output) {
-  relu_grad(FloatEnvironment(), input, gradient, output);
+  const FloatEnvironment environment;
+  require_type(kReluGrad, input, kFloats | kSigned32, kSignedTypesText);
+  run_checked(kReluGrad, input, gradient, relu_grad_parameters(input.type), output);
 }
 
 }  // namespace dmlops

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/float_environment.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "core/text.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -108,11 +109,7 @@ OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
                  const TensorView& output) {
-  log_softmax(FloatEnvironment(), input, axes, axis_count, output);
-}
-
-void log_softmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
-                 std::size_t axis_count, const TensorView& output) {
+  const FloatEnvironment environment;
   require_floating_point(kLogSoftmax, "input", input);
   require_input(kLogSoftmax, input);
   const unsigned int reduced = reduced_axes(kLogSoftmax, input, axes, axis_count);

@@ -1,9 +1,10 @@
 // parameterized_relu: the rules, then the kernel.
 #include <string>
 
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -15,8 +16,9 @@ OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTe
           kernels().parameterized_relu[static_cast<std::size_t>(input.type)], ClipGradParameters{}};
 }
 
-void parameterized_relu(const FloatEnvironment&, const ConstTensorView& input,
-                        const ConstTensorView& slope, const TensorView& output) {
+void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
+                        const TensorView& output) {
+  const FloatEnvironment environment;
   constexpr const char* op = "parameterized_relu";
   require_type(op, input, kFloats | kSigned32, kSignedTypesText);
   require_input(op, input);
@@ -26,11 +28,6 @@ void parameterized_relu(const FloatEnvironment&, const ConstTensorView& input,
   if (is_empty(input)) return;
   const ReadableInput readable[] = {{input, output}, {slope, output}};
   plan_parameterized_relu(readable[0].view(), readable[1].view(), output).run();
-}
-
-void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
-                        const TensorView& output) {
-  parameterized_relu(FloatEnvironment(), input, slope, output);
 }
 
 }  // namespace dmlops

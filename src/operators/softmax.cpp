@@ -1,7 +1,8 @@
 // softmax and hardmax: the rules, then the plan of the reduction.
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -45,22 +46,16 @@ OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
   return plan(kernels().hardmax, 1, input, reduced, output);
 }
 
-void softmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
-             std::size_t axis_count, const TensorView& output) {
-  reduce("softmax", input, axes, axis_count, output, plan_softmax);
-}
 void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  softmax(FloatEnvironment(), input, axes, axis_count, output);
+  const FloatEnvironment environment;
+  reduce("softmax", input, axes, axis_count, output, plan_softmax);
 }
 
-void hardmax(const FloatEnvironment&, const ConstTensorView& input, const std::int64_t* axes,
-             std::size_t axis_count, const TensorView& output) {
-  reduce("hardmax", input, axes, axis_count, output, plan_hardmax);
-}
 void hardmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  hardmax(FloatEnvironment(), input, axes, axis_count, output);
+  const FloatEnvironment environment;
+  reduce("hardmax", input, axes, axis_count, output, plan_hardmax);
 }
 
 }  // namespace dmlops

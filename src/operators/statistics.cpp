@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "core/float16.hpp"
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "dmlops/operators.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {

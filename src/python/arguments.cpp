@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/attributes.hpp"
+#include "core/float_environment.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
 
@@ -156,6 +157,7 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
 
 bool read_float(const char* function, const char* argument, PyObject* value, float& result) {
   if (value == nullptr) return true;
+  const FloatEnvironment environment;
   double wide = 0;
   if (!read_double(function, argument, value, wide)) return false;
   result = static_cast<float>(wide);

@@ -7,14 +7,13 @@
 #include "arguments.hpp"
 #include "axes.hpp"
 #include "core/attributes.hpp"
-#include "core/float_environment.hpp"
 #include "core/text.hpp"
 #include "descriptors.hpp"
+#include "dmlops/operators.hpp"
 #include "foreign.hpp"
 #include "ndarray.hpp"
 #include "numbers.hpp"
 #include "operators/check.hpp"
-#include "operators/in_environment.hpp"
 #include "outputs.hpp"
 
 namespace dmlops::python {
@@ -24,8 +23,7 @@ namespace {
 template <auto kFunction>
 Signature signature_of;
 
-PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
-               Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* clip(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&clip>;
   const char* const function = signature.function;
   PyObject* values[5] = {};
@@ -42,12 +40,11 @@ PyObject* clip(const FloatEnvironment& environment, PyObject* const* arguments,
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
-    dmlops::clip(environment, input.view(), min, max, scale_bias, out);
+    dmlops::clip(input.view(), min, max, scale_bias, out);
   });
 }
 
-PyObject* clip_grad(const FloatEnvironment& environment, PyObject* const* arguments,
-                    Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* clip_grad(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&clip_grad>;
   const char* const function = signature.function;
   PyObject* values[5] = {};
@@ -63,17 +60,15 @@ PyObject* clip_grad(const FloatEnvironment& environment, PyObject* const* argume
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
-    dmlops::clip_grad(environment, input.view(), gradient.view(), min, max, out);
+    dmlops::clip_grad(input.view(), gradient.view(), min, max, out);
   });
 }
 
-using PairFunction = void (*)(const FloatEnvironment&, const ConstTensorView&,
-                              const ConstTensorView&, const TensorView&);
+using PairFunction = void (*)(const ConstTensorView&, const ConstTensorView&, const TensorView&);
 
 // A function of two arrays: f(input, other, *, out).
 template <PairFunction kOperator>
-PyObject* pair(const FloatEnvironment& environment, PyObject* const* arguments,
-               Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* pair(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&pair<kOperator>>;
   const char* const function = signature.function;
   PyObject* values[3] = {};
@@ -85,9 +80,7 @@ PyObject* pair(const FloatEnvironment& environment, PyObject* const* arguments,
       !output.read_output(function, values[2], input, kSignedTypes)) {
     return nullptr;
   }
-  return finish(output, [&](const TensorView& out) {
-    kOperator(environment, input.view(), other.view(), out);
-  });
+  return finish(output, [&](const TensorView& out) { kOperator(input.view(), other.view(), out); });
 }
 
 template <Activation kType>
@@ -95,8 +88,7 @@ const AcceptedTypes kTypesOf = activation_types(kType);
 
 // An activation: f(input, parameters..., *, out).
 template <Activation kType>
-PyObject* activation(const FloatEnvironment& environment, PyObject* const* arguments,
-                     Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* activation(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const ActivationInfo& about = info(kType);
   const Signature& signature = signature_of<&activation<kType>>;
   const AcceptedTypes& accepted = kTypesOf<kType>;
@@ -116,12 +108,12 @@ PyObject* activation(const FloatEnvironment& environment, PyObject* const* argum
   if (!output.read_output(function, values[1 + about.parameter_count], input, accepted))
     return nullptr;
   return finish(output, [&](const TensorView& out) {
-    dmlops::activation(environment, kType, input.view(), parameters, out);
+    dmlops::activation(kType, input.view(), parameters, out);
   });
 }
 
-PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* const* arguments,
-                              Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* batch_normalization(PyObject* const* arguments, Py_ssize_t positional,
+                              PyObject* keyword_names) {
   const Signature& signature = signature_of<&batch_normalization>;
   const char* const function = signature.function;
   PyObject* values[8] = {};
@@ -140,19 +132,17 @@ PyObject* batch_normalization(const FloatEnvironment& environment, PyObject* con
   if (!output.read_output(function, values[7], inputs[0])) return nullptr;
   return finish(output, [&](const TensorView& out) {
     dmlops::batch_normalization(
-        environment,
         {inputs[0].view(), inputs[1].view(), inputs[2].view(), inputs[3].view(), inputs[4].view()},
         epsilon, activation, out);
   });
 }
 
-using ReductionFunction = void (*)(const FloatEnvironment&, const ConstTensorView&,
-                                   const std::int64_t*, std::size_t, const TensorView&);
+using ReductionFunction = void (*)(const ConstTensorView&, const std::int64_t*, std::size_t,
+                                   const TensorView&);
 
 // Each of the operators f(input, axes, *, out).
 template <ReductionFunction kOperator>
-PyObject* reduction(const FloatEnvironment& environment, PyObject* const* arguments,
-                    Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* reduction(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&reduction<kOperator>>;
   const char* const function = signature.function;
   PyObject* values[3] = {};
@@ -166,13 +156,12 @@ PyObject* reduction(const FloatEnvironment& environment, PyObject* const* argume
       !output.read_output(function, values[2], input)) {
     return nullptr;
   }
-  return finish(output, [&](const TensorView& out) {
-    kOperator(environment, input.view(), axes, axis_count, out);
-  });
+  return finish(output,
+                [&](const TensorView& out) { kOperator(input.view(), axes, axis_count, out); });
 }
 
-PyObject* mean_variance_normalization(const FloatEnvironment&, PyObject* const* arguments,
-                                      Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* mean_variance_normalization(PyObject* const* arguments, Py_ssize_t positional,
+                                      PyObject* keyword_names) {
   const Signature& signature = signature_of<&mean_variance_normalization>;
   const char* const function = signature.function;
   PyObject* values[9] = {};
@@ -203,8 +192,8 @@ PyObject* mean_variance_normalization(const FloatEnvironment&, PyObject* const* 
   });
 }
 
-PyObject* batch_normalization_training(const FloatEnvironment&, PyObject* const* arguments,
-                                       Py_ssize_t positional, PyObject* keyword_names) {
+PyObject* batch_normalization_training(PyObject* const* arguments, Py_ssize_t positional,
+                                       PyObject* keyword_names) {
   const Signature& signature = signature_of<&batch_normalization_training>;
   const char* const function = signature.function;
   PyObject* values[7] = {};
@@ -236,8 +225,7 @@ using Gradient = void (*)(const BatchNormalizationGradientInputs& inputs, float 
 
 // batch_normalization_grad or batch_normalization_training_grad
 template <Gradient kOperator>
-PyObject* gradient(const FloatEnvironment&, PyObject* const* arguments, Py_ssize_t positional,
-                   PyObject* keyword_names) {
+PyObject* gradient(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&gradient<kOperator>>;
   const char* const function = signature.function;
   PyObject* values[7] = {};
@@ -261,16 +249,12 @@ PyObject* gradient(const FloatEnvironment&, PyObject* const* arguments, Py_ssize
   });
 }
 
-// Arguments are rounded and results computed in the default floating-point state, independent of
-// the caller's. The lookup of dask and labeled arrays runs only after an argument was refused.
+// The lookup of dask and labeled arrays runs only after an argument was refused.
 template <auto kFunction>
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
-  {
-    const FloatEnvironment environment;
-    PyObject* const result = kFunction(environment, arguments, positional, keyword_names);
-    if (result != nullptr) return result;
-  }
+  PyObject* const result = kFunction(arguments, positional, keyword_names);
+  if (result != nullptr) return result;
   return call_foreign(signature_of<kFunction>.function, arguments, positional, keyword_names);
 }
 

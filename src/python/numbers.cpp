@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/attributes.hpp"
+#include "core/float_environment.hpp"
 #include "errors.hpp"
 
 namespace dmlops::python {
@@ -52,8 +53,12 @@ DMLOPS_COLD bool largest_of_sign(PyObject* number, double& result) {
 }  // namespace
 
 bool to_double(PyObject* number, double& result) {
+  if (PyFloat_Check(number)) {
+    result = PyFloat_AS_DOUBLE(number);
+    return true;
+  }
+  const FloatEnvironment environment;
   result = PyFloat_AsDouble(number);
-  if (PyFloat_Check(number)) return true;
   if (result == -1.0 && PyErr_Occurred() != nullptr) {
     if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) return false;
     PyErr_Clear();
