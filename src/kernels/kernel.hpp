@@ -74,28 +74,6 @@ struct BatchNormalizationParameters {
   ActivationParameters activation = {};
 };
 
-// The loop nest of an input and an output.
-struct InputOutputNest {
-  int rank = 0;
-  std::int64_t sizes[kMaxRank] = {};
-  std::int64_t input_strides[kMaxRank] = {};  // in bytes
-  std::int64_t output_strides[kMaxRank] = {};
-};
-
-// The groups that log_softmax reduces, and the range of groups that a call of the kernel computes.
-struct Groups {
-  const char* input = nullptr;
-  char* output = nullptr;
-  // The elements of a group, numbered in row-major order over the reduced dimensions, which fixes
-  // their lanes in the sum independently of the strides. The outermost dimension comes first.
-  InputOutputNest elements;
-  InputOutputNest kept;  // the dimensions that count groups, the innermost first
-  std::int64_t first = 0, end = 0;
-  bool streaming = false;  // write the output by non-temporal stores
-};
-
-using GroupKernel = void (*)(const Groups& groups);
-
 constexpr int kSumLanes = 16;             // of the sum over a group
 constexpr std::int64_t kSumBlock = 1024;  // elements of a block, whose lanes are added to the total
 
@@ -126,8 +104,8 @@ struct ReductionNest {
   std::int64_t strides[kReductionOperands][kMaxRank] = {};  // in bytes
 };
 
-// Groups with any number of operands. Operand 0 is the output, operand 1 the input; absent ones
-// have null data.
+// The groups that an operator reduces, and the range of groups that a call of the kernel computes.
+// Operand 0 is the output, operand 1 the input; absent ones have null data.
 struct Reduction {
   char* data[kReductionOperands] = {};
   // A group's elements are counted in row-major order over the reduced dimensions; that order fixes
@@ -135,6 +113,7 @@ struct Reduction {
   ReductionNest elements;
   ReductionNest kept;  // the dimensions that count groups, the innermost first
   std::int64_t first = 0, end = 0;
+  bool streaming = false;  // write the output by non-temporal stores
 };
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
@@ -183,7 +162,7 @@ struct KernelTable {
   RowKernel activation[kActivationCount][kFloatTypes];
   RowKernel shrink_integer[kDataTypeCount];
   RowKernel batch_normalization[kFusableActivationCount][kFloatTypes];  // identity: no activation
-  GroupKernel log_softmax[kFloatTypes];
+  ReductionKernel log_softmax[kFloatTypes];
   GroupSumsKernel log_softmax_sums[kFloatTypes];
   GroupFinishKernel log_softmax_finish[kFloatTypes];
   ReductionKernel softmax[kFloatTypes];

@@ -11,14 +11,6 @@
 
 namespace dmlops {
 
-// The parameters of log_softmax.
-struct GroupParameters {
-  GroupKernel kernel = nullptr;
-  Groups groups;  // without data pointers
-  int weight = 1;
-};
-
-// The parameters of any other reduction.
 struct ReductionParameters {
   ReductionKernel kernel = nullptr;
   int weight = 1;
@@ -30,7 +22,7 @@ struct OperatorPlan {
   Nest nest;
   RowKernel kernel = nullptr;
   std::variant<ClipParameters, ClipGradParameters, ActivationParameters,
-               BatchNormalizationParameters, GroupParameters, ReductionParameters>
+               BatchNormalizationParameters, ReductionParameters>
       parameters;
 
   void run() const {
@@ -47,12 +39,6 @@ struct OperatorPlan {
   template <class Parameters>
   void run(char* const* data, const Parameters& p) const {
     dmlops::run(nest, data, kernel, &p);
-  }
-  void run(char* const* data, const GroupParameters& p) const {
-    Groups groups = p.groups;
-    groups.output = data[0];
-    groups.input = data[1];
-    dmlops::run(groups, nest.element_size, p.weight, p.kernel);
   }
   void run(char* const* data, const ReductionParameters& p) const {
     Reduction reduction = p.reduction;

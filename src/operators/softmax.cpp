@@ -1,4 +1,4 @@
-// softmax and hardmax: the rules, then the plan of the reduction.
+// softmax, log_softmax and hardmax: the rules, then the plan of the reduction.
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
@@ -7,6 +7,8 @@
 
 namespace dmlops {
 namespace {
+
+constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
 
 OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight,
                   const ConstTensorView& input, unsigned int reduced, const TensorView& output) {
@@ -38,7 +40,17 @@ void reduce(const char* op, const ConstTensorView& input, const std::int64_t* ax
 
 OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output) {
-  return plan(kernels().softmax, 4, input, reduced, output);
+  return plan(kernels().softmax, kExponentials, input, reduced, output);
+}
+
+OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
+                              const TensorView& output) {
+  bool single = true;
+  for (int d = 0; d < input.rank; ++d)
+    single = single && ((reduced >> d & 1u) == 0 || input.sizes[static_cast<std::size_t>(d)] == 1);
+  // A single element gives 0, or NaN if it is not finite, as 0 x + 0 does.
+  if (single) return plan_activation(Activation::linear, input, {0, 0}, output);
+  return plan(kernels().log_softmax, kExponentials, input, reduced, output);
 }
 
 OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
@@ -50,6 +62,12 @@ void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t
              const TensorView& output) {
   const FloatEnvironment environment;
   reduce("softmax", input, axes, axis_count, output, plan_softmax);
+}
+
+void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
+                 const TensorView& output) {
+  const FloatEnvironment environment;
+  reduce("log_softmax", input, axes, axis_count, output, plan_log_softmax);
 }
 
 void hardmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,

@@ -70,9 +70,12 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
     const auto size = static_cast<std::int64_t>(element_size(input.type));
     elements[elements_rank++] = {1, {size, size}};
   }
-  // Groups in the order of the input's memory. A broadcast dimension is outermost: it uses no
-  // further cache line.
-  const auto distance = [](const ReducedDimension& d) {
+  // Groups in the order that uses whole cache lines: of the input, which is read more than once,
+  // unless the elements of a group are contiguous; then of the output. A broadcast dimension is
+  // outermost, since it touches no further cache line.
+  const bool by_output = std::llabs(elements[0].strides[1]) <= 16;
+  const auto distance = [by_output](const ReducedDimension& d) {
+    if (by_output) return std::llabs(d.strides[0]);
     return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);
   };
   insertion_sort(sorted, sorted_rank, [&](const ReducedDimension& a, const ReducedDimension& b) {
@@ -96,13 +99,16 @@ void run(const Reduction& reduction, std::int64_t element_size, int weight, Redu
   std::int64_t bytes = 2 * element_size;
   for (int d = 0; d < reduction.elements.rank; ++d) bytes *= reduction.elements.sizes[d];
   const std::int64_t count = reduction.end, wanted = shard_count(count * bytes * weight);
+  Reduction whole = reduction;
+  // Packing does not overlap with the reads that regular stores cause.
+  whole.streaming = whole.data[0] != whole.data[1] && count * bytes >= non_temporal_threshold() / 2;
   // Adjacent groups of different shards do not share cache lines where there are groups enough.
   const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
-  if (shards <= 1) return kernel(reduction, parameters);
+  if (shards <= 1) return kernel(whole, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     const FloatEnvironment environment;
-    Reduction shard = reduction;
+    Reduction shard = whole;
     shard.first = shard_begin(count, shards, i, unit);
     shard.end = shard_begin(count, shards, i + 1, unit);
     if (shard.first < shard.end) kernel(shard, parameters);

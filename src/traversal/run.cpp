@@ -1,10 +1,8 @@
-// Splits loop nests and groups into shards for the threads.
+// Splits loop nests into shards for the threads.
 #include "traversal/run.hpp"
 
 #include <algorithm>
 
-#include "core/float_environment.hpp"
-#include "core/pool.hpp"
 #include "traversal/layout.hpp"
 #include "traversal/policy.hpp"
 
@@ -13,28 +11,6 @@ namespace dmlops {
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
   const LoopLayout layout(nest, data, streams(nest, data));
   layout.run(shard_count(nest.bytes_per_element * element_count(nest)), kernel, parameters);
-}
-
-void run(const Groups& groups, std::int64_t element_size, int weight, GroupKernel kernel) {
-  const InputOutputNest& elements = groups.elements;
-  std::int64_t bytes = 2 * element_size;
-  for (int d = 0; d < elements.rank; ++d) bytes *= elements.sizes[d];
-  const std::int64_t count = groups.end;
-  Groups whole = groups;
-  // Packing does not overlap with the reads that regular stores cause.
-  whole.streaming = groups.input != groups.output && count * bytes >= non_temporal_threshold() / 2;
-  const std::int64_t wanted = shard_count(count * bytes * weight);
-  // With enough groups, shards do not share cache lines.
-  const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
-  const auto shards = std::min(wanted, (count + unit - 1) / unit);
-  if (shards <= 1) return kernel(whole);
-  parallel_for(static_cast<int>(shards), [&](int i) {
-    const FloatEnvironment environment;
-    Groups shard = whole;
-    shard.first = shard_begin(count, shards, i, unit);
-    shard.end = shard_begin(count, shards, i + 1, unit);
-    kernel(shard);
-  });
 }
 
 bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,

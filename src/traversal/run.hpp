@@ -10,10 +10,6 @@ namespace dmlops {
 // it themselves.
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters);
 
-// Runs a reduction over groups. `weight` is the time per element relative to an elementwise
-// operator.
-void run(const Groups& groups, std::int64_t element_size, int weight, GroupKernel kernel);
-
 // Fast path for small dense calls, the most frequent ones. If both tensors have the same type and
 // sizes, are dense in row-major order, and are either disjoint or the same memory, every rule about
 // them holds and they form a single row: runs the kernel and returns true. Otherwise returns false.

@@ -12,10 +12,10 @@ template <class T>
 constexpr std::int64_t kAlongRows = std::is_same_v<T, float> ? 32 : 64;
 
 template <class T>
-void log_softmax(const Groups& groups) {
-  const InputOutputNest& elements = groups.elements;
-  const ElementLoops in{elements.rank, elements.sizes, elements.input_strides};
-  const ElementLoops out{elements.rank, elements.sizes, elements.output_strides};
+void log_softmax(const Reduction& groups, const void*) {
+  const ReductionNest& elements = groups.elements;
+  const ElementLoops in{elements.rank, elements.sizes, elements.strides[1]};
+  const ElementLoops out{elements.rank, elements.sizes, elements.strides[0]};
   const std::int64_t count = groups.end - groups.first;
   // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;

@@ -16,7 +16,7 @@ class ColumnBlock {
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kColumns * kSize;
 
-  ColumnBlock(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+  ColumnBlock(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
       : groups_(groups), in_(in), out_(out), count_(in.count()), offsets_(groups.kept) {}
 
   // Selects `columns` groups from `first` on.
@@ -33,16 +33,16 @@ class ColumnBlock {
   // if that fills blocks well enough. With non-temporal stores, blocks end at cache lines of the
   // output.
   std::int64_t next(std::int64_t first) {
-    const InputOutputNest& kept = groups_.kept;
+    const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kColumns;
     if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
       const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
       if (blocks < 4) columns = (size + blocks - 1) / blocks;
       columns = min(columns, size - first % size);
     }
-    if (streaming() && kept.rank > 0 && kept.output_strides[0] == kSize) {
+    if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
       offsets_.select(first, 1, true);
-      const auto place = reinterpret_cast<std::uintptr_t>(groups_.output + offsets_.output[0]);
+      const auto place = reinterpret_cast<std::uintptr_t>(groups_.data[0] + offsets_.output[0]);
       columns = min(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
     }
     return min(columns, groups_.end - first);
@@ -60,7 +60,7 @@ class ColumnBlock {
       if (columns_ < kColumns) {
         std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
       }
-      const char* const input = groups_.input + offsets_.input[0];
+      const char* const input = groups_.data[1] + offsets_.input[0];
       in_.for_each_run(begin, begin + rows(block),
                        [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
                          for (std::int64_t r = 0; r < length; ++r) {
@@ -69,7 +69,7 @@ class ColumnBlock {
                          }
                          const bool uniform = offsets_.input_step != 0;
                          pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
-                                       {(uniform ? input : groups_.input) + offset, in_.step(),
+                                       {(uniform ? input : groups_.data[1]) + offset, in_.step(),
                                         offsets_.input_step, uniform ? nullptr : offsets_.input});
                        });
       loaded_ = block;
@@ -98,7 +98,7 @@ class ColumnBlock {
                       [&](std::int64_t offset, std::int64_t i, std::int64_t length)
                           DMLOPS_LAMBDA_INLINE {
                             const char* const source = buffer_ + i * kPitch;
-                            char* const target = groups_.output + offset;
+                            char* const target = groups_.data[0] + offset;
                             if (direct) {
                               write(target + offsets_.output[0], out_.step(), source, length);
                             } else {
@@ -135,7 +135,7 @@ class ColumnBlock {
     }
   }
 
-  const Groups& groups_;
+  const Reduction& groups_;
   const ElementLoops& in_;
   const ElementLoops& out_;
   std::int64_t count_, columns_ = 0, loaded_ = -1;
@@ -255,7 +255,7 @@ class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
   friend Base;
 
  public:
-  ColumnBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+  ColumnBatch(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
       : block_(groups, in, out) {}
 
   // Computes the groups [first, end).

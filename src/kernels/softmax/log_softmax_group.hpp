@@ -105,7 +105,7 @@ struct ElementLoops {
 template <int kCapacity>
 class GroupOffsets {
  public:
-  explicit GroupOffsets(const InputOutputNest& kept) : kept_(kept) {}
+  explicit GroupOffsets(const ReductionNest& kept) : kept_(kept) {}
 
   // Selects `count` groups from `first` on. Groups with a common step need no table of offsets
   // unless `table`.
@@ -114,12 +114,12 @@ class GroupOffsets {
     for (int d = 0; d < kept_.rank; ++d) {
       index[d] = position % kept_.sizes[d];
       position /= kept_.sizes[d];
-      in += index[d] * kept_.input_strides[d];
-      out += index[d] * kept_.output_strides[d];
+      in += index[d] * kept_.strides[1][d];
+      out += index[d] * kept_.strides[0][d];
     }
     if (kept_.rank > 0 && index[0] + count <= kept_.sizes[0]) {
-      input_step = kept_.input_strides[0];
-      output_step = kept_.output_strides[0];
+      input_step = kept_.strides[1][0];
+      output_step = kept_.strides[0][0];
       const bool filled = table || input_step == 0 || output_step == 0;
       for (std::int64_t k = 0; k < (filled ? count : 1); ++k) {
         input[k] = in + k * input_step;
@@ -131,11 +131,11 @@ class GroupOffsets {
       input[k] = in;
       output[k] = out;
       for (int d = 0; d < kept_.rank; ++d) {
-        in += kept_.input_strides[d];
-        out += kept_.output_strides[d];
+        in += kept_.strides[1][d];
+        out += kept_.strides[0][d];
         if (++index[d] < kept_.sizes[d]) break;
-        in -= kept_.sizes[d] * kept_.input_strides[d];
-        out -= kept_.sizes[d] * kept_.output_strides[d];
+        in -= kept_.sizes[d] * kept_.strides[1][d];
+        out -= kept_.sizes[d] * kept_.strides[0][d];
         index[d] = 0;
       }
     }
@@ -155,7 +155,7 @@ class GroupOffsets {
     return step;
   }
 
-  const InputOutputNest& kept_;
+  const ReductionNest& kept_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -22,7 +22,7 @@ constexpr std::int64_t kRowBatchBytes = 64 * 1024;  // well within L2
 template <class T>
 class WholeRows {
  public:
-  WholeRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+  WholeRows(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
       : groups_(groups),
         in_(in),
         out_(out),
@@ -40,7 +40,7 @@ class WholeRows {
   void load(const GroupOffsets<kRowBatch>& offsets, std::int64_t groups) {
     for (std::int64_t k = 0; packs_ && k < groups; ++k) {
       char* const target = buffer_ + k * count_ * kSize;
-      const char* const input = groups_.input + offsets.input[k];
+      const char* const input = groups_.data[1] + offsets.input[k];
       in_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
         pack<Bits<T>>(target + i * kSize, 0, run, 1, {input + offset, 0, in_.step(), nullptr});
       });
@@ -48,8 +48,8 @@ class WholeRows {
   }
   DMLOPS_INLINE void select(std::int64_t k, std::int64_t input_offset, std::int64_t output_offset) {
     input_ = reinterpret_cast<const T*>(packs_ ? buffer_ + k * count_ * kSize
-                                               : groups_.input + input_offset);
-    output_ = groups_.output + output_offset;
+                                               : groups_.data[1] + input_offset);
+    output_ = groups_.data[0] + output_offset;
   }
 
   template <class Sum>
@@ -82,7 +82,7 @@ class WholeRows {
     });
   }
 
-  const Groups& groups_;
+  const Reduction& groups_;
   const ElementLoops& in_;
   const ElementLoops& out_;
   std::int64_t count_;
@@ -96,7 +96,7 @@ class WholeRows {
 template <class T>
 class ChunkedRows {
  public:
-  ChunkedRows(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+  ChunkedRows(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
       : groups_(groups),
         in_(in),
         out_(out),
@@ -113,8 +113,8 @@ class ChunkedRows {
 
   void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
   void select(std::int64_t, std::int64_t input_offset, std::int64_t output_offset) {
-    input_ = groups_.input + input_offset;
-    output_ = groups_.output + output_offset;
+    input_ = groups_.data[1] + input_offset;
+    output_ = groups_.data[0] + output_offset;
   }
 
   template <class Sum>
@@ -170,7 +170,7 @@ class ChunkedRows {
     }
   }
 
-  const Groups& groups_;
+  const Reduction& groups_;
   const ElementLoops& in_;
   const ElementLoops& out_;
   std::int64_t count_;
@@ -186,7 +186,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   friend Base;
 
  public:
-  RowBatch(const Groups& groups, const ElementLoops& in, const ElementLoops& out)
+  RowBatch(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
       : rows_(groups, in, out), offsets_(groups.kept), single_block_(in.count() <= kSumBlock) {
     const std::int64_t fitting = kRowBatchBytes / static_cast<std::int64_t>(sizeof(T)) / in.count();
     size_ = fitting < 1 ? 1 : min(fitting, kRowBatch);
