@@ -56,6 +56,33 @@ def places(prepared: Any) -> list[str]:
     return ["-" if p.subgraph is None else str(p.subgraph) for p in prepared.placement()]
 
 
+# Normalizations
+
+
+def test_normalizations_between_nodes_of_onnx_runtime() -> None:
+    """ONNX infers no type for GroupNormalization, but ONNX Runtime needs that of its inputs."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["": 21]>
+        g (float[N, 4, 3] x) => (float[N, 4, 3] y, float[N, 4, 1] means)
+        <float[4] scale = {1, 2, 3, 4}, float[4] bias = {0, 1, 0, 1},
+         float[4, 1] slope = {1, 0, 2, 3}>
+        {
+            a = Neg (x)
+            b = GroupNormalization <num_groups = 2> (a, scale, bias)
+            c = PRelu (b, slope)
+            d = GroupNormalization <num_groups = 4> (c, scale, bias)
+            e = Abs (d)
+            one = Constant <value_float = 1.0> ()
+            f, mean, inverse = LayerNormalization (e, one)
+            means = Neg (mean)
+            y = Sub (f, inverse)
+        }
+    """)
+    prepared = prepare(model)
+    assert places(prepared) == ["0", "-", "-", "-", "1", "-", "-", "2", "2"]
+    assert_agrees(model, prepared, samples.uniform((2, 4, 3), np.float32))
+
+
 # A network from PyTorch
 
 

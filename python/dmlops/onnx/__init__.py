@@ -17,7 +17,8 @@ except ModuleNotFoundError as _error:
     ) from None
 
 from dmlops.onnx._backend import DmlopsBackend, PreparedModel
-from dmlops.onnx._operators import OPERATORS, UnsupportedError
+from dmlops.onnx._node import UnsupportedError
+from dmlops.onnx._operators import OPERATORS
 from dmlops.onnx._plan import Placement
 from dmlops.onnx._values import ModelError, Value
 

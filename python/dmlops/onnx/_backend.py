@@ -12,9 +12,10 @@ from google.protobuf.message import DecodeError
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
 from dmlops.onnx import _onnxruntime
-from dmlops.onnx._operators import ONNX_DOMAINS, UnsupportedError, fits, prepare_node
+from dmlops.onnx._node import UnsupportedError, fits, outputs_of
+from dmlops.onnx._operators import prepare_node
 from dmlops.onnx._plan import FALLBACK, OURS, Placement, Plan
-from dmlops.onnx._values import ModelError, Value, of_array, of_type
+from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Value, of_array, of_type
 
 
 class PreparedModel(BackendRep):  # type: ignore[misc]
@@ -108,6 +109,8 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
                     raise
                 raise type(error)(f"{step.label}: {error}") from error
             values.update(zip(step.targets, [results] if step.one_target else results, strict=True))
+            del results  # the reference to values that no step reads
+            values.pop("", None)
             for name in step.finished:
                 del values[name]
         names = [value.name for value in self._outputs]
@@ -290,7 +293,10 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         step = prepare_node(node, opset, known)
         given = iter(arrays)
         result = step(*(next(given) if name else None for name in node.input))
-        return namedtupledict("Outputs", [node.output[0]])(result)
+        named = outputs_of(node)
+        results = dict(zip(named, [result] if len(named) == 1 else result, strict=True))
+        results.pop("", None)
+        return namedtupledict("Outputs", list(results))(*results.values())
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

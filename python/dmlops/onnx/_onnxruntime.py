@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 
 import dmlops
-from dmlops.onnx._operators import UnsupportedError
+from dmlops.onnx._node import UnsupportedError
 
 # Initializers need not be inputs from version 4 on, and ONNX Runtime may not read the newest.
 VERSIONS = (4, 10)

@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
 import dmlops
-from dmlops._table import ACTIVATIONS, ROWS, Operator
-from dmlops.onnx._values import ModelError, Value
-
-Array = npt.NDArray[Any]
-Step = Callable[..., Any]  # takes the inputs, None where one was left out; returns the output
-ONNX_DOMAINS = ("", "ai.onnx")
-
-
-class UnsupportedError(NotImplementedError):
-    """The model needs an operator, data type or mode that dmlops lacks; the message names it."""
-
-
-@dataclass(frozen=True)
-class Node:
-    """An operator with its attributes, those of the definition's defaults included."""
-
-    operator: str
-    version: int  # the opset that its definition is from
-    attributes: Mapping[str, Any]
-    inputs: tuple[Value | None, ...]  # named as in the definition; None where one is left out
-    outputs: int
-    label: str
-
-    def input(self, index: int) -> Value:
-        """Return an input; an omitted one has an unknown type and shape."""
-        value = self.inputs[index] if index < len(self.inputs) else None
-        return value or Value("")
-
-    def refuse(self, what: str) -> UnsupportedError:
-        """Return the error for a feature of this node that dmlops lacks."""
-        return UnsupportedError(f"{self.label}: {what}")
-
-    def invalid(self, what: str) -> ModelError:
-        """Return the error for an invalid node."""
-        return ModelError(f"{self.label}: {what}")
-
-
-def label_of(node: onnx.NodeProto) -> str:
-    """Return the operator, and the node's name if it has one, for messages."""
-    domain = f"{node.domain}." if node.domain not in ONNX_DOMAINS else ""
-    return f"{domain}{node.op_type}" + (f" (node {node.name!r})" if node.name else "")
+from dmlops._table import ACTIVATIONS, ROWS
+from dmlops.onnx import _normalization
+from dmlops.onnx._node import (
+    Array,
+    Node,
+    Step,
+    UnsupportedError,
+    along_channels,
+    axes_from,
+    broadcastable,
+    label_of,
+    outputs_of,
+    require_axes,
+    require_broadcastable,
+    require_parameters_of_channels,
+)
+from dmlops.onnx._values import ONNX_DOMAINS, Value
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -76,8 +51,9 @@ def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -
     """
     read = _read_node(node, opset, known)
     _require_one_type(read, opset)
-    _require_data_type(read)
-    return OPERATORS[read.operator](read)
+    operator = OPERATORS[read.operator]
+    _require_data_types(read, operator.types)
+    return operator.prepare(read)
 
 
 def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Node:
@@ -97,8 +73,8 @@ def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> 
         known.get(name, Value(name))._replace(name=formal.name) if name else None
         for name, formal in zip(node.input, schema.inputs, strict=False)
     )
-    outputs = sum(1 for name in node.output if name)
-    return Node(node.op_type, schema.since_version, defaults | given, inputs, outputs, label)
+    attributes = defaults | given
+    return Node(node.op_type, schema.since_version, attributes, inputs, outputs_of(node), label)
 
 
 def _require_one_type(node: Node, opset: int) -> None:
@@ -162,71 +138,24 @@ def _scalar(name: str, value: Any) -> Any:
 
 def _softmax(function: Callable[..., Any], node: Node) -> Step:
     axis = node.attributes["axis"]
-    shape = node.input(0).shape
-    if shape is not None and not -max(len(shape), 1) <= axis < max(len(shape), 1):
-        dimensions = "1 dimension" if len(shape) == 1 else f"{len(shape)} dimensions"
-        raise node.invalid(
-            f"axis {axis} is out of range for an input of {dimensions}, "
-            f"{-len(shape)} to {len(shape) - 1}"
-        )
+    require_axes(node, axis)
     if node.version >= 13:
         return partial(function, axes=axis)
     # Before opset 13, the input is flattened to a matrix: the axes from this one on are columns.
-    return lambda x: function(x, range(axis % x.ndim if axis < x.ndim else axis, x.ndim))
+    return lambda x: function(x, axes_from(axis, x.ndim))
 
 
-def _batch_normalization(node: Node) -> Step:
-    attributes = node.attributes
-    if node.version >= 14:
-        training = attributes["training_mode"] != 0
-    elif node.version >= 7:
-        training = node.outputs > 1
-    else:
-        training = attributes["is_test"] == 0
-    if training:
-        raise node.refuse("training; dmlops has inference, with a given mean and variance")
-    _require_parameters_of_channels(node)
-    return partial(_normalize, epsilon=attributes["epsilon"])
+def _prelu(node: Node) -> Step:
+    if node.version >= 7:
+        require_broadcastable(node)
+        return lambda x, slope: dmlops.parameterized_relu(x, broadcastable(slope, x.ndim))
+    require_parameters_of_channels(node, one=True)
 
+    def run(x: Array, slope: Array) -> Array:
+        slopes = slope.reshape((1,) * x.ndim) if slope.size == 1 else along_channels(slope, x.ndim)
+        return dmlops.parameterized_relu(x, slopes)
 
-def _require_parameters_of_channels(node: Node) -> None:
-    """Refuse parameters whose size is not that of the channels (spatial=0: and positions)."""
-    x = node.input(0)
-    if x.known_shape is None:
-        return
-    sizes = x.known_shape[1:] or (1,)
-    sizes = sizes[: None if node.attributes.get("spatial", 1) == 0 else 1]
-    expected = Value("", shape=sizes).written_shape()
-    for value in filter(None, node.inputs[1:]):
-        shape = value.known_shape
-        if shape is not None and not fits(shape, sizes):
-            raise node.invalid(
-                f"{value.name} has shape {value.written_shape()}, but {x.name} has shape "
-                f"{x.written_shape()}, for which it must be {expected}"
-            )
-
-
-def fits(shape: Sequence[int | None], declared: Sequence[int | None]) -> bool:
-    """Return True if two shapes agree in their known sizes."""
-    return len(shape) == len(declared) and all(
-        None in pair or pair[0] == pair[1] for pair in zip(shape, declared, strict=True)
-    )
-
-
-def _normalize(
-    x: Array, scale: Array, bias: Array, mean: Array, variance: Array, *, epsilon: float
-) -> Array:
-    """Normalize, with parameters per channel or per element of a sample (spatial=0, to opset 8)."""
-    given = (x, *(_along_channels(array, x.ndim) for array in (mean, variance, scale, bias)))
-    # From opset 14 on the types may differ; float32, in which dmlops computes, holds float16.
-    mixed = any(array.dtype != x.dtype for array in given)
-    arrays: list[Any] = [array.astype(np.float32) if mixed else array for array in given]
-    result: Array = dmlops.batch_normalization(*arrays, epsilon=epsilon)  # type: ignore[call-overload]
-    return result.astype(x.dtype) if mixed else result
-
-
-def _along_channels(array: Array, rank: int) -> Array:
-    return array.reshape((1, *array.shape, *(1,) * (rank - 1 - array.ndim))[-rank:])
+    return run
 
 
 def _identity(node: Node) -> Step:
@@ -247,46 +176,68 @@ def _constant(node: Node) -> Step:
     return lambda: array
 
 
-# ONNX's operators that mean the same as an activation.
-_ELEMENTWISE = {row.onnx: row for row in ACTIVATIONS if row.onnx}
+@dataclass(frozen=True)
+class Operator:
+    """One of ONNX's operators in terms of dmlops."""
 
-# By the operator's name: the function that turns a node into a function to run.
-OPERATORS: dict[str, Callable[[Node], Step]] = {
-    "BatchNormalization": _batch_normalization,
-    "Clip": _clip,
-    "Constant": _constant,
-    "Gelu": _gelu,
-    "Identity": _identity,
-    "LogSoftmax": partial(_softmax, dmlops.log_softmax),
-    "Softmax": partial(_softmax, dmlops.softmax),
-    "Hardmax": partial(_softmax, dmlops.hardmax),
+    prepare: Callable[[Node], Step]  # turns a node into a function to run
+    function: str = ""  # of dmlops; "": no computation
+    types: frozenset[np.dtype[Any]] | None = None  # of all inputs; None is any
+    note: str = ""  # for the documentation
+
+
+def _types(function: str) -> frozenset[np.dtype[Any]]:
+    """Return the data types that a function takes."""
+    return frozenset(np.dtype(name.lower()) for name in ROWS[function].types.names)
+
+
+def _calls(function: str, prepare: Callable[[Node], Step], note: str = "") -> Operator:
+    return Operator(prepare, function, _types(function), note)
+
+
+def _calls_softmax(function: str) -> Operator:
+    return _calls(function, partial(_softmax, getattr(dmlops, function)))
+
+
+_MVN = "mean_variance_normalization"
+
+# By the operator's name, for every opset that defines it.
+OPERATORS: dict[str, Operator] = {
+    "BatchNormalization": _calls(
+        "batch_normalization",
+        _normalization.batch_normalization,
+        "from 14 on training: `batch_normalization_training`",
+    ),
+    "Clip": _calls("clip", _clip),
+    "Constant": Operator(_constant),
+    "Gelu": _calls("gelu", _gelu, '`approximate="none"` only'),
+    "GroupNormalization": _calls(_MVN, _normalization.group_normalization),
+    "Hardmax": _calls_softmax("hardmax"),
+    "Identity": Operator(_identity),
+    "InstanceNormalization": _calls(_MVN, _normalization.instance_normalization),
+    "LayerNormalization": _calls(_MVN, _normalization.layer_normalization),
+    "LogSoftmax": _calls_softmax("log_softmax"),
+    "MeanVarianceNormalization": _calls(_MVN, _normalization.mean_variance_normalization),
+    "PRelu": _calls("parameterized_relu", _prelu),
+    "RMSNormalization": _calls(_MVN, _normalization.rms_normalization),
+    "Softmax": _calls_softmax("softmax"),
+    # The operators that mean the same as an activation.
     **{
-        name: partial(_elementwise, getattr(dmlops, row.function), row.onnx_attributes)
-        for name, row in _ELEMENTWISE.items()
+        row.onnx: _calls(
+            row.function,
+            partial(_elementwise, getattr(dmlops, row.function), row.onnx_attributes),
+        )
+        for row in ACTIVATIONS
+        if row.onnx
     },
 }
 
-_FLOATS = frozenset(map(np.dtype, (np.float32, np.float16)))
 
-
-def _types(row: Operator) -> frozenset[np.dtype[Any]]:
-    """Return the data types that an operator takes."""
-    return frozenset(np.dtype(name.lower()) for name in row.types.names)
-
-
-# Data types of the first input, unless they are _FLOATS; None is any.
-_DATA_TYPES: dict[str, frozenset[np.dtype[Any]] | None] = {
-    "Clip": _types(ROWS["clip"]),
-    "Constant": None,
-    "Identity": None,
-    **{name: _types(row) for name, row in _ELEMENTWISE.items()},
-}
-
-
-def _require_data_type(node: Node) -> None:
-    """Raise UnsupportedError if dmlops lacks the operator for the first input's data type."""
-    accepted, dtype = _DATA_TYPES.get(node.operator, _FLOATS), node.input(0).dtype
-    if accepted is None or dtype is None or dtype in accepted:
-        return
-    names = ", ".join(sorted(taken.name for taken in accepted))
-    raise node.refuse(f"data type {dtype.name}; dmlops has it for {names}")
+def _require_data_types(node: Node, accepted: frozenset[np.dtype[Any]] | None) -> None:
+    """Raise UnsupportedError if dmlops lacks the operator for the data type of an input."""
+    for index, value in enumerate(node.inputs):
+        if accepted is None or value is None or value.dtype is None or value.dtype in accepted:
+            continue
+        names = ", ".join(sorted(taken.name for taken in accepted))
+        which = f"{value.name} of " if index else ""
+        raise node.refuse(f"{which}data type {value.dtype.name}; dmlops has it for {names}")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import onnx
 
 from dmlops.onnx import _onnxruntime
-from dmlops.onnx._operators import OPERATORS, Step, UnsupportedError, label_of, prepare_node
+from dmlops.onnx._node import Step, UnsupportedError, label_of, outputs_of
+from dmlops.onnx._operators import OPERATORS, prepare_node
 from dmlops.onnx._values import Value, infer_types, of_array, of_type
 
 OURS, FALLBACK = "dmlops", "onnxruntime"
@@ -31,8 +32,8 @@ class PlannedStep:
 
     run: Callable[..., Any]  # takes the sources, None where one is left out
     sources: list[str]
-    targets: list[str]
-    one_target: bool  # `run` returns the value itself instead of a list
+    targets: Sequence[str]  # "" where one is left out
+    one_target: bool  # `run` returns the value itself instead of a sequence
     label: str
     finished: list[str]  # the values that no later step reads
 
@@ -155,7 +156,10 @@ def _placement(node: _Node) -> Placement:
 def _step(node: _Node) -> PlannedStep:
     assert node.step is not None
     proto = node.proto
-    return PlannedStep(node.step, list(proto.input), [proto.output[0]], True, label_of(proto), [])
+    targets = outputs_of(proto)
+    return PlannedStep(
+        node.step, list(proto.input), targets, len(targets) == 1, label_of(proto), []
+    )
 
 
 def _groups(nodes: Iterable[_Node], available: set[str]) -> Iterable[tuple[str, list[_Node]]]:

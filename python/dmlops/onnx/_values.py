@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
+ONNX_DOMAINS = ("", "ai.onnx")
+
 
 class ModelError(onnx.checker.ValidationError, ValueError):  # type: ignore[misc]
     """The model is not valid ONNX; the message names the node, the input and both values."""
@@ -58,5 +60,21 @@ def of_array(name: str, array: Any) -> Value:
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
     """Return the types that the model declares and that ONNX infers, by name."""
-    graph = onnx.shape_inference.infer_shapes(model).graph
+    graph = onnx.shape_inference.infer_shapes(_inferable(model)).graph
     return {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}
+
+
+def _inferable(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with operators that have the same types and that ONNX can infer."""
+
+    def is_opaque(node: onnx.NodeProto) -> bool:
+        return node.op_type == "GroupNormalization" and node.domain in ONNX_DOMAINS
+
+    if not any(map(is_opaque, model.graph.node)):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for node in filter(is_opaque, copy.graph.node):
+        node.op_type = "Identity"
+        del node.input[1:], node.attribute[:]
+    return copy
