@@ -19,6 +19,7 @@ from dmlops._bench.groups import averages
 from dmlops._bench.peers.base import CannotDo, Peer, Way
 from dmlops._bench.peers.dmlops import Dmlops
 from dmlops._bench.problem import Problem, View
+from dmlops._bench.references import reference
 from dmlops._cli import CommandError, main
 
 COMPETITORS = {"dmlops", "memcpy", "numpy"}
@@ -77,7 +78,7 @@ def test_missing_folder_is_said_before_the_work(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("cell", choose(quick=True, only=["c1", "128x1000"]))
 def test_dmlops_solves_the_problem(cell: Any) -> None:
     posed = cell.make()
-    expected = posed.expected()
+    expected = reference(posed)
     ways = list(Dmlops(1).ways(posed))
     assert [timing.check(way, posed, expected) for way in ways] == [""]
 
@@ -90,7 +91,7 @@ def test_problem_in_memory_order_is_the_same_work() -> None:
     dense = posed.in_memory_order()
     assert dense.view == View()
     assert np.shares_memory(dense.output, posed.output)
-    np.testing.assert_array_equal(dense.expected().transpose(layout.view.axes), posed.expected())
+    np.testing.assert_array_equal(reference(dense).transpose(layout.view.axes), reference(posed))
 
 
 def test_parameters_follow_the_memory_order() -> None:
@@ -111,7 +112,7 @@ def test_traffic_counts_bytes_of_memory() -> None:
 
 def test_error_names_a_wrong_element() -> None:
     posed = clip("f32", "small", SMALL).make()
-    expected = posed.expected()
+    expected = reference(posed)
     right = expected.astype(np.float32)
     assert posed.error(right, expected) == ""
     wrong = right.copy()
@@ -128,7 +129,7 @@ def test_naive_sums_of_many_elements_are_taken() -> None:
     for length, wrong in ((100, True), (64 * 1000, False)):
         layout = Layout((1, length))
         posed = elementwise("log_softmax", "f32", "one", layout, {"axes": (1,)}).make()
-        expected = posed.expected()
+        expected = reference(posed)
         near = (expected + error * (1 + np.abs(expected))).astype(np.float32)
         assert bool(posed.error(near, expected)) == wrong
 

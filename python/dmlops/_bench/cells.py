@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,13 @@ SOFTMAXES = {
     "64x21x64x64_ax1": ((64, 21, 64, 64), (1,)),
     "64x128x256_ax02": ((64, 128, 256), (0, 2)),
 }
+# Mean-variance normalization over the last axis: the shape, and whether the mean is subtracted.
+LAYERS = {
+    "layer_4096x768": ((4096, 768), True),
+    "layer_128x4096": ((128, 4096), True),
+    "layer_32x197x1024": ((32, 197, 1024), True),
+    "rms_4096x768": ((4096, 768), False),
+}
 QUICK = ("c1", "c64k", "c1m", "every2nd", "transpose", "strided_8d", "small_relu", "128x1000")
 
 
@@ -100,7 +107,14 @@ class Cell:
 
 def all_cells() -> list[Cell]:
     """Return all cells."""
-    return [*clips(), *hard_sigmoids(), *normalizations(), *softmaxes()]
+    return [
+        *(*clips(), *hard_sigmoids(), *normalizations(), *softmaxes("log_softmax", SOFTMAXES)),
+        *softmaxes("softmax", ("128x1000", "4096x64")),
+        *softmaxes("hardmax", ("128x1000",)),
+        *layers(),
+        *trainings(),
+        *maps(),
+    ]
 
 
 def clips() -> Iterator[Cell]:
@@ -153,25 +167,80 @@ def normalizations() -> Iterator[Cell]:
 
 def normalization(dtype: str, name: str, layout: Layout, axes: tuple[int, ...], relu: bool) -> Cell:
     """Return a cell of batch_normalization whose parameters change along `axes`."""
+    shape = tuple(n if d in axes else 1 for d, n in enumerate(layout.result))
+    shapes = dict.fromkeys(("mean", "variance", "scale", "bias"), shape)
+    numbers = {"epsilon": 1e-5, "relu": relu}
+    return with_arrays("batch_normalization", dtype, name, layout, numbers, **shapes)
+
+
+def softmaxes(operator: str, names: Iterable[str]) -> Iterator[Cell]:
+    """Yield the cells of a reduction over axes."""
+    for name in names:
+        shape, axes = SOFTMAXES[name]
+        for dtype in ("f32", "f16"):
+            yield elementwise(operator, dtype, name, Layout(shape), {"axes": axes})
+
+
+def layers() -> Iterator[Cell]:
+    """Yield the cells of mean_variance_normalization."""
+    for name, (shape, use_mean) in LAYERS.items():
+        axes, parameters = (len(shape) - 1,), (1,) * (len(shape) - 1) + shape[-1:]
+        numbers = {"axes": axes, "use_mean": use_mean, "epsilon": 1e-5}
+        for dtype in ("f32", "f16"):
+            yield with_arrays(
+                "mean_variance_normalization", dtype, name, Layout(shape), numbers,
+                scale=parameters, bias=parameters,
+            )  # fmt: skip
+
+
+def trainings() -> Iterator[Cell]:
+    """Yield the cells of batch normalization's training pass and gradients."""
+    layout = NORMALIZATIONS["nchw"][0]
+    channels = tuple(n if d == 1 else 1 for d, n in enumerate(layout.shape))
+    numbers = {"axes": (0, 2, 3), "use_mean": True, "epsilon": 1e-5}
+    statistics = {"mean": channels, "variance": channels, "scale": channels}
+    for dtype in ("f32", "f16"):
+        yield with_arrays(
+            "batch_normalization_training", dtype, "nchw", layout, numbers,
+            scale=channels, bias=channels,
+        )  # fmt: skip
+        for operator in ("batch_normalization_grad", "batch_normalization_training_grad"):
+            yield with_arrays(
+                operator, dtype, "nchw", layout, numbers, gradient=layout.shape, **statistics
+            )
+
+
+def maps() -> Iterator[Cell]:
+    """Yield the cells of the other elementwise operators."""
+    layout = LAYOUTS["c1m"]
+    gradient = {"gradient": layout.shape}
+    for dtype in ("f32", "f16"):
+        yield elementwise("swish", dtype, "c1m", layout, {})
+        yield elementwise("hard_swish", dtype, "c1m", layout, {"alpha": 1 / 6, "beta": 0.5})
+        yield with_arrays("parameterized_relu", dtype, "c1m", layout, {}, slope=layout.shape)
+        yield with_arrays("relu_grad", dtype, "c1m", layout, {}, **gradient)
+        yield with_arrays("clip_grad", dtype, "c1m", layout, {"min": -1.0, "max": 1.0}, **gradient)
+
+
+def with_arrays(
+    operator: str,
+    dtype: str,
+    name: str,
+    layout: Layout,
+    numbers: dict[str, Any],
+    **shapes: tuple[int, ...],
+) -> Cell:
+    """Return a cell of an operator with further tensors, of these shapes."""
 
     def make() -> Problem:
-        shape = [n if d in axes else 1 for d, n in enumerate(layout.result)]
         random = np.random.default_rng(1)
-        arguments: dict[str, Any] = {
+        arrays = {
             name: random.uniform(0.5, 1.5, shape).astype(DTYPES[dtype])
-            for name in ("mean", "variance", "scale", "bias")
+            for name, shape in shapes.items()
         }
-        arguments |= {"epsilon": 1e-5, "relu": relu}
-        return problem("batch_normalization", dtype, layout, arguments)
+        return problem(operator, dtype, layout, numbers | arrays)
 
-    return Cell("batch_normalization", dtype, name, make)
-
-
-def softmaxes() -> Iterator[Cell]:
-    """Yield the cells of log_softmax."""
-    for name, (shape, axes) in SOFTMAXES.items():
-        for dtype in ("f32", "f16"):
-            yield elementwise("log_softmax", dtype, name, Layout(shape), {"axes": axes})
+    return Cell(operator, dtype, name, make)
 
 
 def problem(operator: str, dtype: str, layout: Layout, arguments: dict[str, Any]) -> Problem:

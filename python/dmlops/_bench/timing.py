@@ -15,6 +15,7 @@ import numpy as np
 from dmlops._bench.peers import PEERS
 from dmlops._bench.peers.base import CannotDo, Peer, Way
 from dmlops._bench.problem import Array, Problem
+from dmlops._bench.references import reference
 
 HOPELESS = 6  # a peer slower than the fastest one by this factor has fewer rounds
 LONGEST_REASON = 100
@@ -59,7 +60,7 @@ def entrants(
     problem: Problem, peers: dict[str, Peer], effort: Effort
 ) -> tuple[list[Competitor], dict[str, str]]:
     """Return each peer's fastest correct statement, or the reason for which it has none."""
-    expected = problem.expected()
+    expected = reference(problem)
     competitors: list[Competitor] = []
     reasons: dict[str, str] = {}
     for name, peer in peers.items():

@@ -23,11 +23,18 @@ DMLOPS_INLINE Doubles operator*(Doubles a, Doubles b) {
 DMLOPS_INLINE Doubles to_doubles(double value) { return {splat<f64x>(value), splat<f64x>(value)}; }
 // Rounded to float32.
 DMLOPS_INLINE f32x rounded(Doubles v) {
-  const f32half halves[] = {to_float(v.lower), to_float(v.upper)};
+  const f32half lower = to_float(v.lower), upper = to_float(v.upper);
+#if defined(__AVX512F__)
+  return _mm512_insertf32x8(_mm512_castps256_ps512(lower), upper, 1);
+#elif defined(__AVX2__)
+  return _mm256_set_m128(upper, lower);
+#else
+  const f32half halves[] = {lower, upper};
   f32x result;
   static_assert(sizeof result == sizeof halves, "two halves");
   std::memcpy(&result, halves, sizeof result);
   return result;
+#endif
 }
 
 // kSums sums of a term for each element.

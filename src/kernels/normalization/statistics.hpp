@@ -22,6 +22,7 @@ DMLOPS_INLINE void store_number(char* place, double value) {
 
 template <class T>
 DMLOPS_INLINE Doubles load_doubles(const T* row, std::int64_t i, std::int64_t used) {
+  if (used == kLanes<f32x>) return load_doubles(row + i);
   return to_double(load_elements(row, i, used));
 }
 

@@ -131,6 +131,19 @@ DMLOPS_INLINE Doubles to_double(f32x v) {
 #endif
   return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
 }
+// A vector of elements as doubles. Converts each half from memory, without a shuffle.
+DMLOPS_INLINE Doubles load_doubles(const float* source) {
+  return {to_double(source), to_double(source + kLanes<f64x>)};
+}
+DMLOPS_INLINE Doubles load_doubles(const float16* source) {
+#if defined(__AVX512F__)
+  const auto* const halves = reinterpret_cast<const __m128i*>(source);
+  return {_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(halves))),
+          _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(halves + 1)))};
+#else
+  return to_double(load<f32x>(source));
+#endif
+}
 DMLOPS_INLINE f32half to_float(f64x v) {
 #if defined(__AVX512F__)
   return _mm512_cvtpd_ps(v);

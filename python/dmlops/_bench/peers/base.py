@@ -55,7 +55,10 @@ class Peer:
 
     def ways(self, problem: Problem) -> Iterator[Way]:
         """Yield the ways to solve a problem."""
-        yield from getattr(self, problem.operator)(problem)
+        operator = getattr(self, problem.operator, None)
+        if operator is None:
+            raise CannotDo(f"has no {problem.operator}")
+        yield from operator(problem)
 
 
 def channel_axis(arguments: dict[str, Any]) -> int | None:

@@ -4,9 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 import dmlops
 from dmlops._bench.peers.base import Peer, Way
 from dmlops._bench.problem import Problem, parameters
+
+GRADIENT = "gradient, mean, variance, scale, epsilon, out=(y, mean_, variance_)"
+CALLS = {
+    "log_softmax": "axes, out=y",
+    "softmax": "axes, out=y",
+    "hardmax": "axes, out=y",
+    "mean_variance_normalization": ("scale, bias, axes, use_mean=use_mean, epsilon=epsilon, out=y"),
+    "batch_normalization_training": ("scale, bias, epsilon=epsilon, out=(y, mean_, variance_)"),
+    "batch_normalization_grad": GRADIENT,
+    "batch_normalization_training_grad": GRADIENT,
+    "parameterized_relu": "slope, out=y",
+    "relu_grad": "gradient, out=y",
+    "clip_grad": "gradient, min, max, out=y",
+    "swish": "out=y",
+    "hard_swish": "alpha, beta, out=y",
+}
+# The operators with three outputs, and an argument of the shape of the smaller ones.
+STATISTICS = {
+    "batch_normalization_training": "scale",
+    "batch_normalization_grad": "mean",
+    "batch_normalization_training_grad": "mean",
+}
 
 
 class Dmlops(Peer):
@@ -48,9 +72,17 @@ class Dmlops(Peer):
             fused = "fused_activation=relu, "
         yield Way(f"batch_normalization(x, m, v, s, b, e, {fused}out=y)", names)
 
-    def log_softmax(self, problem: Problem) -> Iterator[Way]:
-        """Yield log_softmax."""
-        axes = problem.arguments["axes"]
-        names = {"log_softmax": dmlops.log_softmax, "x": problem.input, "y": problem.output}
-        names["axes"] = axes[0] if len(axes) == 1 else axes
-        yield Way("log_softmax(x, axes, out=y)", names)
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the call, by the methods above or with the arguments of CALLS."""
+        if problem.operator not in CALLS:
+            yield from super().ways(problem)
+            return
+        p = problem.arguments
+        names = {"f": getattr(dmlops, problem.operator), "x": problem.input, "y": problem.output}
+        names |= p
+        if len(p.get("axes", ())) == 1:
+            names["axes"] = p["axes"][0]
+        if problem.operator in STATISTICS:
+            like = p[STATISTICS[problem.operator]]
+            names |= {"mean_": np.empty_like(like), "variance_": np.empty_like(like)}
+        yield Way(f"f(x, {CALLS[problem.operator]})", names)

@@ -64,6 +64,63 @@ class Jax(Peer):
         axes, nn = problem.in_memory_order().arguments["axes"], import_module("jax.nn")
         yield from self.run(problem, lambda x: nn.log_softmax(x, axes))
 
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the compiled formula, by the methods above or from `formulas`."""
+        formulas = self.formulas(problem.arguments)
+        if problem.operator in formulas:
+            arrays = [each for each in problem.arguments.values() if isinstance(each, np.ndarray)]
+            yield from self.run(problem, formulas[problem.operator], *arrays)
+        else:
+            yield from super().ways(problem)
+
+    def formulas(self, p: dict[str, Any]) -> dict[str, Formula]:
+        """Return formulas of the input and the arrays of a problem, in its order."""
+        jnp, lax, axes = self.numpy, self.library.lax, p.get("axes")
+
+        def normalization(x: Any, scale: Any, bias: Any) -> Any:
+            wide = x.astype(np.float32)
+            mean = wide.mean(axes, keepdims=True) if p["use_mean"] else 0
+            variance = jnp.square(wide - mean).mean(axes, keepdims=True)
+            y = (wide - mean) * lax.rsqrt(variance + p["epsilon"]) * scale + bias
+            return y.astype(x.dtype), mean, variance
+
+        def gradients(gradient: Any, mean: Any, variance: Any, scale: Any, x: Any) -> Any:
+            factor = lax.rsqrt(variance.astype(np.float32) + p["epsilon"])
+            normalized, wide = (x - mean) * factor, gradient.astype(np.float32)
+            sums = wide.sum(axes, keepdims=True), (wide * normalized).sum(axes, keepdims=True)
+            return normalized, wide, factor * scale, *sums
+
+        def gradient_alone(x: Any, *arrays: Any) -> Any:
+            _, wide, factor, *sums = gradients(*arrays, x)
+            return (wide * factor).astype(x.dtype), *sums
+
+        def training_gradient(x: Any, *arrays: Any) -> Any:
+            normalized, wide, factor, bias, scale = gradients(*arrays, x)
+            count = x.size // bias.size
+            y = factor * (wide - bias / count - normalized * (scale / count))
+            return y.astype(x.dtype), scale, bias
+
+        def hardmax(x: Any) -> Any:
+            (axis,) = axes or ()
+            nn = import_module("jax.nn")
+            return nn.one_hot(x.argmax(axis), x.shape[axis], axis=axis, dtype=x.dtype)
+
+        return {
+            "softmax": lambda x: import_module("jax.nn").softmax(x, axes),
+            "hardmax": hardmax,
+            "mean_variance_normalization": lambda *arrays: normalization(*arrays)[0],
+            "batch_normalization_training": normalization,
+            "batch_normalization_grad": gradient_alone,
+            "batch_normalization_training_grad": training_gradient,
+            "parameterized_relu": lambda x, slope: jnp.where(x < 0, slope * x, x),
+            "relu_grad": lambda x, gradient: jnp.where(x > 0, gradient, 0),
+            "clip_grad": lambda x, gradient: jnp.where(
+                (x > p["min"]) & (x < p["max"]), gradient, 0
+            ),
+            "swish": lambda x: import_module("jax.nn").silu(x),
+            "hard_swish": lambda x: x * jnp.clip(p["alpha"] * x + p["beta"], 0, 1),
+        }
+
     def run(self, problem: Problem, formula: Formula, *parameters: Array) -> Iterator[Way]:
         """Yield the compiled function, with a new output and with a donated buffer."""
         dense, jnp = problem.in_memory_order(), self.numpy
@@ -78,14 +135,17 @@ class Jax(Peer):
         axes = problem.output_axes
 
         def result(y: Any) -> Array:
-            array = np.asarray(y)
+            array = np.asarray(y[0] if isinstance(y, tuple) else y)
             return array.transpose(axes) if axes else array
 
         names = {f"x{i}": array for i, array in enumerate(inputs)}
         arguments = ", ".join(names)
         names["f"] = f = self.library.jit(whole)
-        yield Way(f"f({arguments}).block_until_ready()", names, lambda: result(f(*inputs)))
+        names["wait"] = self.library.block_until_ready
+        yield Way(f"wait(f({arguments}))", names, lambda: result(f(*inputs)))
 
+        if isinstance(self.library.eval_shape(whole, *inputs), tuple):
+            return
         g = self.library.jit(lambda _, *rest: whole(*rest), donate_argnums=0, keep_unused=True)
         last = [jnp.asarray(dense.output_base)]
         statement = f"last[0] = g(last[0], {arguments}).block_until_ready()"

@@ -13,6 +13,19 @@ from dmlops._bench.problem import Problem
 # Its names for the types.
 TYPES = {"float32": float, "int32": np.int32, "int64": np.int64}
 
+BOUNDS = {"min": "low", "max": "high"}  # its own min and max are functions
+EXPRESSIONS: dict[str, tuple[str, dict[str, float]]] = {
+    "parameterized_relu": ("where(x < zero, slope * x, x)", {"zero": 0.0}),
+    "relu_grad": ("where(x > zero, gradient, zero)", {"zero": 0.0}),
+    "clip_grad": ("where((x > low) & (x < high), gradient, zero)", {"zero": 0.0}),
+    "swish": ("x / (one + exp(-x))", {"one": 1.0}),
+    "hard_swish": (
+        "x * where(alpha * x + beta < zero, zero, "
+        "where(alpha * x + beta > one, one, alpha * x + beta))",
+        {"zero": 0.0, "one": 1.0},
+    ),
+}
+
 
 class NumExpr(Peer):
     """numexpr's virtual machine, called without the lookup of names in the caller's frame."""
@@ -51,9 +64,16 @@ class NumExpr(Peer):
         zero = {"zero": 0.0} if p["relu"] else {}
         yield self.way(problem, y, e=p["epsilon"], **zero, **{name: p[name] for name in PARAMETERS})
 
-    def log_softmax(self, problem: Problem) -> Iterator[Way]:
-        """Refuse: numexpr has no maximum over an axis."""
-        raise CannotDo("reduces only as the last step of an expression")
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the expression, by the methods above or from EXPRESSIONS."""
+        if "axes" in problem.arguments:
+            raise CannotDo("reduces only as the last step of an expression")
+        if problem.operator in EXPRESSIONS:
+            expression, numbers = EXPRESSIONS[problem.operator]
+            arguments = {BOUNDS.get(name, name): p for name, p in problem.arguments.items()}
+            yield self.way(problem, expression, **numbers, **arguments)
+        else:
+            yield from super().ways(problem)
 
     def way(self, problem: Problem, expression: str, **arguments: Any) -> Way:
         """Return the call of the compiled expression."""

@@ -12,6 +12,52 @@ from dmlops._bench.problem import Problem, parameters
 
 LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
 
+CENTERED = "np.mean(x, axis=axes, keepdims=True, dtype=t, out=m); np.subtract(x, m, out=w)"
+VARIANCE = "np.multiply(w, w, out=u); np.mean(u, axis=axes, keepdims=True, out=l)"
+FACTOR = "np.add(l, epsilon, out=l); np.sqrt(l, out=l); np.divide(scale, l, out=l)"
+SCALED = f"{FACTOR}; np.multiply(w, l, out=w); np.add(w, bias, out=w)"
+# w is the result, u of its size; m and l have an element for each group; k and j are boolean.
+FORMULAS = {
+    "softmax": (
+        "np.max(x, axis=axes, keepdims=True, out=m); np.subtract(x, m, out=w); np.exp(w, out=w); "
+        "np.sum(w, axis=axes, keepdims=True, out=l); np.divide(w, l, out=w)"
+    ),
+    "hardmax": (
+        "i = np.argmax(x, axis=axes[0], keepdims=True); w.fill(0); "
+        "np.put_along_axis(w, i, 1, axes[0])"
+    ),
+    "mean_variance_normalization": f"{CENTERED}; {VARIANCE}; {SCALED}",
+    "batch_normalization_training": f"{CENTERED}; {VARIANCE}; {SCALED}",
+    "batch_normalization_grad": (
+        "np.add(variance, epsilon, out=l); np.sqrt(l, out=l); "
+        "np.subtract(x, mean, out=u); np.divide(u, l, out=u); np.multiply(u, gradient, out=u); "
+        "np.sum(u, axis=axes, keepdims=True); np.sum(gradient, axis=axes, keepdims=True, dtype=t); "
+        "np.divide(scale, l, out=l); np.multiply(gradient, l, out=w)"
+    ),
+    "batch_normalization_training_grad": (
+        "np.add(variance, epsilon, out=l); np.sqrt(l, out=l); "
+        "np.subtract(x, mean, out=u); np.divide(u, l, out=u); np.multiply(u, gradient, out=w); "
+        "np.mean(w, axis=axes, keepdims=True, out=m); np.multiply(u, m, out=u); "
+        "np.mean(gradient, axis=axes, keepdims=True, dtype=t, out=m); "
+        "np.subtract(gradient, m, out=w); np.subtract(w, u, out=w); "
+        "np.divide(scale, l, out=l); np.multiply(w, l, out=w)"
+    ),
+    "parameterized_relu": (
+        "np.minimum(x, 0, out=w); np.multiply(w, slope, out=w); np.maximum(x, 0, out=u); "
+        "np.add(w, u, out=w)"
+    ),
+    "relu_grad": "np.greater(x, 0, out=k); np.multiply(gradient, k, out=w)",
+    "clip_grad": (
+        "np.greater(x, min, out=k); np.less(x, max, out=j); np.logical_and(k, j, out=k); "
+        "np.multiply(gradient, k, out=w)"
+    ),
+    "swish": "np.negative(x, out=u); np.exp(u, out=u); np.add(u, 1, out=u); np.divide(x, u, out=w)",
+    "hard_swish": (
+        "np.multiply(x, alpha, out=u); np.add(u, beta, out=u); np.minimum(u, 1, out=u); "
+        "np.maximum(u, 0, out=u); np.multiply(x, u, out=w)"
+    ),
+}
+
 
 class NumPy(Peer):
     """Ufuncs that write the output, or a float32 array that is then converted."""
@@ -20,6 +66,33 @@ class NumPy(Peer):
 
     def set_up(self) -> None:
         """Nothing: NumPy's ufuncs have one thread."""
+
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the statements, by the methods below or from FORMULAS."""
+        if problem.operator not in FORMULAS:
+            yield from super().ways(problem)
+            return
+        p, x = problem.arguments, problem.input
+        formula = FORMULAS[problem.operator]
+        if not p.get("use_mean", True):
+            formula = formula.replace(CENTERED, "np.copyto(w, x)")
+        for room in rooms(problem.output):
+            number = room.dtype.type
+            names: dict[str, Any] = {"np": np, "t": room.dtype, "x": x, "y": problem.output}
+            names |= {"w": room, "u": np.empty_like(room)}
+            names |= {"k": np.empty_like(room, bool), "j": np.empty_like(room, bool)}
+            names |= {
+                name: number(value) if isinstance(value, float) else value
+                for name, value in p.items()
+            }
+            widen = ""
+            if room is not problem.output:
+                names |= {"x": float32_like(x), "x_": x}
+                widen = "np.copyto(x, x_); "
+            if "axes" in p:
+                few = np.max(room, axis=p["axes"], keepdims=True)
+                names |= {"m": few, "l": np.empty_like(few)}
+            yield way(widen + formula, names)
 
     def clip(self, problem: Problem) -> Iterator[Way]:
         """Yield np.clip, and minimum and maximum, which cost less for small arrays."""

@@ -87,6 +87,58 @@ class OnnxRuntime(Peer):
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the model, by the methods of this class or from `formulas`."""
+        formulas = self.formulas(problem.arguments, problem.base.dtype)
+        if problem.operator in formulas:
+            arrays = {
+                name: array
+                for name, array in problem.arguments.items()
+                if isinstance(array, np.ndarray)
+            }
+            yield from self.run(problem, formulas[problem.operator], arrays)
+        else:
+            yield from super().ways(problem)
+
+    def formulas(self, p: Mapping[str, Any], dtype: np.dtype[Any]) -> dict[str, Formula]:
+        """Return formulas of the graph's input ``x`` and of a problem's arrays, by their names."""
+        axis = p.get("axes", (0,))[-1]
+
+        def gradient_where(graph: Graph, condition: str) -> str:
+            return graph.add("Where", condition, "gradient", graph.number(0, dtype))
+
+        def clip_grad(graph: Graph, x: str) -> str:
+            above = graph.add("Greater", x, graph.number(p["min"], dtype))
+            below = graph.add("Less", x, graph.number(p["max"], dtype))
+            return gradient_where(graph, graph.add("And", above, below))
+
+        def layer(graph: Graph, x: str) -> str:
+            last = graph.constant(np.array([-1]))
+            scale, bias = (graph.add("Reshape", name, last) for name in ("scale", "bias"))
+            if p["use_mean"]:
+                options = {"axis": axis, "epsilon": p["epsilon"]}
+                return graph.add("LayerNormalization", x, scale, bias, **options)
+            square = graph.add("ReduceMean", graph.add("Mul", x, x), last, keepdims=1)
+            epsilon = graph.number(p["epsilon"], dtype)
+            root = graph.add("Sqrt", graph.add("Add", square, epsilon))
+            return graph.add("Add", graph.add("Mul", graph.add("Div", x, root), "scale"), "bias")
+
+        def swish(graph: Graph, x: str) -> str:
+            return graph.add("Mul", x, graph.add("Sigmoid", x))
+
+        return {
+            "softmax": lambda graph, x: graph.add("Softmax", x, axis=axis),
+            "hardmax": lambda graph, x: graph.add("Hardmax", x, axis=axis),
+            "mean_variance_normalization": layer,
+            "parameterized_relu": lambda graph, x: graph.add("PRelu", x, "slope"),
+            "relu_grad": lambda graph, x: gradient_where(
+                graph, graph.add("Greater", x, graph.number(0, dtype))
+            ),
+            "clip_grad": clip_grad,
+            "swish": swish,
+            "hard_swish": lambda graph, x: graph.add("HardSwish", x),
+        }
+
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
         """Yield LogSoftmax for one axis; else ReduceLogSumExp and Sub."""
         axes = problem.in_memory_order().arguments["axes"]

@@ -71,6 +71,49 @@ class OpenVino(Peer):
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
+    def ways(self, problem: Problem) -> Iterator[Way]:
+        """Yield the model, by the methods of this class or from `formulas`."""
+        formulas = self.formulas(problem.arguments, problem.base.dtype)
+        if problem.operator in formulas:
+            arrays = {
+                name: array
+                for name, array in problem.arguments.items()
+                if isinstance(array, np.ndarray)
+            }
+            yield from self.run(problem, formulas[problem.operator], arrays)
+        else:
+            yield from super().ways(problem)
+
+    def formulas(self, p: Mapping[str, Any], dtype: np.dtype[Any]) -> dict[str, Formula]:
+        """Return formulas of the input and of the nodes of a problem's arrays."""
+        ops, axes = self.ops, p.get("axes", (0,))
+
+        def normalization(x: Any, nodes: Mapping[str, Any]) -> Any:
+            if p["use_mean"]:
+                y = ops.mvn(x, np.array(axes), True, p["epsilon"], "inside_sqrt")
+            else:
+                square = ops.reduce_mean(ops.multiply(x, x), np.array(axes), True)
+                y = ops.divide(x, ops.sqrt(ops.add(square, np.array(p["epsilon"], dtype))))
+            return ops.add(ops.multiply(y, nodes["scale"]), nodes["bias"])
+
+        def gradient_where(condition: Any, nodes: Mapping[str, Any]) -> Any:
+            return ops.select(condition, nodes["gradient"], np.array(0, dtype))
+
+        def clip_grad(x: Any, nodes: Mapping[str, Any]) -> Any:
+            above = ops.greater(x, np.array(p["min"], dtype))
+            below = ops.less(x, np.array(p["max"], dtype))
+            return gradient_where(ops.logical_and(above, below), nodes)
+
+        return {
+            "softmax": lambda x, _: ops.softmax(x, axes[-1]),
+            "mean_variance_normalization": normalization,
+            "parameterized_relu": lambda x, nodes: ops.prelu(x, nodes["slope"]),
+            "relu_grad": lambda x, nodes: gradient_where(ops.greater(x, np.array(0, dtype)), nodes),
+            "clip_grad": clip_grad,
+            "swish": lambda x, _: ops.swish(x),
+            "hard_swish": lambda x, _: ops.hswish(x),
+        }
+
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
         """Yield log_softmax for one axis; else the formula."""
         axes, ops = problem.in_memory_order().arguments["axes"], self.ops

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dmlops._bench.peers.base import Peer, Way, channel_axis
 from dmlops._bench.problem import Array, Problem, parameters
 
@@ -100,6 +102,101 @@ class Torch(Peer):
             + relu,
             names,
         )
+
+    def softmax(self, problem: Problem) -> Iterator[Way]:
+        """Yield the operator."""
+        (axis,) = problem.arguments["axes"]
+        yield Way("torch.softmax(x, axis, out=y)", self.names(problem) | {"axis": axis})
+
+    def hardmax(self, problem: Problem) -> Iterator[Way]:
+        """Yield argmax and scatter."""
+        (axis,) = problem.arguments["axes"]
+        statement = "y.zero_().scatter_(axis, torch.argmax(x, axis, keepdim=True), 1)"
+        yield Way(statement, self.names(problem) | {"axis": axis})
+
+    def mean_variance_normalization(self, problem: Problem) -> Iterator[Way]:
+        """Yield the operator on the last axis, and for RMS normalization also its formula."""
+        p, names, torch = problem.arguments, self.names(problem), self.library
+        names |= {"s": self.tensor(p["scale"]).flatten(), "b": self.tensor(p["bias"]).flatten()}
+        names |= {"e": p["epsilon"], "shape": problem.input.shape[-1:]}
+        if p["use_mean"]:
+            names |= {"layer_norm": torch.ops.aten.native_layer_norm.out}
+            names |= {"m_": torch.empty(0), "r_": torch.empty(0)}
+            if problem.base.dtype == np.float16:
+                names |= {"m_": torch.empty(0).half(), "r_": torch.empty(0).half()}
+            statement = "layer_norm(x, shape, s, b, e, out0=y, out1=m_, out2=r_)"
+            yield Way(statement, names)
+            yield Way("y.copy_(torch.layer_norm(x, shape, s, b, e))", names)
+            return
+        yield Way("torch.add(torch.rms_norm(x, shape, s, e), b, out=y)", names)
+        yield Way(
+            "r = torch.rsqrt(x.square().mean(-1, keepdim=True).add_(e)); "
+            "torch.mul(x, r, out=y); torch.addcmul(b, y, s, out=y)",
+            names,
+        )
+
+    def batch_normalization_training(self, problem: Problem) -> Iterator[Way]:
+        """Yield the operator."""
+        p, names, torch = problem.arguments, self.names(problem), self.library
+        names |= {"s": self.tensor(p["scale"]).flatten(), "b": self.tensor(p["bias"]).flatten()}
+        names |= {"e": p["epsilon"], "m_": torch.empty(0), "v_": torch.empty(0)}
+        if problem.base.dtype == np.float16:
+            names |= {"m_": torch.empty(0).half(), "v_": torch.empty(0).half()}
+        statement = "torch.native_batch_norm(x, s, b, None, None, True, 0.1, e, out=(y, m_, v_))"
+        yield Way(statement, names)
+
+    def batch_normalization_grad(self, problem: Problem) -> Iterator[Way]:
+        """Yield the operator's gradient with given statistics."""
+        yield from self.normalization_gradient(problem, training=False)
+
+    def batch_normalization_training_grad(self, problem: Problem) -> Iterator[Way]:
+        """Yield the operator's gradient."""
+        yield from self.normalization_gradient(problem, training=True)
+
+    def normalization_gradient(self, problem: Problem, *, training: bool) -> Iterator[Way]:
+        """Yield the gradient of batch normalization, which returns new tensors."""
+        p, names, torch = problem.arguments, self.names(problem), self.library
+        arrays = {"g": "gradient", "s": "scale", "m": "mean", "v": "variance"}
+        names |= {name: self.tensor(p[argument]) for name, argument in arrays.items()}
+        names |= {name: names[name].flatten() for name in "smv"}
+        names |= {"i": torch.rsqrt(names["v"].float() + p["epsilon"]).to(names["v"].dtype)}
+        names |= {"e": p["epsilon"], "all": [True] * 3, "training": training, "result": [None]}
+        names |= {"backward": torch.ops.aten.native_batch_norm_backward}
+        yield Way(
+            "result[0] = backward(g, x, s, m, v, m, i, training, e, all)",
+            names,
+            lambda: names["result"][0][0].numpy(),
+        )
+
+    def parameterized_relu(self, problem: Problem) -> Iterator[Way]:
+        """Yield the formula; the operator has one slope, or one per channel."""
+        names = self.names(problem) | {"s": self.tensor(problem.arguments["slope"])}
+        yield Way("torch.mul(x, s, out=y); torch.where(x < 0, y, x, out=y)", names)
+        names["kernel"], names["result"] = self.library.ops.aten._prelu_kernel, [None]
+        yield Way("result[0] = kernel(x, s)", names, lambda: names["result"][0].numpy())
+
+    def relu_grad(self, problem: Problem) -> Iterator[Way]:
+        """Yield the gradient of relu."""
+        names = self.names(problem) | {"g": self.tensor(problem.arguments["gradient"])}
+        names["backward"] = self.library.ops.aten.threshold_backward.grad_input
+        yield Way("backward(g, x, 0, grad_input=y)", names)
+
+    def clip_grad(self, problem: Problem) -> Iterator[Way]:
+        """Yield the gradient of hardtanh."""
+        p = problem.arguments
+        names = self.names(problem) | {"g": self.tensor(p["gradient"])}
+        names |= {"lo": p["min"], "hi": p["max"]}
+        names["backward"] = self.library.ops.aten.hardtanh_backward.grad_input
+        yield Way("backward(g, x, lo, hi, grad_input=y)", names)
+
+    def swish(self, problem: Problem) -> Iterator[Way]:
+        """Yield silu."""
+        yield Way("silu(x, out=y)", self.names(problem) | {"silu": self.library.ops.aten.silu.out})
+
+    def hard_swish(self, problem: Problem) -> Iterator[Way]:
+        """Yield hardswish, whose alpha is 1/6 and beta 0.5."""
+        names = self.names(problem) | {"hardswish": self.library.ops.aten.hardswish.out}
+        yield Way("hardswish(x, out=y)", names)
 
     def log_softmax(self, problem: Problem) -> Iterator[Way]:
         """Yield the operator for one axis; else logsumexp, and the operator on one merged axis."""
