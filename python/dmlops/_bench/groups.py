@@ -14,6 +14,13 @@ LARGE = ("c16m", "nhwc_as_nchw")
 ROWS = ("padded_rows", "strided_5d", "bcast_rows")
 DENSE_NORMALIZATIONS = ("nchw", "nhwc", "columns")
 ONE_AXIS = ("1x1000", "128x1000", "32x32000", "4096x64", "2x50257")
+LAYERS = ("layer_4096x768", "layer_128x4096", "layer_32x197x1024")
+TRAINING = (
+    "batch_normalization_training",
+    "batch_normalization_grad",
+    "batch_normalization_training_grad",
+)
+PAIRS = ("parameterized_relu", "relu_grad", "clip_grad")
 WIDE, NARROW = ("f32", "i32", "u32", "i64", "u64"), ("f16", "i8", "u8", "i16", "u16")
 FLOATS = (("float32", ("f32",)), ("float16", ("f16",)))
 WIDTHS = (("32- and 64-bit", WIDE), ("8- and 16-bit", NARROW))
@@ -51,6 +58,18 @@ GROUPS = [
             ("log_softmax", "log_softmax, last axis", ONE_AXIS),
             ("log_softmax", "log_softmax, inner axis", ("64x21x64x64_ax1",)),
             ("log_softmax", "log_softmax, two axes", ("64x128x256_ax02",)),
+            ("mean_variance_normalization", "layer normalization", LAYERS),
+            ("mean_variance_normalization", "RMS normalization", ("rms_4096x768",)),
+        )
+        for width, dtypes in FLOATS
+    ),
+    *(
+        (f"{title}, {width}", operators, dtypes, layouts)
+        for title, operators, layouts in (
+            ("softmax and hardmax", ("softmax", "hardmax"), ONE_AXIS),
+            ("batch normalization, training and gradients", TRAINING, ("nchw",)),
+            ("swish and hard_swish", ("swish", "hard_swish"), IN_CACHE),
+            ("maps of two tensors", PAIRS, IN_CACHE),
         )
         for width, dtypes in FLOATS
     ),

@@ -1,7 +1,7 @@
 // Normalization by the moments of the input itself, and the gradients of batch normalization.
 //
-// All of it is computed in float64 and rounded once: means and variances in two sweeps, products
-// and quotients in float64's range, so that large means lose nothing and no variance overflows.
+// Sums are float64: means and variances in two sweeps, so that large means lose nothing and no
+// variance overflows. Results are computed in float64, or for float16 in float32, and rounded once.
 #pragma once
 
 #include "kernels/blocks/group_sum.hpp"
@@ -25,6 +25,50 @@ DMLOPS_INLINE Doubles load_doubles(const T* row, std::int64_t i, std::int64_t us
   if (used == kLanes<f32x>) return load_doubles(row + i);
   return to_double(load_elements(row, i, used));
 }
+
+// The arithmetic of an element's result.
+template <class T>
+struct Wide {
+  using Vector = Doubles;
+
+  DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used) {
+    return load_doubles(row, i, used);
+  }
+  DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }
+  DMLOPS_INLINE static f32x rounded(Vector v) { return DMLOPS_TARGET::rounded(v); }
+
+  // x - value
+  struct Minus {
+    Vector value;
+
+    explicit Minus(double number) : value(of(number)) {}
+    DMLOPS_INLINE Vector operator()(Vector x) const { return x - value; }
+  };
+};
+
+// Float32's range holds every product of float16 numbers, deviations and their inverses that does
+// not overflow float16 in the end.
+template <>
+struct Wide<float16> {
+  using Vector = f32x;
+
+  DMLOPS_INLINE static Vector load(const float16* row, std::int64_t i, std::int64_t used) {
+    return load_elements(row, i, used);
+  }
+  DMLOPS_INLINE static Vector of(double value) { return splat<f32x>(static_cast<float>(value)); }
+  DMLOPS_INLINE static f32x rounded(Vector v) { return v; }
+
+  // The difference to the rounded value is exact where it is small.
+  struct Minus {
+    Vector high, low;
+
+    explicit Minus(double number) : high(of(number)) {
+      const double rest = number - static_cast<double>(high[0]);
+      low = of(rest == rest ? rest : 0);  // no NaN where the number is infinite
+    }
+    DMLOPS_INLINE Vector operator()(Vector x) const { return (x - high) - low; }
+  };
+};
 
 // Act(scale * (x - mean) / sqrt(variance + epsilon) + bias + added).
 template <class T>
@@ -126,24 +170,26 @@ class Statistics {
     const bool one_added = adds && tiles.uniform(kStatisticsAdded);
     const bool one_scale = tiles.uniform(kStatisticsScale),
                one_bias = tiles.uniform(kStatisticsBias);
-    const Doubles mean = to_doubles(state.mean), inverse = to_doubles(state.inverse_deviation);
+    using W = Wide<T>;
+    const typename W::Minus minus_mean(state.mean);
+    const auto inverse = W::of(state.inverse_deviation);
     const auto number = [](const T* place) {
-      return to_doubles(load_number<T>(reinterpret_cast<const char*>(place)));
+      return W::of(load_number<T>(reinterpret_cast<const char*>(place)));
     };
-    const Doubles group_scale = one_scale ? number(scale) : to_doubles(0);
-    const Doubles group_bias = one_bias ? number(bias) : to_doubles(0);
-    const Doubles group_added = one_added ? number(added) : to_doubles(0);
-    const Doubles group_factor = inverse * group_scale;
+    const auto group_scale = one_scale ? number(scale) : W::of(0);
+    const auto group_bias = one_bias ? number(bias) : W::of(0);
+    const auto group_added = one_added ? number(added) : W::of(0);
+    const auto group_factor = inverse * group_scale;
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      const Doubles d = load_doubles(x, i, used) - mean;
-      Doubles factor = group_factor, addend = group_bias;
+      const auto d = minus_mean(W::load(x, i, used));
+      auto factor = group_factor, addend = group_bias;
       if constexpr (!kUniform) {
-        if (!one_scale) factor = inverse * load_doubles(scale, i, used);
-        if (!one_bias) addend = load_doubles(bias, i, used);
+        if (!one_scale) factor = inverse * W::load(scale, i, used);
+        if (!one_bias) addend = W::load(bias, i, used);
       }
-      Doubles result = d * factor + addend;
-      if (adds) result = result + (one_added ? group_added : load_doubles(added, i, used));
-      store_elements(target, i, used, canonical_nan(rounded(result)));
+      auto result = d * factor + addend;
+      if (adds) result = result + (one_added ? group_added : W::load(added, i, used));
+      store_elements(target, i, used, canonical_nan(W::rounded(result)));
     });
   }
 
@@ -232,12 +278,14 @@ class Gradients {
     const T* const x = tiles.row(1, k);
     const T* const gradient = tiles.row(kOutputGradient, k);
     const bool one = tiles.uniform(kOutputGradient), training = parameters_.training;
-    const Doubles center = to_doubles(state.center), factor = to_doubles(state.factor);
-    const Doubles mean = to_doubles(state.mean_gradient), slope = to_doubles(state.slope);
+    using W = Wide<T>;
+    const typename W::Minus minus_center(state.center), minus_mean(state.mean_gradient);
+    const auto factor = W::of(state.factor), slope = W::of(state.slope);
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      Doubles g = load_gradient(gradient, one, i, used);
-      if (training) g = (g - mean) - (load_doubles(x, i, used) - center) * slope;
-      store_elements(target, i, used, canonical_nan(rounded(g * factor)));
+      auto g = one ? W::of(load_number<T>(reinterpret_cast<const char*>(gradient)))
+                   : W::load(gradient, i, used);
+      if (training) g = minus_mean(g) - minus_center(W::load(x, i, used)) * slope;
+      store_elements(target, i, used, canonical_nan(W::rounded(g * factor)));
     });
   }
 

@@ -84,24 +84,25 @@ class Jax(Peer):
             y = (wide - mean) * lax.rsqrt(variance + p["epsilon"]) * scale + bias
             return y.astype(x.dtype), mean, variance
 
-        def gradients(gradient: Any, mean: Any, variance: Any, scale: Any, x: Any) -> Any:
+        def gradients(x: Any, arrays: Any) -> Any:
+            gradient, mean, variance, scale = arrays
             factor = lax.rsqrt(variance.astype(np.float32) + p["epsilon"])
             normalized, wide = (x - mean) * factor, gradient.astype(np.float32)
             sums = wide.sum(axes, keepdims=True), (wide * normalized).sum(axes, keepdims=True)
             return normalized, wide, factor * scale, *sums
 
         def gradient_alone(x: Any, *arrays: Any) -> Any:
-            _, wide, factor, *sums = gradients(*arrays, x)
+            _, wide, factor, *sums = gradients(x, arrays)
             return (wide * factor).astype(x.dtype), *sums
 
         def training_gradient(x: Any, *arrays: Any) -> Any:
-            normalized, wide, factor, bias, scale = gradients(*arrays, x)
+            normalized, wide, factor, bias, scale = gradients(x, arrays)
             count = x.size // bias.size
             y = factor * (wide - bias / count - normalized * (scale / count))
             return y.astype(x.dtype), scale, bias
 
         def hardmax(x: Any) -> Any:
-            (axis,) = axes or ()
+            axis = p["axes"][0]
             nn = import_module("jax.nn")
             return nn.one_hot(x.argmax(axis), x.shape[axis], axis=axis, dtype=x.dtype)
 

@@ -14,8 +14,10 @@ LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
 
 CENTERED = "np.mean(x, axis=axes, keepdims=True, dtype=t, out=m); np.subtract(x, m, out=w)"
 VARIANCE = "np.multiply(w, w, out=u); np.mean(u, axis=axes, keepdims=True, out=l)"
-FACTOR = "np.add(l, epsilon, out=l); np.sqrt(l, out=l); np.divide(scale, l, out=l)"
-SCALED = f"{FACTOR}; np.multiply(w, l, out=w); np.add(w, bias, out=w)"
+SCALED = (
+    "np.add(l, epsilon, out=l); np.sqrt(l, out=l); np.divide(w, l, out=w); "
+    "np.multiply(w, scale, out=w); np.add(w, bias, out=w)"
+)
 # w is the result, u of its size; m and l have an element for each group; k and j are boolean.
 FORMULAS = {
     "softmax": (

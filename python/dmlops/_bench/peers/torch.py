@@ -165,7 +165,7 @@ class Torch(Peer):
         yield Way(
             "result[0] = backward(g, x, s, m, v, m, i, training, e, all)",
             names,
-            lambda: names["result"][0][0].numpy(),
+            lambda: np.asarray(names["result"][0][0]),
         )
 
     def parameterized_relu(self, problem: Problem) -> Iterator[Way]:
@@ -173,7 +173,7 @@ class Torch(Peer):
         names = self.names(problem) | {"s": self.tensor(problem.arguments["slope"])}
         yield Way("torch.mul(x, s, out=y); torch.where(x < 0, y, x, out=y)", names)
         names["kernel"], names["result"] = self.library.ops.aten._prelu_kernel, [None]
-        yield Way("result[0] = kernel(x, s)", names, lambda: names["result"][0].numpy())
+        yield Way("result[0] = kernel(x, s)", names, lambda: np.asarray(names["result"][0]))
 
     def relu_grad(self, problem: Problem) -> Iterator[Way]:
         """Yield the gradient of relu."""
