@@ -25,6 +25,9 @@ shellcheck --external-sources --source-path=SCRIPTDIR "${shell[@]}" || failed=1
 # Compares the generated files with the table of operators.
 "$PYTHON" tools/generate.py --check || failed=1
 
+# Checks the form of links, and the files that they name; without --offline also whether addresses answer.
+"$PYTHON" tools/links.py --offline || failed=1
+
 # Limits files to 400 lines, unless they are generated: a longer one has more than one job.
 mapfile -t text < <(sources '*.hpp' '*.h' '*.cpp' '*.c' '*.py' '*.pyi' '*.sh' '*.cmake' '*.txt' '*.md' run
   find . -maxdepth 1 -type f)
