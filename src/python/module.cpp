@@ -14,6 +14,7 @@
 #include "ndarray.hpp"
 #include "operators/check.hpp"
 #include "traversal/policy.hpp"
+#include "traversal/policy_setters.hpp"
 
 namespace py = pybind11;
 

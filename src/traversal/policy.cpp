@@ -7,6 +7,7 @@
 
 #include "core/cpuid.hpp"
 #include "core/environment.hpp"
+#include "traversal/policy_setters.hpp"
 
 namespace dmlops {
 namespace {

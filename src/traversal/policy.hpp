@@ -6,14 +6,8 @@
 
 namespace dmlops {
 
-// The memory traffic, or work of equal duration, from which waking threads pays off. Tests set it
-// to reach every path with small arrays.
+// The memory traffic, or work of equal duration, from which waking threads pays off.
 std::int64_t split_threshold();
-void set_split_threshold(std::int64_t bytes);
-
-// For tests, which reach every loop with small arrays. The public non_temporal_threshold() returns
-// the value.
-void set_non_temporal_threshold(std::int64_t bytes);
 
 // Returns the number of shards for work of this many bytes; 1 below split_threshold().
 std::int64_t shard_count(std::int64_t bytes);

@@ -14,6 +14,7 @@
 #include "dmlops/runtime.hpp"
 #include "laid_out_tensor.hpp"
 #include "traversal/policy.hpp"
+#include "traversal/policy_setters.hpp"
 
 namespace dmlops {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "traversal/nest.hpp"
 #include "traversal/policy.hpp"
+#include "traversal/policy_setters.hpp"
 
 namespace dmlops {
 namespace {

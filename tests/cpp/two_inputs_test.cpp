@@ -14,6 +14,7 @@
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
 #include "traversal/policy.hpp"
+#include "traversal/policy_setters.hpp"
 
 // A namespace of its own, as its helpers have the names of other tests'.
 namespace dmlops::two_inputs {
