@@ -107,26 +107,26 @@ def main(words: list[str]) -> int:
     if words not in ([], ["--offline"]):
         print(__doc__, file=sys.stderr)
         return 2
-    found = [(page, link) for page in sorted(PAGES) for link in sorted(links(page))]
+    pairs = [(page, link) for page in sorted(PAGES) for link in sorted(links(page))]
     broken = [
         (f"{page.relative_to(ROOT)}: {link}", fault)
-        for page, link in found
+        for page, link in pairs
         if (fault := fault_of_form(link, page))
     ]
     unknown: list[tuple[str, str]] = []
-    addresses = sorted({link for _, link in found if link.startswith("https://")})
+    addresses = sorted({link for _, link in pairs if link.startswith("https://")})
     if not words:
         with ThreadPoolExecutor() as pool:
-            for link, fault in zip(addresses, pool.map(fault_of_address, addresses), strict=True):
-                if fault:
-                    (broken if fault[0] else unknown).append((link, fault[1]))
+            for link, found in zip(addresses, pool.map(fault_of_address, addresses), strict=True):
+                if found:
+                    (broken if found[0] else unknown).append((link, found[1]))
     for text, fault in unknown:
         print(f"not checked: {text}: {fault}")
     for text, fault in broken:
         print(f"broken: {text}: {fault}")
     checked = 0 if words else len(addresses) - len(unknown)
     if not words or broken:
-        print(f"{len(found)} links, {len(addresses)} addresses, {checked} of them fetched")
+        print(f"{len(pairs)} links, {len(addresses)} addresses, {checked} of them fetched")
     return 1 if broken else 0
 
 
