@@ -93,3 +93,19 @@ TEXTS = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("bench/*.md")]
 def test_named_files_exist(page: Path) -> None:
     names = {name.rstrip(".") for name in NAMED_FILE.findall(page.read_text(encoding="utf-8"))}
     assert [name for name in sorted(names) if not any(ROOT.glob(name.rstrip("/")))] == []
+
+
+def test_thresholds_exist() -> None:
+    source = ROOT / "src"
+    rows = [
+        line.split("|")[1:3]
+        for line in (source / "thresholds.md").read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| (?!threshold|---)", line)
+    ]
+    assert len(rows) > 20
+    for text, files in rows:
+        code = "".join(
+            (source / file).read_text(encoding="utf-8") for file in re.findall("`(.*?)`", files)
+        )
+        names = re.findall(r"`(\w+)`", "".join(re.findall(r"\((.*?)\)", text)))
+        assert [name for name in names if name not in code] == [], files

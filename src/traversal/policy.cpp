@@ -1,4 +1,4 @@
-// Every threshold of the memory policy, each with its measurement.
+// Thresholds for threads and for non-temporal stores; src/thresholds.md lists those of all files.
 #include "traversal/policy.hpp"
 
 #include <algorithm>
