@@ -42,6 +42,7 @@ class GroupTiles {
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
+  bool has_whole_groups() const { return part_ >= count_; }
   bool uniform(int operand) const { return uniform_[operand]; }
 
   // Selects groups from `first` on, and returns their number.
@@ -206,7 +207,7 @@ class GroupTiles {
 // Runs a formula over the groups: kSweeps sweeps over their elements, and then the results. The
 // operands that each sweep reads, and finish(), are the bits of kReads[0], ..., kReads[kSweeps].
 template <class T, class Formula>
-DMLOPS_INLINE void reduce_groups(const Reduction& reduction, const Formula& formula) {
+DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles<T> tiles(reduction);
   typename Formula::State states[kTileGroups];
   for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {

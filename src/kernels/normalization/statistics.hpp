@@ -301,13 +301,14 @@ class Gradients {
 
 template <class T>
 void statistics(const Reduction& reduction, const void* parameters) {
-  reduce_groups<T>(reduction,
-                   Statistics<T>(reduction, *static_cast<const StatisticsParameters*>(parameters)));
+  Statistics<T> formula(reduction, *static_cast<const StatisticsParameters*>(parameters));
+  reduce_groups<T>(reduction, formula);
 }
 
 template <class T>
 void gradients(const Reduction& reduction, const void* parameters) {
-  reduce_groups<T>(reduction, Gradients<T>(*static_cast<const GradientParameters*>(parameters)));
+  Gradients<T> formula(*static_cast<const GradientParameters*>(parameters));
+  reduce_groups<T>(reduction, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

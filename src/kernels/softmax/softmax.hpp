@@ -76,14 +76,17 @@ struct Softmax {
     GroupSum<1> terms;
   };
 
+  // The terms of a tile's groups, where these are whole groups: the results need them again.
+  alignas(kVectorBytes) float powers[kTileElements], remainders[kTileElements];
+
   DMLOPS_INLINE static bool needs(int) { return true; }
   DMLOPS_INLINE static void begin(State& state, GroupTiles<T>&, std::int64_t) {
     state.max = splat<f32x>(-kInfinity);
     state.terms.clear();
   }
 
-  static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
-                    std::int64_t length) {
+  void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
+             std::int64_t length) {
     const T* const x = tiles.row(1, k);
     if (s == 0) {
       f32x largest = state.max;
@@ -91,14 +94,10 @@ struct Softmax {
         largest = max(largest, load_repeated(x, i, used));
       });
       state.max = largest;
+    } else if (tiles.has_whole_groups()) {
+      add_terms<true>(state, x, place(tiles, k), length);
     } else {
-      const ExpTerm term(state.group_max);
-      state.terms.add(length,
-                      [&](std::int64_t i, std::int64_t used, Doubles* added) DMLOPS_LAMBDA_INLINE {
-                        const auto value = term(load_elements(x, i, used));
-                        const Doubles power = to_double(value.power);
-                        added[0] = power + power * to_double(value.m);
-                      });
+      add_terms<false>(state, x, 0, length);
     }
   }
 
@@ -113,14 +112,50 @@ struct Softmax {
   DMLOPS_INLINE static void report(const State&, GroupTiles<T>&, std::int64_t) {}
 
   // Rounded once: y = (p + p m) / sum for p = power, with 1 / sum as a pair.
-  static void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target,
-                     std::int64_t, std::int64_t length) {
+  void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target, std::int64_t,
+              std::int64_t length) const {
     const T* const x = tiles.row(1, k);
+    if (tiles.has_whole_groups()) {
+      const float* const power = powers + place(tiles, k);
+      const float* const m = remainders + place(tiles, k);
+      divide(state, target, length, [=](std::int64_t i, std::int64_t) DMLOPS_LAMBDA_INLINE {
+        return ExpTerm::Value{load<f32x>(power + i), load<f32x>(m + i)};
+      });
+    } else {
+      const ExpTerm term(state.group_max);
+      divide(state, target, length, [=](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+        return term(load_elements(x, i, used));
+      });
+    }
+  }
+
+ private:
+  DMLOPS_INLINE static std::int64_t place(const GroupTiles<T>& tiles, std::int64_t k) {
+    return k * ((tiles.count() + kGroupStep - 1) / kGroupStep * kGroupStep);
+  }
+
+  template <bool kKeep>
+  DMLOPS_INLINE void add_terms(State& state, const T* x, std::int64_t kept, std::int64_t length) {
     const ExpTerm term(state.group_max);
+    state.terms.add(length,
+                    [&](std::int64_t i, std::int64_t used, Doubles* added) DMLOPS_LAMBDA_INLINE {
+                      const auto value = term(load_elements(x, i, used));
+                      if (kKeep) {
+                        store(powers + kept + i, value.power);
+                        store(remainders + kept + i, value.m);
+                      }
+                      const Doubles power = to_double(value.power);
+                      added[0] = power + power * to_double(value.m);
+                    });
+  }
+
+  template <class Term>
+  DMLOPS_INLINE static void divide(const State& state, T* target, std::int64_t length,
+                                   const Term& term) {
     const FloatPair inverse(0x1p64 / state.sum);  // the sum has the factor 2^64
     const f32x high = splat<f32x>(inverse.high), low = splat<f32x>(inverse.low);
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      const auto value = term(load_elements(x, i, used));
+      const auto value = term(i, used);
       const f32x p = value.power * high;
       const f32x lost = fma(value.power, low, fma(value.power, high, -p));
       const f32x y = (p + fma(p, value.m, lost)) * 0x1p-64f;
@@ -203,12 +238,14 @@ struct Hardmax {
 
 template <class T>
 void softmax(const Reduction& reduction, const void*) {
-  reduce_groups<T>(reduction, Softmax<T>());
+  Softmax<T> formula;
+  reduce_groups<T>(reduction, formula);
 }
 
 template <class T>
 void hardmax(const Reduction& reduction, const void*) {
-  reduce_groups<T>(reduction, Hardmax<T>());
+  Hardmax<T> formula;
+  reduce_groups<T>(reduction, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
