@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 WITH_EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8")]
 if not DOCS.is_dir():  # as in an sdist
     pytest.skip("the documentation is not here", allow_module_level=True)
+sys.path.insert(0, str(DOCS))
 
+from extensions import formulas  # noqa: E402
 
 # Packages that the examples of a page use.
 NEEDS = {
@@ -46,6 +49,11 @@ def test_every_public_name_has_a_page() -> None:
         r"^   (\w+)$", "".join(page.read_text() for page in sorted(DOCS.glob("*.md"))), re.MULTILINE
     )
     assert sorted(listed) == sorted(dmlops.__all__)
+
+
+@pytest.mark.parametrize("name", [*_operators.__all__, *_activations.__all__])
+def test_the_formula_of_each_operator_is_typeset(name: str) -> None:
+    assert formulas.formula(name)
 
 
 # Rows of the table in docs/names.md: dmlops, NumPy, PyTorch, ONNX.

@@ -46,6 +46,8 @@ def _latex(node: ast.expr) -> tuple[str, int]:  # noqa: PLR0911, PLR0912 - one c
         case ast.Compare(ops=[sign]):
             (right,) = node.comparators
             return f"{latex(node.left)} {COMPARISONS[type(sign)]} {latex(right)}", LOOSE
+        case ast.BoolOp(op=ast.And()):
+            return r" \text{ and } ".join(map(latex, node.values)), LOOSE
         case ast.Call(func=ast.Name(id="exp"), args=[ast.BinOp(op=ast.Div()) as ratio]):
             return f"e^{{{latex(ratio.left, ATOM)} / {latex(ratio.right, ATOM)}}}", ATOM
         case ast.Call(func=ast.Name(id="exp")):
@@ -60,7 +62,8 @@ def _latex(node: ast.expr) -> tuple[str, int]:  # noqa: PLR0911, PLR0912 - one c
             function = rf"\operatorname{{{name.replace('minimum', 'min')}}}"
             return rf"{function}\left( {', '.join(map(latex, node.args))} \right)", ATOM
         case ast.Name(id=name):
-            letter = rf"\{name}" if name in LETTERS else rf"\mathit{{{name}}}"
+            word = name.replace("_", r"\_")
+            letter = rf"\{name}" if name in LETTERS else rf"\mathit{{{word}}}"
             return name if len(name) == 1 else letter, ATOM
         case ast.Constant(value=value):
             return str(value), ATOM
