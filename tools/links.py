@@ -23,7 +23,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]
-PAGES += [*ROOT.glob("src/*/README.md"), ROOT / "pyproject.toml", *ROOT.glob("python/**/*.py")]
+PAGES += [*ROOT.glob("src/**/*.md"), ROOT / "pyproject.toml", *ROOT.glob("python/**/*.py")]
 
 ADDRESS = re.compile(r"\bhttps?:[^\s<>\"'`]+")
 TARGET = re.compile(r"\]\(([^()\s]*(?:\([^()\s]*\))*[^()\s]*)\)")  # of [text](target)
