@@ -22,7 +22,7 @@ if not DOCS.is_dir():  # as in an sdist
     pytest.skip("the documentation is not here", allow_module_level=True)
 sys.path.insert(0, str(DOCS))
 
-from extensions import formulas  # noqa: E402
+from extensions import formulas, support  # noqa: E402
 
 # Packages that the examples of a page use.
 NEEDS = {
@@ -54,6 +54,13 @@ def test_every_public_name_has_a_page() -> None:
 @pytest.mark.parametrize("name", [*_operators.__all__, *_activations.__all__])
 def test_the_formula_of_each_operator_is_typeset(name: str) -> None:
     assert formulas.formula(name)
+
+
+@pytest.mark.parametrize("name", [*_operators.__all__, *_activations.__all__])
+def test_the_tables_of_each_operator_are_filled(name: str) -> None:
+    assert {"float32", "float16"} <= set(support.data_types(name))
+    assert support.descriptors(name)
+    assert all(support.levels(descriptor) for descriptor in support.descriptors(name))
 
 
 # Rows of the table in docs/names.md: dmlops, NumPy, PyTorch, ONNX.
