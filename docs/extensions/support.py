@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import re
+import inspect
 from collections.abc import Iterator
 from enum import EnumMeta
 from itertools import groupby
@@ -13,6 +13,7 @@ import numpy as np
 
 import dmlops
 from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
+from dmlops._table import OPERATORS
 
 RANKS = range(1, 9)
 
@@ -25,9 +26,9 @@ def data_types(name: str) -> list[str]:
 def takes(name: str, dtype: str) -> bool:
     """Return whether the function accepts arrays of a data type."""
     try:
-        array = np.zeros(1, dtype)
-        more = (array,) * 4 if name == "batch_normalization" else ()
-        getattr(dmlops, name)(array, *more)
+        function, array = getattr(dmlops, name), np.zeros(1, dtype)
+        parameters = inspect.signature(function).parameters.values()
+        function(*(array for each in parameters if each.default is each.empty))
     except TypeError:  # NumPy's, for what it has no dtype for, or the operator's
         return False
     return True
@@ -35,9 +36,7 @@ def takes(name: str, dtype: str) -> bool:
 
 def descriptors(name: str) -> list[str]:
     """Return the names of the descriptors that belong to the function `name`."""
-    camel = "".join(word.capitalize() for word in name.split("_"))
-    pattern = re.compile(rf"(ElementWise|Activation)?{camel}1?OperatorDesc")
-    return [each for each in dmlops.__all__ if pattern.fullmatch(each)]
+    return [row.desc for row in OPERATORS if row.function == name]
 
 
 def enumerations() -> dict[str, list[tuple[str, int | str]]]:
