@@ -22,7 +22,7 @@ COMMANDS = {
     "info": "show version, instruction sets, threads and platform, for bug reports",
     "run": "run the operators of a JSON file, described with DirectML's names",
     "validate": "check if a feature level accepts the operators of a JSON file, with reasons",
-    "demo": "run the operators on photographs and handwritten digits, and draw the results",
+    "demo": "run operators on photographs and handwritten digits, and draw the results",
     "accuracy": "compare the operators' errors with NumPy, PyTorch and ONNX Runtime",
     "bench": "compare the operators' speed with NumPy, PyTorch, ONNX Runtime and others",
 }
