@@ -7,13 +7,13 @@
 
 namespace dmlops {
 
-/// The tensors of the activations' descriptors. Both are absent where one is fused.
+/// The tensors of an activation's descriptor, both absent if the activation is fused.
 struct ActivationDesc {
-  std::optional<BufferTensorDesc> input_tensor;   ///< what is read
-  std::optional<BufferTensorDesc> output_tensor;  ///< of the same data type and sizes
+  std::optional<BufferTensorDesc> input_tensor;   ///< absent if the activation is fused
+  std::optional<BufferTensorDesc> output_tensor;  ///< of the input's data type and sizes
 
  protected:
-  /// The descriptor with these numbers.
+  /// Returns the descriptor with these parameters.
   OperatorDesc with(OperatorType type, float first = 0, float second = 0) const {
     OperatorDesc desc;
     desc.type = type;

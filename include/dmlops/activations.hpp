@@ -8,130 +8,130 @@
 
 namespace dmlops {
 
-/// x if x >= 0 else alpha * (exp(x) - 1)
+/// Computes x if x >= 0 else alpha * (exp(x) - 1).
 inline void elu(const ConstTensorView& input, float alpha, const TensorView& output) {
   activation(Activation::elu, input, {alpha, 0}, output);
 }
-/// With alpha = 1.
+/// With the default alpha = 1.
 inline void elu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::elu, input, output);
 }
-/// max(0, x) + min(0, alpha * (exp(x / alpha) - 1))
+/// Computes max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
 inline void celu(const ConstTensorView& input, float alpha, const TensorView& output) {
   activation(Activation::celu, input, {alpha, 0}, output);
 }
-/// With alpha = 1.
+/// With the default alpha = 1.
 inline void celu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::celu, input, output);
 }
-/// x
+/// Computes x.
 inline void identity(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::identity, input, {}, output);
 }
-/// x if x >= 0 else alpha * x
+/// Computes x if x >= 0 else alpha * x.
 inline void leaky_relu(const ConstTensorView& input, float alpha, const TensorView& output) {
   activation(Activation::leaky_relu, input, {alpha, 0}, output);
 }
-/// With alpha = 0.01.
+/// With the default alpha = 0.01.
 inline void leaky_relu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::leaky_relu, input, output);
 }
-/// alpha * x + beta
+/// Computes alpha * x + beta.
 inline void linear(const ConstTensorView& input, float alpha, float beta,
                    const TensorView& output) {
   activation(Activation::linear, input, {alpha, beta}, output);
 }
-/// With alpha = 1 and beta = 0.
+/// With the defaults alpha = 1 and beta = 0.
 inline void linear(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::linear, input, output);
 }
-/// alpha * ln(1 + exp(beta * x))
+/// Computes alpha * ln(1 + exp(beta * x)).
 inline void parametric_softplus(const ConstTensorView& input, float alpha, float beta,
                                 const TensorView& output) {
   activation(Activation::parametric_softplus, input, {alpha, beta}, output);
 }
-/// With alpha = 1 and beta = 1.
+/// With the defaults alpha = 1 and beta = 1.
 inline void parametric_softplus(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::parametric_softplus, input, output);
 }
-/// max(0, x)
+/// Computes max(0, x).
 inline void relu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::relu, input, {}, output);
 }
-/// gamma * x if x > 0 else gamma * (alpha * exp(x) - alpha)
+/// Computes gamma * x if x > 0 else gamma * (alpha * exp(x) - alpha).
 inline void scaled_elu(const ConstTensorView& input, float alpha, float gamma,
                        const TensorView& output) {
   activation(Activation::scaled_elu, input, {alpha, gamma}, output);
 }
-/// With alpha = 1.6732632 and gamma = 1.050701.
+/// With the defaults alpha = 1.6732632 and gamma = 1.050701.
 inline void scaled_elu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::scaled_elu, input, output);
 }
-/// alpha * tanh(beta * x)
+/// Computes alpha * tanh(beta * x).
 inline void scaled_tanh(const ConstTensorView& input, float alpha, float beta,
                         const TensorView& output) {
   activation(Activation::scaled_tanh, input, {alpha, beta}, output);
 }
-/// With alpha = 1 and beta = 0.5.
+/// With the defaults alpha = 1 and beta = 0.5.
 inline void scaled_tanh(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::scaled_tanh, input, output);
 }
-/// 1 / (1 + exp(-x))
+/// Computes 1 / (1 + exp(-x)).
 inline void sigmoid(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::sigmoid, input, {}, output);
 }
-/// ln(1 + exp(steepness * x)) / steepness
+/// Computes ln(1 + exp(steepness * x)) / steepness.
 inline void softplus(const ConstTensorView& input, float steepness, const TensorView& output) {
   activation(Activation::softplus, input, {steepness, 0}, output);
 }
-/// With steepness = 1.
+/// With the default steepness = 1.
 inline void softplus(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::softplus, input, output);
 }
-/// x / (1 + |x|)
+/// Computes x / (1 + |x|).
 inline void softsign(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::softsign, input, {}, output);
 }
-/// tanh(x)
+/// Computes tanh(x).
 inline void tanh(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::tanh, input, {}, output);
 }
-/// x if x > alpha else 0
+/// Computes x if x > alpha else 0.
 inline void thresholded_relu(const ConstTensorView& input, float alpha, const TensorView& output) {
   activation(Activation::thresholded_relu, input, {alpha, 0}, output);
 }
-/// With alpha = 1.
+/// With the default alpha = 1.
 inline void thresholded_relu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::thresholded_relu, input, output);
 }
-/// x - bias if x > threshold else x + bias if x < -threshold else 0
+/// Computes x - bias if x > threshold else x + bias if x < -threshold else 0.
 inline void shrink(const ConstTensorView& input, float bias, float threshold,
                    const TensorView& output) {
   activation(Activation::shrink, input, {bias, threshold}, output);
 }
-/// With bias = 0 and threshold = 0.5.
+/// With the defaults bias = 0 and threshold = 0.5.
 inline void shrink(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::shrink, input, output);
 }
-/// 0.5 * x * (1 + erf(x / sqrt(2)))
+/// Computes 0.5 * x * (1 + erf(x / sqrt(2))).
 inline void gelu(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::gelu, input, {}, output);
 }
-/// x * max(0, min(alpha * x + beta, 1))
+/// Computes x * max(0, min(alpha * x + beta, 1)).
 inline void hard_swish(const ConstTensorView& input, float alpha, float beta,
                        const TensorView& output) {
   activation(Activation::hard_swish, input, {alpha, beta}, output);
 }
-/// With alpha = 0.16666667 and beta = 0.5.
+/// With the defaults alpha = 0.16666667 and beta = 0.5.
 inline void hard_swish(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::hard_swish, input, output);
 }
-/// x / (1 + exp(-sigmoid_input_scale * x))
+/// Computes x / (1 + exp(-sigmoid_input_scale * x)).
 inline void swish(const ConstTensorView& input, float sigmoid_input_scale,
                   const TensorView& output) {
   activation(Activation::swish, input, {sigmoid_input_scale, 0}, output);
 }
-/// With sigmoid_input_scale = 1.
+/// With the default sigmoid_input_scale = 1.
 inline void swish(const ConstTensorView& input, const TensorView& output) {
   activation(Activation::swish, input, output);
 }

@@ -12,11 +12,11 @@ namespace dmlops {
 /// DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: max(min, min(g(x), max)) with float32 bounds, g(x) = x *
 /// scale + bias.
 struct ElementWiseClipOperatorDesc {
-  BufferTensorDesc input_tensor;        ///< of the same data type and sizes
-  BufferTensorDesc output_tensor;       ///< the same
-  std::optional<ScaleBias> scale_bias;  ///< applied first
-  float min = 0;                        ///< truncated toward zero and saturated for integer tensors
-  float max = 0;                        ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  std::optional<ScaleBias> scale_bias;  ///< applied before the bounds
+  float min = 0;  ///< for integer tensors truncated toward zero and saturated; NaN is no bound
+  float max = 0;  ///< as min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -25,24 +25,24 @@ struct ElementWiseClipOperatorDesc {
 /// 64-bit integers.
 /// The conversion throws ValidationError for a bound that does not fit.
 struct ElementWiseClip1OperatorDesc {
-  BufferTensorDesc input_tensor;        ///< of the same data type and sizes
-  BufferTensorDesc output_tensor;       ///< the same
-  std::optional<ScaleBias> scale_bias;  ///< applied first
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  std::optional<ScaleBias> scale_bias;  ///< applied before the bounds
   TensorDataType min_max_data_type =
       TensorDataType::unknown;  ///< data type of the bounds; must be that of the tensors
-  Scalar min = 0;               ///< values of that data type
-  Scalar max = 0;               ///< the same
+  Scalar min = 0;               ///< of the data type min_max_data_type; NaN is no bound
+  Scalar max = 0;               ///< as min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC: input_gradient if min < x and x < max else 0.
 struct ElementWiseClipGradOperatorDesc {
-  BufferTensorDesc input_tensor;            ///< of the same data type and sizes
-  BufferTensorDesc input_gradient_tensor;   ///< the same
-  BufferTensorDesc output_gradient_tensor;  ///< the same
-  float min = 0;                            ///< truncated toward zero for integer tensors
-  float max = 0;                            ///< the same
+  BufferTensorDesc input_tensor;  ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc input_gradient_tensor;   ///< of the input's data type and sizes
+  BufferTensorDesc output_gradient_tensor;  ///< as input_gradient_tensor
+  float min = 0;  ///< for integer tensors truncated toward zero; NaN is no bound
+  float max = 0;  ///< as min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -51,31 +51,31 @@ struct ElementWiseClipGradOperatorDesc {
 /// data type.
 /// The conversion throws ValidationError for a bound that does not fit.
 struct ElementWiseClipGrad1OperatorDesc {
-  BufferTensorDesc input_tensor;            ///< of the same data type and sizes
-  BufferTensorDesc input_gradient_tensor;   ///< the same
-  BufferTensorDesc output_gradient_tensor;  ///< the same
+  BufferTensorDesc input_tensor;  ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc input_gradient_tensor;   ///< of the input's data type and sizes
+  BufferTensorDesc output_gradient_tensor;  ///< as input_gradient_tensor
   TensorDataType min_max_data_type =
       TensorDataType::unknown;  ///< data type of the bounds; must be that of the tensors
-  Scalar min = 0;               ///< values of that data type
-  Scalar max = 0;               ///< the same
+  Scalar min = 0;               ///< of the data type min_max_data_type; NaN is no bound
+  Scalar max = 0;               ///< as min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC: x if x >= 0 else slope * x.
 struct ActivationParameterizedReluOperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
-  BufferTensorDesc slope_tensor;   ///< the same
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc slope_tensor;   ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< as slope_tensor
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
 /// DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC: input_gradient if x > 0 else 0.
 struct ActivationReluGradOperatorDesc {
-  BufferTensorDesc input_tensor;            ///< of the same data type and sizes
-  BufferTensorDesc input_gradient_tensor;   ///< the same
-  BufferTensorDesc output_gradient_tensor;  ///< the same
+  BufferTensorDesc input_tensor;  ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc input_gradient_tensor;   ///< of the input's data type and sizes
+  BufferTensorDesc output_gradient_tensor;  ///< as input_gradient_tensor
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -86,9 +86,9 @@ struct BatchNormalizationOperatorDesc {
   BufferTensorDesc input_tensor;  ///< the tensor to normalize
   BufferTensorDesc mean_tensor;   ///< the parameters, of the input's data type and dimension count;
                                   ///< each size is 1 or the input's
-  BufferTensorDesc variance_tensor;  ///< the same
-  BufferTensorDesc scale_tensor;     ///< the same
-  BufferTensorDesc bias_tensor;      ///< the same
+  BufferTensorDesc variance_tensor;  ///< as mean_tensor
+  BufferTensorDesc scale_tensor;     ///< as mean_tensor
+  BufferTensorDesc bias_tensor;      ///< as mean_tensor
   BufferTensorDesc output_tensor;    ///< of the input's data type and sizes
   bool spatial = true;    ///< below feature level 4.0, false forbids mean and variance to be
                           ///< broadcast in height or width; ignored from 4.0 on
@@ -104,10 +104,10 @@ struct MeanVarianceNormalizationOperatorDesc {
   BufferTensorDesc input_tensor;                 ///< the tensor to normalize
   std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
                                                  ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< the same
+  std::optional<BufferTensorDesc> bias_tensor;   ///< as scale_tensor
   BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
   bool cross_channel = false;                    ///< true: groups of dimensions 1 to 3
-  bool normalize_variance = true;                ///< false: no division by the root
+  bool normalize_variance = true;                ///< false: no division by sqrt(variance + epsilon)
   float epsilon = 1e-5f;                         ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
@@ -120,11 +120,11 @@ struct MeanVarianceNormalization1OperatorDesc {
   BufferTensorDesc input_tensor;                 ///< the tensor to normalize
   std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
                                                  ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< the same
+  std::optional<BufferTensorDesc> bias_tensor;   ///< as scale_tensor
   BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: none twice, in any order
-  bool normalize_variance = true;                ///< false: no division by the root
+  bool normalize_variance = true;                ///< false: no division by sqrt(variance + epsilon)
   float epsilon = 1e-5f;                         ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
@@ -137,12 +137,12 @@ struct MeanVarianceNormalization2OperatorDesc {
   BufferTensorDesc input_tensor;                 ///< the tensor to normalize
   std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
                                                  ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< the same
+  std::optional<BufferTensorDesc> bias_tensor;   ///< as scale_tensor
   BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
   std::vector<std::uint32_t>
       axes;                  ///< the dimensions that make up a group: none twice, in any order
   bool use_mean = true;      ///< false: the mean is 0, in the variance too
-  bool use_variance = true;  ///< false: no division by the root
+  bool use_variance = true;  ///< false: no division by sqrt(variance + epsilon)
   float epsilon = 1e-5f;     ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
@@ -155,11 +155,11 @@ struct BatchNormalizationTrainingOperatorDesc {
   BufferTensorDesc input_tensor;  ///< the tensor to normalize
   BufferTensorDesc scale_tensor;  ///< of the input's data type and dimension count, all of the same
                                   ///< sizes, each 1 or the input's
-  BufferTensorDesc bias_tensor;   ///< the same
+  BufferTensorDesc bias_tensor;   ///< as scale_tensor
   std::optional<BufferTensorDesc> fused_add_tensor;  ///< added before the activation
   BufferTensorDesc output_tensor;                    ///< of the input's data type and sizes
   BufferTensorDesc output_mean_tensor;               ///< of the sizes of the scale
-  BufferTensorDesc output_variance_tensor;           ///< the same
+  BufferTensorDesc output_variance_tensor;           ///< as output_mean_tensor
   float epsilon = 1e-5f;                             ///< added to the variance
   std::optional<OperatorDesc> fused_activation;      ///< an activation's descriptor without tensors
 
@@ -173,11 +173,11 @@ struct BatchNormalizationGradOperatorDesc {
   BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
   BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
                                  ///< sizes, each 1 or the input's
-  BufferTensorDesc variance_tensor;               ///< the same
-  BufferTensorDesc scale_tensor;                  ///< the same
+  BufferTensorDesc variance_tensor;               ///< as mean_tensor
+  BufferTensorDesc scale_tensor;                  ///< as mean_tensor
   BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
   BufferTensorDesc output_scale_gradient_tensor;  ///< of the sizes of the mean
-  BufferTensorDesc output_bias_gradient_tensor;   ///< the same
+  BufferTensorDesc output_bias_gradient_tensor;   ///< as output_scale_gradient_tensor
   float epsilon = 1e-5f;                          ///< added to the variance
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
@@ -190,11 +190,11 @@ struct BatchNormalizationTrainingGradOperatorDesc {
   BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
   BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
                                  ///< sizes, each 1 or the input's
-  BufferTensorDesc variance_tensor;               ///< the same
-  BufferTensorDesc scale_tensor;                  ///< the same
+  BufferTensorDesc variance_tensor;               ///< as mean_tensor
+  BufferTensorDesc scale_tensor;                  ///< as mean_tensor
   BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
   BufferTensorDesc output_scale_gradient_tensor;  ///< of the sizes of the mean
-  BufferTensorDesc output_bias_gradient_tensor;   ///< the same
+  BufferTensorDesc output_bias_gradient_tensor;   ///< as output_scale_gradient_tensor
   float epsilon = 1e-5f;                          ///< added to the variance
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
@@ -202,9 +202,8 @@ struct BatchNormalizationTrainingGradOperatorDesc {
 
 /// DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC: the logarithm of the softmax over the last dimension.
 struct ActivationLogSoftmaxOperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes; without leading sizes of 1,
-                                   ///< at most 2 dimensions
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< at most 2 dimensions besides leading sizes of 1
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -212,8 +211,8 @@ struct ActivationLogSoftmaxOperatorDesc {
 /// DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC: the logarithm of the softmax over any dimensions,
 /// together.
 struct ActivationLogSoftmax1OperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
@@ -223,9 +222,8 @@ struct ActivationLogSoftmax1OperatorDesc {
 /// DML_ACTIVATION_SOFTMAX_OPERATOR_DESC: exponentials, divided by their sum over the last
 /// dimension.
 struct ActivationSoftmaxOperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes; without leading sizes of 1,
-                                   ///< at most 2 dimensions
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< at most 2 dimensions besides leading sizes of 1
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -233,8 +231,8 @@ struct ActivationSoftmaxOperatorDesc {
 /// DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC: exponentials, divided by their sum over any dimensions,
 /// together.
 struct ActivationSoftmax1OperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
@@ -244,9 +242,8 @@ struct ActivationSoftmax1OperatorDesc {
 /// DML_ACTIVATION_HARDMAX_OPERATOR_DESC: 1 at the first maximum, and 0 elsewhere, over the last
 /// dimension.
 struct ActivationHardmaxOperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes; without leading sizes of 1,
-                                   ///< at most 2 dimensions
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< at most 2 dimensions besides leading sizes of 1
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -254,8 +251,8 @@ struct ActivationHardmaxOperatorDesc {
 /// DML_ACTIVATION_HARDMAX1_OPERATOR_DESC: 1 at the first maximum, and 0 elsewhere, over any
 /// dimensions, together.
 struct ActivationHardmax1OperatorDesc {
-  BufferTensorDesc input_tensor;   ///< of the same data type and sizes
-  BufferTensorDesc output_tensor;  ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
@@ -264,8 +261,8 @@ struct ActivationHardmax1OperatorDesc {
 
 /// DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: x * max(0, min(alpha * x + beta, 1)).
 struct ActivationHardSwishOperatorDesc {
-  BufferTensorDesc input_tensor;                ///< the same
-  BufferTensorDesc output_tensor;               ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
   float alpha = 0.16666667163372039794921875f;  ///< the slope of the factor
   float beta = 0.5f;                            ///< the factor at 0
 
@@ -274,8 +271,8 @@ struct ActivationHardSwishOperatorDesc {
 
 /// DML_ACTIVATION_SWISH_OPERATOR_DESC: x / (1 + exp(-sigmoid_input_scale * x)).
 struct ActivationSwishOperatorDesc {
-  BufferTensorDesc input_tensor;     ///< the same
-  BufferTensorDesc output_tensor;    ///< the same
+  BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
+  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
   float sigmoid_input_scale = 1.0f;  ///< the factor of x in the sigmoid
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile

@@ -37,7 +37,7 @@ class ActivationDesc(Descriptor):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        Of the same data type and sizes. Both are None where the activation is fused.
+        Of one data type and the same sizes. None where the activation is fused.
     """
 
     operator_type: ClassVar[OperatorType]
@@ -52,7 +52,7 @@ class ActivationEluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.0
         The limit for very negative ``x``, with the opposite sign.
 
@@ -74,7 +74,7 @@ class ActivationCeluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.0
         The limit for very negative ``x``, with the opposite sign.
 
@@ -96,7 +96,7 @@ class ActivationHardSigmoidOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 0.2
         The slope.
     beta : float, default 0.5
@@ -121,7 +121,7 @@ class ActivationIdentityOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class ActivationLeakyReluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 0.01
         The slope below 0.
 
@@ -162,7 +162,7 @@ class ActivationLinearOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.0
         The slope.
     beta : float, default 0.0
@@ -187,7 +187,7 @@ class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.0
         The factor of the result.
     beta : float, default 1.0
@@ -212,7 +212,7 @@ class ActivationReluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class ActivationScaledEluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.67326319217681884765625
         The limit for very negative ``x``, before `gamma`.
     gamma : float, default 1.05070102214813232421875
@@ -258,7 +258,7 @@ class ActivationScaledTanhOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.0
         The factor of the result.
     beta : float, default 0.5
@@ -283,7 +283,7 @@ class ActivationSigmoidOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
 
     Examples
     --------
@@ -302,7 +302,7 @@ class ActivationSoftplusOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     steepness : float, default 1.0
         At least 1 below feature level 6.4.
 
@@ -324,7 +324,7 @@ class ActivationSoftsignOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
 
     Examples
     --------
@@ -343,7 +343,7 @@ class ActivationTanhOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
 
     Examples
     --------
@@ -362,7 +362,7 @@ class ActivationThresholdedReluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     alpha : float, default 1.0
         The threshold.
 
@@ -386,7 +386,7 @@ class ActivationShrinkOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
     bias : float, default 0.0
         The amount by which larger magnitudes are moved toward 0.
     threshold : float, default 0.5
@@ -411,7 +411,7 @@ class ActivationGeluOperatorDesc(ActivationDesc):
     Parameters
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
-        None where it is fused.
+        None where the activation is fused.
 
     Examples
     --------

@@ -8,7 +8,7 @@ __all__ = sorted(row.function for row in ACTIVATIONS)  # noqa: PLE0605
 globals().update({name: getattr(_core, name) for name in __all__})
 
 _TEXT = """\
-Compute ``{formula}`` for each element.
+Compute ``{{formula}}`` for each element.
 
 Parameters
 ----------
@@ -21,7 +21,7 @@ Parameters
 
 Notes
 -----
-DirectML's {struct}. float16 is computed in float32 and
+DirectML's {{struct}}. float16 is computed in float32 and
 rounded once. A NaN stays NaN.{notes}
 
 Examples
@@ -52,19 +52,17 @@ def _document(row: Operator) -> None:
         notes += f"\n{row.remark}"
     given = "".join(f"{name}={value}, " for name, value in row.defaults.items())
     text = _TEXT.format(
-        formula=row.formula,
         parameters="".join(
             f"{name} : float, default {value}\n    A parameter of the formula, as float32.\n"
             for name, value in row.defaults.items()
         ),
-        struct=row.struct,
         notes=notes,
         name=row.function,
         example=list(row.results),
     )
     function = getattr(_core, row.function)
     signature = f"{row.function}(input, {given}*, out=None)"
-    document(function, signature, text, dtypes=row.types.given)
+    document(function, signature, text)
 
 
 for _row in ACTIVATIONS:

@@ -1,6 +1,10 @@
 """Docstrings of the functions of the extension module, and the sections that they share."""
 
+from collections.abc import Callable
+from typing import Any
+
 from dmlops._core import add_docstring
+from dmlops._table import OPERATORS
 
 # Sections that the docstrings of all operators share.
 _INPUT = """\
@@ -25,13 +29,20 @@ TypeError
     If an argument has a type or dtype that the operator does not support.
 ValueError
     If a shape, a value or `out` is invalid."""
-FLOATS = "float32 or float16"
+_ROWS = {row.function: row for row in OPERATORS}  # of several versions, the last
 
 
-def document(function: object, signature: str, text: str, *, dtypes: str = FLOATS) -> None:
-    """Attach a docstring to a built-in function; `text` has fields for the shared sections."""
+def document(function: Callable[..., Any], signature: str, text: str) -> None:
+    """Attach a docstring to an operator's function.
+
+    `text` has fields for the sections that are shared, and for what the table states: `formula`
+    and `struct`.
+    """
+    row = _ROWS[function.__name__]
     shared = {
-        "input": _INPUT.format(dtypes=dtypes),
+        "formula": row.formula,
+        "struct": row.struct,
+        "input": _INPUT.format(dtypes=row.types.given),
         "out": _OUT,
         "returns": _RETURNS,
         "raises": _RAISES,

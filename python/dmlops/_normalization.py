@@ -10,7 +10,7 @@ document(
     """\
 Normalize each element with a mean and a variance, then scale and shift it.
 
-Computes ``scale * (x - mean) / sqrt(variance + epsilon) + bias``.
+Computes ``{formula}``.
 
 Parameters
 ----------
@@ -32,8 +32,8 @@ fused_activation : descriptor or name of an activation, optional
 
 Notes
 -----
-DirectML's DML_BATCH_NORMALIZATION_OPERATOR_DESC. The mean is subtracted first;
-float16 is computed in float32 and rounded once.
+DirectML's {struct}. The mean is
+subtracted first; float16 is computed in float32 and rounded once.
 
 Examples
 --------
@@ -57,10 +57,10 @@ document(
     """\
 Normalize each element with the mean and the variance of its group.
 
-Computes ``scale * (x - mean) / sqrt(variance + epsilon) + bias``, with the mean and the
-population variance over all listed axes together. It is layer normalization over the
-last axes, instance normalization over those of a channel, group normalization of a
-reshaped input, and without the mean RMS normalization.
+Computes ``{formula}``, with the
+mean and the population variance over all listed axes together. This is layer
+normalization over the last axes, instance normalization over those of a channel, group
+normalization of a reshaped input, and RMS normalization without the mean.
 
 Parameters
 ----------
@@ -87,7 +87,7 @@ fused_activation : descriptor or name of an activation, optional
 
 Notes
 -----
-DirectML's DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC. Sums are accumulated in float64,
+DirectML's {struct}. Sums are accumulated in float64,
 in one order for every memory layout, thread count and processor.
 
 Examples
@@ -109,7 +109,7 @@ document(
     """\
 Normalize with the mean and the variance of the input, and return both.
 
-Computes ``scale * (x - mean) / sqrt(variance + epsilon) + bias + fused_add``, with the
+Computes ``{formula}``, with the
 mean and the population variance over the axes along which `scale` has size 1.
 
 Parameters
@@ -138,7 +138,7 @@ mean, variance : numpy.ndarray
 
 Notes
 -----
-DirectML's DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC.
+DirectML's {struct}.
 
 Examples
 --------
@@ -153,7 +153,7 @@ Examples
 )
 
 
-def _document_gradients(name: str, statistics: str, formula: str, result: str) -> None:
+def _document_gradients(name: str, statistics: str, result: str) -> None:
     document(
         getattr(_core, name),
         f"{name}(input, input_gradient, mean, variance, scale, epsilon=1e-05, *, out=None)",
@@ -161,7 +161,7 @@ def _document_gradients(name: str, statistics: str, formula: str, result: str) -
 Return the gradients of batch normalization with {statistics}.
 
 The gradient of the input is
-``{formula}``,
+``{{formula}}``,
 that of the bias ``sum(dy)``, and that of the scale
 ``sum(dy * (x - mean) / sqrt(variance + epsilon))``, with ``dy`` for `input_gradient` and
 sums over the axes along which `mean` has size 1.
@@ -190,7 +190,7 @@ scale_gradient, bias_gradient : numpy.ndarray
 
 Notes
 -----
-DirectML's DML_{name.upper()}_OPERATOR_DESC.
+DirectML's {{struct}}.
 
 Examples
 --------
@@ -210,13 +210,10 @@ Examples
 _document_gradients(
     "batch_normalization_grad",
     "constant mean and variance",
-    "dy * scale / sqrt(variance + epsilon)",
     "[ 1.,  0.,  0., -1.]",
 )
 _document_gradients(
     "batch_normalization_training_grad",
     "the mean and the variance of the input",
-    "scale / sqrt(variance + epsilon) * (dy - mean(dy) - (x - mean(x))\n"
-    "* mean(dy * (x - mean(x))) / (variance + epsilon))",
     "[ 0.375 , -0.3125,  0.    , -0.0625]",
 )

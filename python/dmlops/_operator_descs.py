@@ -46,12 +46,14 @@ class ElementWiseClipOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     scale_bias : ScaleBias, optional
-        Applied first. None is no change.
+        Applied before the bounds. None is no change.
     min, max : float
-        Truncated toward zero and saturated for integer tensors. NaN is no bound.
+        For integer tensors truncated toward zero and saturated; NaN is no bound.
 
     Notes
     -----
@@ -83,14 +85,16 @@ class ElementWiseClip1OperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     scale_bias : ScaleBias, optional
-        Applied first. None is no change.
+        Applied before the bounds. None is no change.
     min_max_data_type : TensorDataType
         Data type of the bounds; must be that of the tensors.
     min, max : float or int
-        Values of that data type. NaN is no bound.
+        Of the data type `min_max_data_type`; NaN is no bound.
 
     Notes
     -----
@@ -133,10 +137,12 @@ class ElementWiseClipGradOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     min, max : float
-        Truncated toward zero for integer tensors. NaN is no bound.
+        For integer tensors truncated toward zero; NaN is no bound.
 
     Notes
     -----
@@ -171,12 +177,14 @@ class ElementWiseClipGrad1OperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     min_max_data_type : TensorDataType
         Data type of the bounds; must be that of the tensors.
     min, max : float or int
-        Values of that data type. NaN is no bound.
+        Of the data type `min_max_data_type`; NaN is no bound.
 
     Notes
     -----
@@ -222,8 +230,10 @@ class ActivationParameterizedReluOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, slope_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    slope_tensor, output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
 
     Notes
     -----
@@ -254,8 +264,10 @@ class ActivationReluGradOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
 
     Notes
     -----
@@ -383,7 +395,7 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
     cross_channel : bool, default False
         True: groups of dimensions 1 to 3. False: 2 and 3.
     normalize_variance : bool, default True
-        False: no division by the root.
+        False: no division by ``sqrt(variance + epsilon)``.
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
@@ -457,7 +469,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
         The dimensions that make up a group: none twice, in any order. Empty: each element is its
         own mean.
     normalize_variance : bool, default True
-        False: no division by the root.
+        False: no division by ``sqrt(variance + epsilon)``.
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
@@ -535,7 +547,7 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
     use_mean : bool, default True
         False: the mean is 0, in the variance too.
     use_variance : bool, default True
-        False: no division by the root.
+        False: no division by ``sqrt(variance + epsilon)``.
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
@@ -806,8 +818,10 @@ class ActivationLogSoftmaxOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes; without leading sizes of 1, at most 2 dimensions.
+    input_tensor : BufferTensorDesc
+        At most 2 dimensions besides leading sizes of 1.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
 
     Notes
     -----
@@ -834,8 +848,10 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     axes : sequence of int
         The dimensions that make up a group: at least one, none twice, in any order.
 
@@ -885,8 +901,10 @@ class ActivationSoftmaxOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes; without leading sizes of 1, at most 2 dimensions.
+    input_tensor : BufferTensorDesc
+        At most 2 dimensions besides leading sizes of 1.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
 
     Notes
     -----
@@ -913,8 +931,10 @@ class ActivationSoftmax1OperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     axes : sequence of int
         The dimensions that make up a group: at least one, none twice, in any order.
 
@@ -964,8 +984,10 @@ class ActivationHardmaxOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes; without leading sizes of 1, at most 2 dimensions.
+    input_tensor : BufferTensorDesc
+        At most 2 dimensions besides leading sizes of 1.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
 
     Notes
     -----
@@ -992,8 +1014,10 @@ class ActivationHardmax1OperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     axes : sequence of int
         The dimensions that make up a group: at least one, none twice, in any order.
 
@@ -1043,8 +1067,10 @@ class ActivationHardSwishOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     alpha : float, default 0.16666667163372039794921875
         The slope of the factor.
     beta : float, default 0.5
@@ -1077,8 +1103,10 @@ class ActivationSwishOperatorDesc(Descriptor):
 
     Parameters
     ----------
-    input_tensor, output_tensor : BufferTensorDesc
-        Of the same data type and sizes.
+    input_tensor : BufferTensorDesc
+        Data types and dimension counts depend on the feature level.
+    output_tensor : BufferTensorDesc
+        Of the input's data type and sizes.
     sigmoid_input_scale : float, default 1.0
         The factor of ``x`` in the sigmoid.
 

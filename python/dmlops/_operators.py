@@ -3,7 +3,6 @@
 from dmlops import _core, _normalization  # noqa: F401 attaches docstrings
 from dmlops._docstrings import document
 from dmlops._table import OPERATORS
-from dmlops._table.schema import NUMBERS64, SIGNED32
 
 __all__ = sorted({row.function for row in OPERATORS if row.family != "activation"})  # noqa: PLE0605
 globals().update({name: getattr(_core, name) for name in __all__})
@@ -14,7 +13,7 @@ document(
     """\
 Limit each element to the range from `min` to `max`.
 
-Computes ``max(min, minimum(g(x), max))`` with ``g(x) = x * scale + bias`` if
+Computes ``{formula}`` with ``g(x) = x * scale + bias`` if
 `scale_bias` is given, and ``g(x) = x`` otherwise. If `min` is greater than `max`,
 every result is `min`.
 
@@ -35,7 +34,7 @@ scale_bias : ScaleBias, optional
 
 Notes
 -----
-DirectML's DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC. A NaN element stays NaN.
+DirectML's {struct}. A NaN element stays NaN.
 
 Examples
 --------
@@ -47,16 +46,15 @@ array([0. , 0.5, 6. ], dtype=float32)
 >>> dmlops.clip(np.array([10, 100, 200], np.uint8), scale_bias=contrast)
 array([  0, 100, 255], dtype=uint8)
 """,
-    dtypes=NUMBERS64.given,
 )
 
 document(
     _core.clip_grad,
     "clip_grad(input, input_gradient, min=None, max=None, *, out=None)",
     """\
-Pass the gradient of clip: where an element is between the bounds, and 0 elsewhere.
+Pass the gradient of clip where an element is between the bounds, and 0 elsewhere.
 
-Computes ``input_gradient if min < x and x < max else 0``. It is 0 at both bounds.
+Computes ``{formula}``. It is 0 at both bounds.
 
 Parameters
 ----------
@@ -74,8 +72,8 @@ min, max : float or int, optional
 
 Notes
 -----
-DirectML's DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC. A NaN element gives NaN, as in
-all operators; PyTorch's gradient of clamp is 0 there, and passes at the bounds.
+DirectML's {struct}. A NaN element gives
+NaN; PyTorch's gradient of clamp is 0 there, and passes at the bounds.
 
 Examples
 --------
@@ -85,16 +83,15 @@ Examples
 >>> dmlops.clip_grad(x, gradient, 0, 6)
 array([0., 0., 3., 0.], dtype=float32)
 """,
-    dtypes=NUMBERS64.given,
 )
 
 document(
     _core.relu_grad,
     "relu_grad(input, input_gradient, *, out=None)",
     """\
-Pass the gradient of relu: where an element is positive, and 0 elsewhere.
+Pass the gradient of relu where an element is positive, and 0 elsewhere.
 
-Computes ``input_gradient if x > 0 else 0``. It is 0 at 0.
+Computes ``{formula}``. It is 0 at 0.
 
 Parameters
 ----------
@@ -109,8 +106,8 @@ input_gradient : numpy.ndarray
 
 Notes
 -----
-DirectML's DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC. A NaN element gives NaN, as in all
-operators; PyTorch passes the gradient there.
+DirectML's {struct}. A NaN element gives NaN;
+PyTorch passes the gradient there.
 
 Examples
 --------
@@ -120,7 +117,6 @@ Examples
 >>> dmlops.relu_grad(x, gradient)
 array([0., 0., 3.], dtype=float32)
 """,
-    dtypes=SIGNED32.given,
 )
 
 document(
@@ -129,7 +125,7 @@ document(
     """\
 Multiply negative elements by slopes of their own.
 
-Computes ``x if x >= 0 else slope * x``. Products of integers are saturated.
+Computes ``{formula}``. Products of integers are saturated.
 
 Parameters
 ----------
@@ -145,7 +141,7 @@ slope : numpy.ndarray
 
 Notes
 -----
-DirectML's DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC, whose slope has the
+DirectML's {struct}, whose slope has the
 input's sizes. A NaN element stays NaN.
 
 Examples
@@ -157,7 +153,6 @@ Examples
 array([[-1.,  4.],
        [-2.,  1.]], dtype=float32)
 """,
-    dtypes=SIGNED32.given,
 )
 
 document(
@@ -166,7 +161,7 @@ document(
     """\
 Compute the logarithm of the softmax over one or several axes.
 
-Computes ``(x - max) - ln(sum(exp(x - max)))``; maximum and sum go over all listed
+Computes ``{formula}``; maximum and sum go over all listed
 axes together.
 
 Parameters
@@ -182,7 +177,7 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC. A group with a NaN or a
+DirectML's {struct}. A group with a NaN or a
 positive infinity, or of negative infinities only, is NaN throughout.
 
 Examples
@@ -204,7 +199,7 @@ document(
     """\
 Normalize exponentials so that they sum to 1 over the given axes.
 
-Computes ``exp(x - max) / sum(exp(x - max))``, with the maximum and the sum over all
+Computes ``{formula}``, with the maximum and the sum over all
 of `axes` together.
 
 Parameters
@@ -221,7 +216,7 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC. A group that holds a NaN or
+DirectML's {struct}. A group that holds a NaN or
 ``+inf``, or only ``-inf``, is NaN throughout; in other groups, ``-inf`` gives 0.
 
 Examples
@@ -242,7 +237,7 @@ document(
     """\
 Set the first maximum over the given axes to 1, and all other elements to 0.
 
-Computes ``1 if i == argmax(x) else 0`` for the element ``i`` of a group.
+Computes ``{formula}`` for the element ``i`` of a group.
 
 Parameters
 ----------
@@ -259,7 +254,7 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's DML_ACTIVATION_HARDMAX1_OPERATOR_DESC. The first NaN counts as the
+DirectML's {struct}. The first NaN counts as the
 maximum, as in ``numpy.argmax``.
 
 Examples

@@ -130,7 +130,7 @@ def activations() -> str:
         numbers = [number.name for number in row.numbers]
         given = "".join(f"float {name}, " for name in numbers)
         values = ", ".join([*numbers, *["0"] * (2 - len(numbers))]) if numbers else ""
-        yield wrapped(cpp_formula(row.formula), prefix="/// ")
+        yield wrapped(f"Computes {cpp_formula(row.formula)}.", prefix="/// ")
         yield (
             f"inline void {row.function}(const ConstTensorView& input, {given}"
             f"const TensorView& output) {{"
@@ -139,7 +139,7 @@ def activations() -> str:
         yield "}"
         if numbers:
             defaults = " and ".join(f"{n.name} = {float(n.short):.8g}" for n in row.numbers)
-            yield f"/// With {defaults}."
+            yield f"/// With the default{'s' if len(numbers) > 1 else ''} {defaults}."
             yield (
                 f"inline void {row.function}(const ConstTensorView& input, "
                 "const TensorView& output) {"
@@ -212,13 +212,13 @@ def activation_descs() -> str:
         "",
         "namespace dmlops {",
         "",
-        "/// The tensors of the activations' descriptors. Both are absent where one is fused.",
+        "/// The tensors of an activation's descriptor, both absent if the activation is fused.",
         "struct ActivationDesc {",
-        "std::optional<BufferTensorDesc> input_tensor; ///< what is read",
-        "std::optional<BufferTensorDesc> output_tensor; ///< of the same data type and sizes",
+        "std::optional<BufferTensorDesc> input_tensor; ///< absent if the activation is fused",
+        "std::optional<BufferTensorDesc> output_tensor; ///< of the input's data type and sizes",
         "",
         "protected:",
-        "/// The descriptor with these numbers.",
+        "/// Returns the descriptor with these parameters.",
         "OperatorDesc with(OperatorType type, float first = 0, float second = 0) const {",
         "OperatorDesc desc;",
         "desc.type = type;",
@@ -249,11 +249,12 @@ def operator_descs() -> str:
         if any(isinstance(field, schema.DataType) for field in row.fields):
             yield "/// The conversion throws ValidationError for a bound that does not fit."
         yield f"struct {row.desc} {{"
-        before = ""
-        for field in row.fields:
-            text = cpp_text(_CPP_TEXTS.get(type(field), field.text))
-            yield member(field) + f" ///< {text if text != before else 'the same'}"
-            before = text
+        for group in row.groups():
+            first, *others = group
+            text = cpp_text(_CPP_TEXTS.get(type(first), row.text_of(first)))
+            yield f"{member(first)} ///< {text}"
+            for field in others:
+                yield f"{member(field)} ///< as {first.name}"
         yield ""
         yield "DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile"
         yield "};"

@@ -49,10 +49,7 @@ def documentation(row: Any) -> Iterator[str]:
     yield "    ----------"
     for group in row.groups():
         yield f"    {', '.join(field.name for field in group)} : {python_type(row, group[0])}"
-        text = group[0].text
-        if not text:
-            text = "None where it is fused." if row.fusable else "Of the same data type and sizes."
-        yield wrapped(text, "        ")
+        yield wrapped(row.text_of(group[0]), "        ")
     if not row.fusable:
         yield ""
         yield "    Notes"
@@ -165,7 +162,7 @@ def activation_descs() -> str:
         "    Parameters",
         "    ----------",
         "    input_tensor, output_tensor : BufferTensorDesc, optional",
-        "        Of the same data type and sizes. Both are None where the activation is fused.",
+        "        Of one data type and the same sizes. None where the activation is fused.",
         '    """',
         "",
         "    operator_type: ClassVar[OperatorType]",

@@ -17,13 +17,12 @@ from .schema import (
     Tensor,
 )
 
-_SAME = "Of the same data type and sizes."
-_INPUT = Tensor("input_tensor", _SAME)
-_OUTPUT = Tensor("output_tensor", _SAME, output=True)
-_SCALE_BIAS = ScaleBias("scale_bias", "Applied first. None is no change.")
+_INPUT = Tensor("input_tensor")
+_OUTPUT = Tensor("output_tensor", output=True)
+_SCALE_BIAS = ScaleBias("scale_bias", "Applied before the bounds. None is no change.")
 
-_GRADIENT = Tensor("input_gradient_tensor", _SAME)
-_OUTPUT_GRADIENT = Tensor("output_gradient_tensor", _SAME, output=True)
+_GRADIENT = Tensor("input_gradient_tensor")
+_OUTPUT_GRADIENT = Tensor("output_gradient_tensor", output=True)
 _AT_BOUNDS = "A bound is excluded: the gradient is 0 there. A NaN element gives NaN."
 _CLIP_GRAD = "input_gradient if min < x and x < max else 0"
 
@@ -40,7 +39,7 @@ ELEMENTWISE = (
             *(
                 Number(
                     name,
-                    "Truncated toward zero and saturated for integer tensors. NaN is no bound.",
+                    "For integer tensors truncated toward zero and saturated; NaN is no bound.",
                 )
                 for name in ("min", "max")
             ),
@@ -73,7 +72,7 @@ array([ -2,  -2,   0, 100], dtype=int8)
             *(_INPUT, _OUTPUT, _SCALE_BIAS),
             DataType("min_max_data_type", "Data type of the bounds; must be that of the tensors."),
             *(
-                Scalar(name, "Values of that data type. NaN is no bound.")
+                Scalar(name, "Of the data type `min_max_data_type`; NaN is no bound.")
                 for name in ("min", "max")
             ),
         ),
@@ -104,7 +103,7 @@ array([                   1, -4611686018427387897])
         fields=(
             *(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
             *(
-                Number(name, "Truncated toward zero for integer tensors. NaN is no bound.")
+                Number(name, "For integer tensors truncated toward zero; NaN is no bound.")
                 for name in ("min", "max")
             ),
         ),
@@ -137,7 +136,7 @@ array([0, 2, 3, 0], dtype=int8)
             *(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
             DataType("min_max_data_type", "Data type of the bounds; must be that of the tensors."),
             *(
-                Scalar(name, "Values of that data type. NaN is no bound.")
+                Scalar(name, "Of the data type `min_max_data_type`; NaN is no bound.")
                 for name in ("min", "max")
             ),
         ),
@@ -168,7 +167,7 @@ array([1, 2, 3, 0])
         function="parameterized_relu",
         family="parameterized_relu",
         formula="x if x >= 0 else slope * x",
-        fields=(_INPUT, Tensor("slope_tensor", _SAME), _OUTPUT),
+        fields=(_INPUT, Tensor("slope_tensor"), _OUTPUT),
         supports=(*SINCE_1_0, Support("5_1", 1, 8, SIGNED32)),
         notes="Products of integers are saturated.",
     ),

@@ -10,9 +10,8 @@ _FORMULA = "scale * (x - mean) / sqrt(variance + epsilon) + bias"
 _PARAMETERS = (
     "The parameters, of the input's data type and dimension count; each size is 1 or the input's."
 )
-_SAME = "Of the input's data type and sizes."
 _INPUT = Tensor("input_tensor", "The tensor to normalize.")
-_OUTPUT = Tensor("output_tensor", _SAME, output=True)
+_OUTPUT = Tensor("output_tensor", output=True)
 _EPSILON = Number("epsilon", "Added to the variance.", "1e-5")
 _FUSED = Activation(
     "fused_activation",
@@ -44,7 +43,8 @@ _AXES = Axes(
     "mean.",
     may_be_empty=True,
 )
-_NORMALIZE = Boolean("normalize_variance", "False: no division by the root.", True)
+_NO_DIVISION = "False: no division by ``sqrt(variance + epsilon)``."
+_NORMALIZE = Boolean("normalize_variance", _NO_DIVISION, True)
 
 
 def _mean_variance_normalization(
@@ -158,7 +158,7 @@ _TRAINING = Operator(
     value=151,
     function="batch_normalization_training",
     family="batch_normalization_training",
-    formula=_FORMULA,
+    formula=f"{_FORMULA} + fused_add",
     text="Batch normalization with the mean and the variance of the input, then an activation.",
     fields=(
         _INPUT,
@@ -249,7 +249,7 @@ array([[[ 0.,  1.],
     _mean_variance_normalization(
         *("2", 171, (Support("6_3", 1, 8),), _AXES),
         Boolean("use_mean", "False: the mean is 0, in the variance too.", True),
-        Boolean("use_variance", "False: no division by the root.", True),
+        Boolean("use_variance", _NO_DIVISION, True),
         notes="AxisCount is the length of `axes`.",
     ),
     replace(_TRAINING, example=_EXAMPLE.format(name=_TRAINING.desc) + _TRAINING_EXAMPLE),

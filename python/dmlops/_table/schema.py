@@ -83,7 +83,7 @@ class Field:
     """A field of the DirectML struct."""
 
     name: str  # "input_tensor"
-    text: str = ""  # a sentence for the descriptor's docstring
+    text: str = ""  # a sentence for the descriptor's docstring; of tensors, a default exists
 
     @property
     def external(self) -> str:
@@ -260,11 +260,23 @@ class Operator:
         """The FLOAT fields that have a default."""
         return {each.name: float(each.short) for each in self.numbers if each.short is not None}
 
+    def text_of(self, each: Field) -> str:
+        """Return the sentence on a field."""
+        if each.text or not isinstance(each, Tensor):
+            return each.text
+        if self.fusable:
+            return "None where the activation is fused."
+        if each is self.inputs[0]:
+            return "Data types and dimension counts depend on the feature level."
+        return "Of the input's data type and sizes."
+
     def groups(self) -> Iterator[tuple[Field, ...]]:
         """Yield the fields, grouping adjacent ones of the same kind and text: `min` and `max`."""
         group: tuple[Field, ...] = ()
         for each in self.fields:
-            if group and (type(each), each.text) != (type(group[0]), group[0].text):
+            if group and (
+                (type(each), self.text_of(each)) != (type(group[0]), self.text_of(group[0]))
+            ):
                 yield group
                 group = ()
             group += (each,)

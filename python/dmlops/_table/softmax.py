@@ -6,8 +6,7 @@ from functools import partial
 
 from .schema import SINCE_1_0, Axes, Operator, Support, Tensor
 
-_SAME = "Of the same data type and sizes."
-_OUTPUT = Tensor("output_tensor", _SAME, output=True)
+_OUTPUT = Tensor("output_tensor", output=True)
 
 _OLD = """\
 >>> from dmlops import {name}, BufferTensorDesc, TensorDataType
@@ -43,14 +42,9 @@ def _softmax_family(
             name=name,
             value=values[0],
             text=f"{text} over the last dimension.",
-            fields=tuple(
-                Tensor(
-                    f"{tensor}_tensor",
-                    "Of the same data type and sizes; without leading sizes of 1, at most 2 "
-                    "dimensions.",
-                    output=tensor == "output",
-                )
-                for tensor in ("input", "output")
+            fields=(
+                Tensor("input_tensor", "At most 2 dimensions besides leading sizes of 1."),
+                _OUTPUT,
             ),
             supports=SINCE_1_0,
             rows_only=new_desc,
@@ -61,7 +55,7 @@ def _softmax_family(
             value=values[1],
             text=f"{text} over any dimensions, together.",
             fields=(
-                *(Tensor("input_tensor", _SAME), _OUTPUT),
+                *(Tensor("input_tensor"), _OUTPUT),
                 Axes(
                     "axes",
                     "The dimensions that make up a group: at least one, none twice, in any order.",
@@ -76,7 +70,7 @@ def _softmax_family(
 
 SOFTMAX = (
     *_softmax_family(
-        *("log_softmax", (41, 159), "x - max - ln(sum(exp(x - max)))"),
+        *("log_softmax", (41, 159), "(x - max) - ln(sum(exp(x - max)))"),
         "The logarithm of the softmax",
         """\
 array([[-0.627, -2.627],
