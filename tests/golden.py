@@ -8,10 +8,12 @@ The same file is read by the C++ tests, for other compilers, optimization levels
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import samples
-from descriptors import ACTIVATIONS, FURTHER, ROWS_ONLY, activation
+from descriptors import ACTIVATIONS, FURTHER, ROWS_ONLY
 from reference import FLOATS
 
 import dmlops
@@ -34,7 +36,26 @@ HEADER = """\
 # sizes, the recipe of the input, the parameters, and the digest of the result's bits. Whoever
 # changes a digest changes what users get: it has to be said in the changelog.
 """
-PARAMETERS_OF_NORMALIZATION = ("mean", "variance", "scale", "bias")
+# The descriptors of the operators that are no activations.
+DESCRIPTORS: dict[str, Any] = {
+    "clip": dmlops.ElementWiseClip1OperatorDesc,
+    "clip_grad": dmlops.ElementWiseClipGrad1OperatorDesc,
+    "relu_grad": dmlops.ActivationReluGradOperatorDesc,
+    "parameterized_relu": dmlops.ActivationParameterizedReluOperatorDesc,
+    "batch_normalization": dmlops.BatchNormalizationOperatorDesc,
+    "mean_variance_normalization": dmlops.MeanVarianceNormalization2OperatorDesc,
+    "batch_normalization_training": dmlops.BatchNormalizationTrainingOperatorDesc,
+    "batch_normalization_grad": dmlops.BatchNormalizationGradOperatorDesc,
+    "batch_normalization_training_grad": dmlops.BatchNormalizationTrainingGradOperatorDesc,
+    "log_softmax": dmlops.ActivationLogSoftmax1OperatorDesc,
+    "softmax": dmlops.ActivationSoftmax1OperatorDesc,
+    "hardmax": dmlops.ActivationHardmax1OperatorDesc,
+}
+# The functions that have axes as a parameter.
+OVER_AXES = ("mean_variance_normalization", *ROWS_ONLY)
+# The tensors of the input's sizes; the others of a normalization have a value for each group.
+WHOLE = ("input", "input_gradient", "fused_add", "slope", "output", "output_gradient")
+WORDS = ("axes", "varying", "fused", "without")  # the parameters that are no numbers
 
 
 @dataclass(frozen=True)
@@ -42,8 +63,10 @@ class Case:
     """A line of the file.
 
     The recipe is one of those of `values`.
-    Parameters: those of the function by their names, `scale` and `scale_bias` of ScaleBias; of
-    batch normalization the axes along which its tensors vary, and the activation that is `fused`.
+    Parameters: those of the function by their names, `scale` and `scale_bias` of ScaleBias; the
+    axes of a function that has them; the axes along which a normalization's other tensors vary, as
+    `varying` where the function has axes and as `axes` where it has none; the activation that is
+    `fused`; the optional tensors that the call is `without`.
     """
 
     operator: str
@@ -67,78 +90,97 @@ class Case:
         return " ".join((self.operator, self.dtype, sizes, self.recipe, parameters, self.digest))
 
     @property
-    def axes(self) -> tuple[int, ...]:
-        """The axes of the softmax family, or those along which the normalization's tensors vary."""
-        text = dict(self.parameters)["axes"]
+    def desc(self) -> Any:
+        """The class of the operator's descriptor."""
+        return (ACTIVATIONS | FURTHER | DESCRIPTORS)[self.operator]
+
+    def axes(self, name: str = "axes") -> tuple[int, ...]:
+        """Return the axes in a parameter."""
+        text = dict(self.parameters).get(name, "")
         return tuple(int(axis) for axis in text.split("+") if axis)
 
     @property
-    def numbers(self) -> dict[str, Any]:
-        """The numbers among the parameters, integers where the elements are."""
-        kind = float if self.dtype in FLOATS or self.operator != "clip" else int
-        names = {"scale": float, "scale_bias": float}
-        return {
-            name: names.get(name, kind)(value)
-            for name, value in self.parameters
-            if name not in ("axes", "fused")
-        }
+    def varying(self) -> tuple[int, ...]:
+        """The axes along which the normalization's other tensors vary."""
+        return self.axes("varying" if self.operator in OVER_AXES else "axes")
 
-    def inputs(self) -> list[Array]:
-        """Return the operator's tensors, dense."""
-        found = [values(self.recipe, self.shape, self.dtype)]
-        if self.operator == "batch_normalization":
-            seed = int(self.recipe.split(":")[1])
-            sizes = tuple(size if axis in self.axes else 1 for axis, size in enumerate(self.shape))
-            for i, parameter in enumerate(PARAMETERS_OF_NORMALIZATION, 1):
-                tensor = values(f"near:{seed + i}:-3:3", sizes, self.dtype)
-                found.append(np.abs(tensor) if parameter == "variance" else tensor)
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The function's keyword arguments except tensors."""
+        integers = self.dtype not in FLOATS and self.operator.startswith("clip")
+        texts = dict(self.parameters)
+        found: dict[str, Any] = {}
+        for name, text in self.parameters:
+            if name in ("use_mean", "use_variance"):
+                found[name] = text == "True"
+            elif name not in WORDS:
+                whole = integers and name not in ("scale", "scale_bias")
+                found[name] = int(text) if whole else float(text)
+        if "fused" in texts:
+            kind = ACTIVATIONS[texts["fused"]]
+            own = {field.name for field in fields(kind)} & found.keys()
+            found["fused_activation"] = kind(**{name: found.pop(name) for name in own})
+        if self.operator in OVER_AXES:
+            found["axes"] = self.axes()
+        if "scale" in found:
+            found["scale_bias"] = dmlops.ScaleBias(found.pop("scale"), found.pop("scale_bias"))
         return found
 
-    def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
-        """Call the function."""
-        keywords = self.numbers
-        if self.operator in ROWS_ONLY:
-            keywords["axes"] = self.axes
-        if self.operator == "batch_normalization":
-            keywords = self.normalization(keywords)
-        if self.operator == "clip":
-            keywords = clip_fields(keywords)
-        result: Array = getattr(dmlops, self.operator)(*inputs, **keywords, out=out)
-        return result
+    @property
+    def tensors(self) -> tuple[list[str], list[str]]:
+        """The names of the inputs that the call has, and of the outputs."""
+        missing = dict(self.parameters).get("without", "").split("+")
+        names = [name for name in tensor_names(self.desc) if name not in missing]
+        inputs = [name for name in names if not name.startswith("output")]
+        return inputs, names[len(inputs) :]
 
-    def normalization(self, numbers: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields of batch normalization, out of its and its activation's numbers."""
-        epsilon = numbers.pop("epsilon")
-        name = dict(self.parameters).get("fused")
-        fused = ACTIVATIONS[name](**numbers) if name else None
-        return {"epsilon": epsilon, "fused_activation": fused}
+    def sizes(self, name: str) -> tuple[int, ...]:
+        """Return the sizes of a tensor."""
+        if name in WHOLE:
+            return self.shape
+        return tuple(size if axis in self.varying else 1 for axis, size in enumerate(self.shape))
 
-    def descriptor(self, inputs: list[Array], output: Array) -> Any:
-        """Return the operator's descriptor for these inputs and this output."""
-        first, *more = (dmlops.BufferTensorDesc.from_array(array) for array in inputs)
-        tensors: dict[str, Any] = {"input_tensor": first}
-        tensors["output_tensor"] = dmlops.BufferTensorDesc.from_array(output)
-        numbers = self.numbers
-        if self.operator in ROWS_ONLY:
-            make = activation(f"{self.operator}1", axes=self.axes)
-            return make(first, output_tensor=tensors["output_tensor"])
-        if self.operator == "batch_normalization":
-            names = [f"{name}_tensor" for name in PARAMETERS_OF_NORMALIZATION]
-            tensors |= dict(zip(names, more, strict=True)) | self.normalization(numbers)
-            return dmlops.BatchNormalizationOperatorDesc(**tensors)
-        if self.operator == "clip":
-            tensors |= {"min": -math.inf, "max": math.inf} | clip_fields(numbers)
-            tensors["min_max_data_type"] = first.data_type
-            return dmlops.ElementWiseClip1OperatorDesc(**tensors)
-        return (ACTIVATIONS | FURTHER)[self.operator](**tensors, **numbers)
+    def inputs(self) -> list[Array]:
+        """Return the operator's tensors, dense; those of a normalization are near 1."""
+        kind, seed, *numbers = self.recipe.split(":")
+        if "normalization" in self.operator:
+            kind, numbers = "near", ["-3", "3"]
+        found = []
+        for i, name in enumerate(self.tensors[0]):
+            recipe = ":".join((kind, str(int(seed) + i), *numbers)) if i else self.recipe
+            tensor = values(recipe, self.sizes(name), self.dtype)
+            found.append(np.abs(tensor) if name == "variance" else tensor)
+        return found
+
+    def __call__(self, *inputs: Array, out: Array | None = None) -> tuple[Array, ...]:
+        """Call the function, with the first of its outputs or none; return all outputs."""
+        names, (_, *others) = self.tensors
+        arrays = dict(zip(names, inputs, strict=True))
+        given: Any = (out, *(None for _ in others)) if others else out
+        result = getattr(dmlops, self.operator)(**arrays, **self.fields, out=given)
+        return result if isinstance(result, tuple) else (result,)
+
+    def bindings(self, inputs: Sequence[Array]) -> list[Array | None]:
+        """Return the inputs in the order of the descriptor's fields, None for those left out."""
+        given = dict(zip(self.tensors[0], inputs, strict=True))
+        names = tensor_names(self.desc)
+        return [given.get(name) for name in names if not name.startswith("output")]
+
+    def descriptor(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Any:
+        """Return the operator's descriptor for these inputs and outputs."""
+        names = itertools.chain(*self.tensors)
+        arrays = zip(names, (*inputs, *outputs), strict=True)
+        described = {f"{n}_tensor": dmlops.BufferTensorDesc.from_array(a) for n, a in arrays}
+        more: dict[str, Any] = {}
+        if self.operator in ("clip", "clip_grad"):
+            data_type = described["input_tensor"].data_type
+            more = {"min": -math.inf, "max": math.inf, "min_max_data_type": data_type}
+        return self.desc(**described, **more | self.fields)
 
 
-def clip_fields(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of clip, with the scale and its bias as one."""
-    if "scale" not in numbers:
-        return numbers
-    pair = dmlops.ScaleBias(numbers.pop("scale"), numbers.pop("scale_bias"))
-    return {**numbers, "scale_bias": pair}
+def tensor_names(desc: Any) -> list[str]:
+    """Return the names of a descriptor's tensors without the suffix, outputs last."""
+    return [f.name.removesuffix("_tensor") for f in fields(desc) if f.name.endswith("_tensor")]
 
 
 @lru_cache(64)
@@ -165,9 +207,13 @@ def values(recipe: str, shape: tuple[int, ...], dtype: str) -> Array:
     return result
 
 
-def digest(result: Array) -> str:
-    """Return the sum of all elements' bits, each mixed with its place, as 16 hexadecimal digits."""
-    bits = np.ascontiguousarray(result).ravel().view(f"u{result.dtype.itemsize}")
+def digest(results: Iterable[Array]) -> str:
+    """Return the sum of all elements' bits, each mixed with its place, as 16 hexadecimal digits.
+
+    The elements of several results follow one another.
+    """
+    dense = np.concatenate([np.ascontiguousarray(result).ravel() for result in results])
+    bits = dense.view(f"u{dense.dtype.itemsize}")
     with np.errstate(over="ignore"):
         places = samples.counter(bits.size) + bits.astype(np.uint64)
         return f"{int(samples.finalized(places).sum(dtype=np.uint64)):016x}"

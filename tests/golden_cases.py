@@ -17,7 +17,10 @@ AROUND_ONE = "mixed:{seed}:-8:5"
 def all_cases() -> Iterator[Case]:
     """Yield the cases, each with its own seed; the seeds are counted, so new cases come last."""
     seeds = itertools.count(0, 8)
-    families = (clips, activations, normalizations, softmaxes, further, other_softmaxes)
+    families = (
+        *(clips, activations, normalizations, softmaxes, further, other_softmaxes),
+        *(two_inputs, mean_variance_normalizations, trainings),
+    )
     for case in itertools.chain.from_iterable(family() for family in families):
         yield Case(
             *(case.operator, case.dtype, case.shape),
@@ -111,6 +114,66 @@ def other_softmaxes() -> Iterator[Case]:
             yield case(operator, dtype, (9, 18, 37), "near:{seed}:-3:4", {"axes": axes})
         yield case(operator, dtype, LARGE, "near:{seed}:-6:5", {"axes": "0"})
         yield case(operator, dtype, LARGE, "near:{seed}:-6:5", {"axes": "1"})
+
+
+def two_inputs() -> Iterator[Case]:
+    """Yield the gradients of clip and relu, and parameterized_relu, in every data type."""
+    for dtype in FLOATS:
+        for shape, low, high in ((LARGE, -1.5, 2.1), (SMALL, "nan", 0.1), (SMALL, -0.0, "inf")):
+            yield case("clip_grad", dtype, shape, AROUND_ONE, {"min": low, "max": high})
+    for dtype in INTEGERS:
+        quarter = 1 << (int(dtype.lstrip("uint")) - 2)
+        for shape, low, high in ((LARGE, 3, quarter + 5), (SMALL, quarter, 0)):
+            yield case("clip_grad", dtype, shape, "any:{seed}", {"min": low, "max": high})
+    for operator, dtype in itertools.product(
+        ("relu_grad", "parameterized_relu"), (*FLOATS, "int8", "int16", "int32")
+    ):
+        for shape in (LARGE, SMALL):
+            yield case(operator, dtype, shape, AROUND_ONE if dtype in FLOATS else "any:{seed}", {})
+
+
+def mean_variance_normalizations() -> Iterator[Case]:
+    """Yield groups of several lengths and over several axes, every use, and an activation."""
+    operator, near = "mean_variance_normalization", "near:{seed}:-3:5"
+    none = {"without": "scale+bias"}
+    for dtype in FLOATS:
+        for length in (1, 2, 7, 33, 128, 1025, 4099):
+            yield case(operator, dtype, (3, length, 5), near, {"axes": "1"} | none)
+        for shape, axes, varying in (
+            *(((9, 18, 37), "2", "2"), ((9, 18, 37), "0+2", "1"), ((9, 18, 37), "0+1+2", "")),
+            *(((3, 5, 37), "", "1"), ((3, 4, 5, 7), "1+2", "0+3"), ((41, 300), "1", "0+1")),
+            *((LARGE, "0", "1"), (LARGE, "1", "1"), ((8, 4, 91, 93), "2+3", "1")),
+        ):
+            yield case(operator, dtype, shape, near, {"axes": axes, "varying": varying})
+        for parameters in (
+            {"use_mean": False, "without": "bias"},
+            {"use_variance": False, "without": "scale"},
+            {"use_mean": False, "use_variance": False},
+            {"epsilon": 0.0, "fused": "tanh"},
+            {"epsilon": 3.5, "fused": "scaled_elu", "alpha": 0.5, "gamma": 2.0},
+        ):
+            common = {"axes": "2", "varying": "2"}
+            yield case(operator, dtype, (5, 31, 35), near, common | parameters)
+        yield case(operator, dtype, (41, 300), "any:{seed}", {"axes": "1"} | none)
+
+
+def trainings() -> Iterator[Case]:
+    """Yield batch normalization's training pass and gradients."""
+    near = "near:{seed}:-3:5"
+    names = [f"batch_normalization_{name}" for name in ("training", "grad", "training_grad")]
+    for operator, dtype in itertools.product(names, FLOATS):
+        alone = {"without": "fused_add"} if operator == names[0] else {}
+        for shape, axes in (
+            *(((3, 5, 37), "1"), ((2, 33, 66), "2"), ((4, 3, 7, 11), "0+1+2+3"), ((7, 129), "")),
+            *(((2, 3, 4, 5, 6, 7), "0+2+5"), ((300, 3), "1"), ((64, 65), "0"), (LARGE, "0")),
+            *((LARGE, "1"), (LARGE, ""), ((8, 4, 91, 93), "1")),
+        ):
+            yield case(operator, dtype, shape, near, {"axes": axes, "epsilon": 1e-05} | alone)
+        if operator != names[0]:
+            continue
+        for more in ({"epsilon": 0.001}, {"fused": "relu"}, {"fused": "elu", "alpha": 0.5}):
+            yield case(operator, dtype, (3, 5, 37), near, {"axes": "1"} | more)
+        yield case(operator, dtype, LARGE, near, {"axes": "1", "epsilon": 0.5, "fused": "sigmoid"})
 
 
 def softmaxes() -> Iterator[Case]:

@@ -5,6 +5,7 @@ and form of the call, on each instruction set.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from crossing import cross_layouts, packed
-from descriptors import ACTIVATIONS, FURTHER, ROWS_ONLY
-from golden import Case
+from descriptors import ACTIVATIONS, FURTHER, SEVERAL_OUTPUTS
+from golden import DESCRIPTORS, OVER_AXES, Case
 from golden_cases import LARGE, all_cases
 from layouts import BY_NAME, LAYOUTS, OUT_LAYOUTS, SIZES, elements
 from reference import FLOATS, INTEGERS, assert_same_bits
@@ -28,7 +29,9 @@ CASES = golden.read()
 GROUPS = sorted({(case.operator, case.dtype) for case in CASES})
 MOST = elements(LARGE) // 2  # smaller cases are no work for threads
 THREADS = (1, 2, 3, 7, 16)
-ELEMENTWISE = {case.operator for case in CASES} - {"batch_normalization", *ROWS_ONLY}
+ELEMENTWISE = {case.operator for case in CASES} - {
+    *("batch_normalization", *SEVERAL_OUTPUTS, *OVER_AXES)
+}
 # Layouts that a descriptor can express: non-negative strides in whole elements.
 DESCRIBED = ("c", "transposed", "channels-last", "every-second", "padded-rows", "zero-first")
 
@@ -45,12 +48,17 @@ def is_large(case: Case) -> bool:
     return elements(case.shape) > MOST
 
 
-def results(case: Case) -> tuple[list[Array], Array]:
-    """Return the inputs and the result, whose digest must be the golden one."""
+def results(case: Case) -> tuple[list[Array], tuple[Array, ...]]:
+    """Return the inputs and the results, whose digest must be the golden one."""
     inputs = case.inputs()
     result = case(*inputs)
     assert golden.digest(result) == case.digest, f"other bits than the golden ones: {case}"
     return inputs, result
+
+
+def assert_same(actual: Sequence[Array], expected: Sequence[Array], context: object) -> None:
+    for i, pair in enumerate(zip(actual, expected, strict=True)):
+        assert_same_bits(*pair, f"{context}, output {i}")
 
 
 @pairwise(group=GROUPS, isa=ISAS, policy=POLICIES)
@@ -66,24 +74,26 @@ def test_the_file_has_all_cases() -> None:
 
 def test_every_operator_and_data_type_has_large_and_small_cases() -> None:
     found = Counter((case.operator, case.dtype, is_large(case)) for case in CASES)
-    operators = {"clip", "batch_normalization", *ROWS_ONLY}
-    operators |= {*ACTIVATIONS, *FURTHER}
+    operators = {*DESCRIPTORS, *ACTIVATIONS, *FURTHER}
     expected = {(operator, dtype) for operator in operators for dtype in FLOATS}
-    expected |= {("clip", dtype) for dtype in INTEGERS}
+    expected |= {(name, dtype) for name in ("clip", "clip_grad") for dtype in INTEGERS}
+    signed = ("relu", "relu_grad", "parameterized_relu")
+    expected |= {(name, dtype) for name in signed for dtype in ("int8", "int16", "int32")}
     assert expected <= set(GROUPS)
     assert all(found[(*group, True)] for group in GROUPS)
 
 
 def test_a_digest_sees_every_bit_and_every_place() -> None:
     x = golden.values("any:1", (257,), "float32")
-    expected = golden.digest(x)
+    expected = golden.digest([x])
+    assert golden.digest([x[:100], x[100:]]) == expected
     for place in (0, 100, 256):
         for bit in (0, 15, 31):
             other = x.copy()
             other.view(np.uint32)[place] ^= np.uint32(1 << bit)
-            assert golden.digest(other) != expected
-    assert golden.digest(x[::-1]) != expected
-    assert golden.digest(x[:-1]) != expected
+            assert golden.digest([other]) != expected
+    assert golden.digest([x[::-1]]) != expected
+    assert golden.digest([x[:-1]]) != expected
 
 
 def test_recipes_by_hand() -> None:
@@ -113,12 +123,12 @@ def test_threads(operator: str, dtype: str, extent: Extent) -> None:
         inputs, expected = results(case)
         for count in extent.of(THREADS[1:], 4):
             dmlops.set_num_threads(count)
-            assert_same_bits(case(*inputs), expected, f"{case}, {count} threads")
+            assert_same(case(*inputs), expected, f"{case}, {count} threads")
             for name, out in (("transposed", "c"), ("every-second", "transposed")):
                 target = BY_NAME[out].place(case.shape, dtype)
-                case(BY_NAME[name].view(inputs[0]), *inputs[1:], out=target.view)
+                x = BY_NAME[name].view(inputs[0])
                 context = f"{case}, {count} threads, {name} to {out}"
-                assert_same_bits(target.view, expected, context)
+                assert_same(case(x, *inputs[1:], out=target.view), expected, context)
 
 
 @every_group
@@ -132,16 +142,14 @@ def test_layouts(operator: str, dtype: str, extent: Extent) -> None:
         def operate(
             x: Array, *, out: Array | None = None, case: Case = case, more: list[Array] = inputs[1:]
         ) -> Array:
-            return case(x, *more, out=out)
+            return case(x, *more, out=out)[0]
 
         for i, layout in extent.of(enumerate(LAYOUTS), 10):
             out = OUT_LAYOUTS[(i + number) % len(OUT_LAYOUTS)]
             cross_layouts(operate, inputs[0], case, [layout], [out])
             if layout in OUT_LAYOUTS:
                 x = layout.place(case.shape, dtype).fill(inputs[0])
-                assert_same_bits(
-                    case(x.view, *inputs[1:], out=x.view), expected, f"{case} in place"
-                )
+                assert_same(case(x.view, *inputs[1:], out=x.view), expected, f"{case} in place")
 
 
 @every_group
@@ -152,16 +160,18 @@ def test_lengths(operator: str, dtype: str, extent: Extent) -> None:
     for case in cases_of(operator, dtype):
         inputs, expected = results(case)
         if operator in ELEMENTWISE:
-            x, whole = inputs[0].ravel(), expected.ravel()
+            flat, whole = [x.ravel() for x in inputs], expected[0].ravel()
             for size in extent.of(SIZES, 8):
                 start = size % 5
                 part = slice(start, start + size)
-                assert_same_bits(case(x[part]), whole[part], f"{case}, elements {part}")
+                result = case(*(x[part] for x in flat))
+                assert_same(result, [whole[part]], f"{case}, elements {part}")
             continue
-        if operator in ROWS_ONLY:
-            kept = [axis for axis in range(len(case.shape)) if axis not in case.axes]
-        else:
-            kept = list(range(len(case.shape)))
+        kept = list(range(len(case.shape)))
+        if operator in OVER_AXES:
+            kept = [axis for axis in kept if axis not in case.axes()]
+        elif operator in SEVERAL_OUTPUTS:
+            kept = list(case.axes())
         for axis in kept:
             size = case.shape[axis]
             for count in {1, 2, size // 2, size - 1}:
@@ -170,8 +180,8 @@ def test_lengths(operator: str, dtype: str, extent: Extent) -> None:
                     for i in range(len(case.shape))
                 )
                 chunks = [x[cut] if x.shape[axis] == size else x for x in inputs]
-                context = f"{case}, the last {count} along axis {axis}"
-                assert_same_bits(case(*chunks), expected[cut], context)
+                right = [x[cut] if x.shape[axis] == size else x for x in expected]
+                assert_same(case(*chunks), right, f"{case}, the last {count} along axis {axis}")
 
 
 @every_group
@@ -186,8 +196,11 @@ def test_descriptors(operator: str, dtype: str, extent: Extent) -> None:
             layout = BY_NAME[name]
             views = [layout.view(x) for x in inputs]
             right = case(*map(packed, views)) if layout.overlaps else expected
-            output = BY_NAME[dense[(i + number) % len(dense)]].place(case.shape, dtype)
-            desc = case.descriptor(views, output.view)
-            device.compile(desc).dispatch(inputs=views, outputs=[output.view])
-            assert_same_bits(output.view, right, f"{case}, descriptor, {name}")
-            output.assert_canaries(case)
+            target = BY_NAME[dense[(i + number) % len(dense)]]
+            placed = [target.place(x.shape, dtype) for x in expected]
+            outputs = [x.view for x in placed]
+            desc = case.descriptor(views, outputs)
+            device.compile(desc).dispatch(case.bindings(views), outputs)
+            assert_same(outputs, right, f"{case}, descriptor, {name}")
+            for output in placed:
+                output.assert_canaries(case)

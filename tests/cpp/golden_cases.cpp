@@ -9,12 +9,28 @@
 #include <stdexcept>
 
 #include "core/float16.hpp"
-#include "descriptors/table.hpp"
 
 namespace dmlops {
 namespace {
 
-const char* const kNormalizationTensors[] = {"mean", "variance", "scale", "bias"};
+// The tensors of the input's sizes; the others of a normalization have a value for each group.
+const char* const kWhole[] = {"input_tensor", "input_gradient_tensor", "fused_add_tensor",
+                              "slope_tensor", "output_tensor",         "output_gradient_tensor"};
+// The operators whose descriptor is not that of an activation.
+const std::map<std::string, OperatorType> kOperators = {
+    {"clip", OperatorType::element_wise_clip1},
+    {"clip_grad", OperatorType::element_wise_clip_grad1},
+    {"relu_grad", OperatorType::activation_relu_grad},
+    {"parameterized_relu", OperatorType::activation_parameterized_relu},
+    {"batch_normalization", OperatorType::batch_normalization},
+    {"mean_variance_normalization", OperatorType::mean_variance_normalization2},
+    {"batch_normalization_training", OperatorType::batch_normalization_training},
+    {"batch_normalization_grad", OperatorType::batch_normalization_grad},
+    {"batch_normalization_training_grad", OperatorType::batch_normalization_training_grad},
+    {"log_softmax", OperatorType::activation_log_softmax1},
+    {"softmax", OperatorType::activation_softmax1},
+    {"hardmax", OperatorType::activation_hardmax1},
+};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -52,7 +68,7 @@ std::uint64_t counter(std::uint64_t place, std::uint64_t seed) {
 // A recipe of golden.py: name, seed, low, high.
 struct Recipe {
   bool any, mixed;
-  std::uint64_t seed;
+  std::uint64_t seed = 0;
   std::int64_t low = 0, high = 1;
 
   explicit Recipe(const std::string& text) {
@@ -106,47 +122,59 @@ BufferTensorDesc described(DataType type, const std::vector<std::int64_t>& sizes
   return result;
 }
 
-// The type of the descriptor that fits the activation.
-OperatorType operator_type(Activation activation) {
+// The descriptor that fits the activation.
+const OperatorInfo& activation_info(Activation activation) {
   for (const OperatorInfo& op : operators()) {
-    if (op.family == Family::activation && op.activation == activation) return op.type;
+    if (op.family == Family::activation && op.activation == activation) return op;
   }
-  return OperatorType::invalid;
-}
-
-// The softmax family: functions over axes.
-struct Softmax {
-  const char* name;
-  OperatorType type;
-  void (*function)(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
-                   const TensorView& output);
-};
-
-// Returns null if the operator is not one of them.
-const Softmax* softmax_named(const std::string& name) {
-  static constexpr Softmax kSoftmaxes[] = {
-      {"log_softmax", OperatorType::activation_log_softmax1, &log_softmax},
-      {"softmax", OperatorType::activation_softmax1, &softmax},
-      {"hardmax", OperatorType::activation_hardmax1, &hardmax},
-  };
-  const auto* const found =
-      std::find_if(std::begin(kSoftmaxes), std::end(kSoftmaxes),
-                   [&](const Softmax& candidate) { return name == candidate.name; });
-  return found == std::end(kSoftmaxes) ? nullptr : found;
+  throw std::runtime_error("an activation without a descriptor");
 }
 
 }  // namespace
 
-bool GoldenCase::elementwise() const {
-  return operator_name != "batch_normalization" && softmax_named(operator_name) == nullptr;
+const OperatorInfo& GoldenCase::info() const {
+  const auto found = kOperators.find(operator_name);
+  if (found != kOperators.end()) return known_operator(found->second);
+  return activation_info(activation_type());
 }
 
-std::vector<std::int64_t> GoldenCase::axes() const { return integers(parameters.at("axes"), '+'); }
+bool GoldenCase::elementwise() const {
+  return operator_name.find("normalization") == std::string::npos && !info().has(FieldKind::axes);
+}
+
+bool GoldenCase::lacks(const std::string& tensor) const {
+  const auto found = parameters.find("without");
+  if (found == parameters.end()) return false;
+  const std::vector<std::string> names = split(found->second, '+');
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name + "_tensor" == tensor; });
+}
+
+std::vector<std::int64_t> GoldenCase::axes(const char* name) const {
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return {};
+  return integers(found->second, '+');
+}
+
+std::vector<std::int64_t> GoldenCase::sizes_of(const std::string& tensor) const {
+  if (std::find(std::begin(kWhole), std::end(kWhole), tensor) != std::end(kWhole)) return sizes;
+  std::vector<std::int64_t> result(sizes.size(), 1);
+  for (const std::int64_t axis : axes(info().has(FieldKind::axes) ? "varying" : "axes")) {
+    result[static_cast<std::size_t>(axis)] = sizes[static_cast<std::size_t>(axis)];
+  }
+  return result;
+}
 
 float GoldenCase::number(const char* name, float otherwise) const {
   const auto found = parameters.find(name);
   if (found == parameters.end()) return otherwise;
   return static_cast<float>(std::strtod(found->second.c_str(), nullptr));
+}
+
+// Of the options that are true by default.
+bool GoldenCase::flag(const char* name) const {
+  const auto found = parameters.find(name);
+  return found == parameters.end() || found->second == "True";
 }
 
 Scalar GoldenCase::bound(const char* name) const {
@@ -175,82 +203,129 @@ Activation GoldenCase::activation_type() const {
   const std::string& wanted = fused == parameters.end() ? operator_name : fused->second;
   for (std::uint32_t i = 0; i < kActivationCount; ++i) {
     const auto candidate = static_cast<Activation>(i);
-    if (wanted == info(candidate).name) return candidate;
+    if (wanted == dmlops::info(candidate).name) return candidate;
   }
   throw std::runtime_error("no activation: " + wanted);
 }
 
 ActivationParameters GoldenCase::activation_parameters() const {
-  const ActivationInfo& known = info(activation_type());
+  const ActivationInfo& known = dmlops::info(activation_type());
   ActivationParameters result = known.defaults;
   if (known.parameter_count > 0) result.alpha = number(known.parameter_names[0], kNan);
   if (known.parameter_count > 1) result.beta = number(known.parameter_names[1], kNan);
   return result;
 }
 
+std::optional<FusedActivation> GoldenCase::fused_activation() const {
+  if (parameters.count("fused") == 0) return std::nullopt;
+  return FusedActivation(activation_type(), activation_parameters());
+}
+
 std::vector<GoldenTensor> GoldenCase::inputs() const {
-  std::vector<GoldenTensor> result = {tensor(Recipe(recipe), type, sizes)};
-  if (operator_name != "batch_normalization") return result;
-  std::vector<std::int64_t> varying(sizes.size(), 1);
-  for (const std::int64_t axis : axes()) {
-    varying[static_cast<std::size_t>(axis)] = sizes[static_cast<std::size_t>(axis)];
-  }
-  Recipe near("near:0:-3:3");
-  near.seed = Recipe(recipe).seed;
-  for (const std::string tensor_name : kNormalizationTensors) {
-    ++near.seed;
-    result.push_back(tensor(near, type, varying, tensor_name == "variance"));
+  std::vector<GoldenTensor> result;
+  Recipe next(recipe);
+  for (int i = 0; i < info().inputs; ++i) {
+    const std::string name = tensor_name(info(), i);
+    if (lacks(name)) continue;
+    result.push_back(tensor(next, type, sizes_of(name), name == "variance_tensor"));
+    result.back().name = name;
+    if (i == 0 && operator_name.find("normalization") != std::string::npos) {
+      next = Recipe("near:0:-3:3");
+      next.seed = Recipe(recipe).seed;
+    }
+    ++next.seed;
   }
   return result;
 }
 
-void GoldenCase::call(const std::vector<ConstTensorView>& in, const TensorView& output) const {
+std::vector<GoldenTensor> GoldenCase::outputs() const {
+  std::vector<GoldenTensor> result;
+  for (int i = info().inputs; i < info().tensor_count(); ++i) {
+    const std::string name = tensor_name(info(), i);
+    GoldenTensor output = {name, type, sizes_of(name), {}};
+    std::size_t size = element_size(type);
+    for (const std::int64_t n : output.sizes) size *= static_cast<std::size_t>(n);
+    output.bytes.assign(size, 0x77);
+    result.push_back(std::move(output));
+  }
+  return result;
+}
+
+void GoldenCase::call(const std::vector<ConstTensorView>& in,
+                      const std::vector<TensorView>& out) const {
+  const std::vector<std::int64_t> reduced = axes();
+  const float epsilon = number("epsilon", 1e-5f);
   if (operator_name == "clip") {
     std::optional<ScaleBias> scale_bias;
     if (parameters.count("scale") != 0) {
       scale_bias = ScaleBias{number("scale", kNan), number("scale_bias", kNan)};
     }
-    clip(in[0], bound("min"), bound("max"), scale_bias, output);
-  } else if (const Softmax* const found = softmax_named(operator_name)) {
-    const std::vector<std::int64_t> reduced = axes();
-    found->function(in[0], reduced.data(), reduced.size(), output);
+    clip(in[0], bound("min"), bound("max"), scale_bias, out[0]);
+  } else if (operator_name == "clip_grad") {
+    clip_grad(in[0], in[1], bound("min"), bound("max"), out[0]);
+  } else if (operator_name == "relu_grad") {
+    relu_grad(in[0], in[1], out[0]);
+  } else if (operator_name == "parameterized_relu") {
+    parameterized_relu(in[0], in[1], out[0]);
+  } else if (operator_name == "log_softmax") {
+    log_softmax(in[0], reduced.data(), reduced.size(), out[0]);
+  } else if (operator_name == "softmax") {
+    softmax(in[0], reduced.data(), reduced.size(), out[0]);
+  } else if (operator_name == "hardmax") {
+    hardmax(in[0], reduced.data(), reduced.size(), out[0]);
   } else if (operator_name == "batch_normalization") {
-    std::optional<FusedActivation> fused;
-    if (parameters.count("fused") != 0) fused = {activation_type(), activation_parameters()};
-    batch_normalization({in[0], in[1], in[2], in[3], in[4]}, number("epsilon", kNan), fused,
-                        output);
+    batch_normalization({in[0], in[1], in[2], in[3], in[4]}, epsilon, fused_activation(), out[0]);
+  } else if (operator_name == "mean_variance_normalization") {
+    const auto* next = in.data() + 1;
+    std::optional<ConstTensorView> scale, bias;
+    if (!lacks("scale_tensor")) scale = *next++;
+    if (!lacks("bias_tensor")) bias = *next++;
+    mean_variance_normalization(
+        in[0], scale, bias, reduced.data(), reduced.size(),
+        {flag("use_mean"), flag("use_variance"), epsilon, fused_activation()}, out[0]);
+  } else if (operator_name == "batch_normalization_training") {
+    std::optional<ConstTensorView> fused_add;
+    if (in.size() == 4) fused_add = in[3];
+    batch_normalization_training({in[0], in[1], in[2], fused_add}, epsilon, fused_activation(),
+                                 {out[0], out[1], out[2]});
+  } else if (operator_name == "batch_normalization_grad") {
+    batch_normalization_grad({in[0], in[1], in[2], in[3], in[4]}, epsilon,
+                             {out[0], out[1], out[2]});
+  } else if (operator_name == "batch_normalization_training_grad") {
+    batch_normalization_training_grad({in[0], in[1], in[2], in[3], in[4]}, epsilon,
+                                      {out[0], out[1], out[2]});
   } else {
-    activation(activation_type(), in[0], activation_parameters(), output);
+    activation(activation_type(), in[0], activation_parameters(), out[0]);
   }
 }
 
 OperatorDesc GoldenCase::descriptor() const {
+  const OperatorInfo& op = info();
   OperatorDesc desc;
-  const std::vector<GoldenTensor> in = inputs();
-  for (std::size_t i = 0; i < in.size(); ++i) desc.tensors[i] = described(type, in[i].sizes);
-  desc.tensors[in.size()] = described(type, sizes);
-  if (operator_name == "clip") {
-    desc.type = OperatorType::element_wise_clip1;
+  desc.type = op.type;
+  for (int i = 0; i < op.tensor_count(); ++i) {
+    const std::string name = tensor_name(op, i);
+    if (!lacks(name)) desc.tensors[static_cast<std::size_t>(i)] = described(type, sizes_of(name));
+  }
+  desc.booleans = {flag("use_mean"), flag("use_variance")};
+  for (const std::int64_t axis : axes()) desc.axes.push_back(static_cast<std::uint32_t>(axis));
+  if (op.has(FieldKind::scalar)) {
     desc.min_max_data_type = type;
     desc.scalars = {scalar("min", -kInfinity), scalar("max", kInfinity)};
     if (parameters.count("scale") != 0) {
       desc.scale_bias = ScaleBias{number("scale", kNan), number("scale_bias", kNan)};
     }
-  } else if (const Softmax* const found = softmax_named(operator_name)) {
-    desc.type = found->type;
-    for (const std::int64_t axis : axes()) desc.axes.push_back(static_cast<std::uint32_t>(axis));
-  } else if (operator_name == "batch_normalization") {
-    desc.type = OperatorType::batch_normalization;
-    desc.numbers = {number("epsilon", kNan), 0};
-    if (parameters.count("fused") != 0) {
-      OperatorDesc fused;
-      fused.type = operator_type(activation_type());
-      fused.numbers = {activation_parameters().alpha, activation_parameters().beta};
-      desc.fused_activation = std::make_shared<const OperatorDesc>(fused);
-    }
-  } else {
-    desc.type = operator_type(activation_type());
+  }
+  if (op.family == Family::activation) {
     desc.numbers = {activation_parameters().alpha, activation_parameters().beta};
+  } else {
+    desc.numbers = {number("epsilon", 1e-5f), 0};
+  }
+  if (parameters.count("fused") != 0) {
+    OperatorDesc fused;
+    fused.type = activation_info(activation_type()).type;
+    fused.numbers = {activation_parameters().alpha, activation_parameters().beta};
+    desc.fused_activation = std::make_shared<const OperatorDesc>(fused);
   }
   return desc;
 }
@@ -277,14 +352,17 @@ std::vector<GoldenCase> golden_cases(const std::string& path) {
   return cases;
 }
 
-std::uint64_t golden_digest(const char* bytes, std::size_t count, std::size_t size) {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t bits = 0;
-    for (std::size_t b = 0; b < size; ++b) {
-      bits |= std::uint64_t{static_cast<unsigned char>(bytes[i * size + b])} << (8 * b);
+std::uint64_t golden_digest(const std::vector<GoldenTensor>& tensors) {
+  std::uint64_t sum = 0, place = 0;
+  for (const GoldenTensor& tensor : tensors) {
+    const std::size_t size = element_size(tensor.type);
+    for (std::size_t i = 0; i < tensor.count(); ++i) {
+      std::uint64_t bits = 0;
+      for (std::size_t b = 0; b < size; ++b) {
+        bits |= std::uint64_t{static_cast<unsigned char>(tensor.bytes[i * size + b])} << (8 * b);
+      }
+      sum += finalized(counter(place++, 0) + bits);
     }
-    sum += finalized(counter(i, 0) + bits);
   }
   return sum;
 }

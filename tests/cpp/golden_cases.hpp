@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "descriptors/table.hpp"
 #include "dmlops/device.hpp"
 
 namespace dmlops {
 
 // A dense tensor that owns its memory.
 struct GoldenTensor {
+  std::string name;  // "scale_tensor"
   DataType type = DataType::unknown;
   std::vector<std::int64_t> sizes;
   std::vector<char> bytes;
@@ -30,11 +32,15 @@ struct GoldenCase {
   std::map<std::string, std::string> parameters;
   std::uint64_t digest = 0;
 
-  // The input, and the parameters of batch normalization.
+  // The inputs that the call has.
   std::vector<GoldenTensor> inputs() const;
 
+  // The outputs, to be filled.
+  std::vector<GoldenTensor> outputs() const;
+
   // Calls the function.
-  void call(const std::vector<ConstTensorView>& inputs, const TensorView& output) const;
+  void call(const std::vector<ConstTensorView>& inputs,
+            const std::vector<TensorView>& outputs) const;
 
   // The descriptor for dense tensors.
   OperatorDesc descriptor() const;
@@ -42,17 +48,23 @@ struct GoldenCase {
   bool elementwise() const;
 
  private:
-  std::vector<std::int64_t> axes() const;
+  const OperatorInfo& info() const;
+  bool lacks(const std::string& tensor) const;
+  std::vector<std::int64_t> axes(const char* name = "axes") const;
+  std::vector<std::int64_t> sizes_of(const std::string& tensor) const;
   float number(const char* name, float otherwise) const;
+  bool flag(const char* name) const;
   Scalar bound(const char* name) const;
   ScalarUnion scalar(const char* name, double otherwise) const;
   Activation activation_type() const;
   ActivationParameters activation_parameters() const;
+  std::optional<FusedActivation> fused_activation() const;
 };
 
 std::vector<GoldenCase> golden_cases(const std::string& path);
 
-// The sum of all elements' bits, each hashed with its index.
-std::uint64_t golden_digest(const char* bytes, std::size_t count, std::size_t element_size);
+// The sum of all elements' bits, each hashed with its index; the tensors' elements follow one
+// another.
+std::uint64_t golden_digest(const std::vector<GoldenTensor>& tensors);
 
 }  // namespace dmlops

@@ -36,20 +36,18 @@ class Golden : public testing::Test {
     }
   }
 
-  // Runs every case and expects its digest; `run` fills the output, which has the input's layout.
+  // Runs every case and expects its digest; `run` fills the outputs. In place, the first output
+  // starts as a copy of the input.
   template <class Run>
   static void expect(const Run& run, bool in_place = false) {
     const std::vector<GoldenCase> cases = golden_cases(DMLOPS_GOLDEN);
     ASSERT_GT(cases.size(), 300u) << "in " << DMLOPS_GOLDEN;
     for (const GoldenCase& golden : cases) {
-      if (in_place && !golden.elementwise()) continue;
-      std::vector<GoldenTensor> inputs = golden.inputs();
-      GoldenTensor output = inputs[0];
-      if (!in_place) std::memset(output.bytes.data(), 0x77, output.bytes.size());
-      run(golden, inputs, output);
-      EXPECT_EQ(golden_digest(output.bytes.data(), output.count(), element_size(output.type)),
-                golden.digest)
-          << isa() << ": " << golden.line;
+      const std::vector<GoldenTensor> inputs = golden.inputs();
+      std::vector<GoldenTensor> outputs = golden.outputs();
+      if (in_place) outputs[0].bytes = inputs[0].bytes;
+      run(golden, inputs, outputs);
+      EXPECT_EQ(golden_digest(outputs), golden.digest) << isa() << ": " << golden.line;
     }
     set_num_threads(1);
   }
@@ -59,25 +57,33 @@ class Golden : public testing::Test {
     for (const GoldenTensor& tensor : tensors) result.push_back(dense(tensor));
     return result;
   }
+
+  static std::vector<TensorView> views(std::vector<GoldenTensor>& tensors) {
+    std::vector<TensorView> result;
+    for (GoldenTensor& tensor : tensors) {
+      result.push_back(view<TensorView>(tensor, tensor.bytes.data(), element_size(tensor.type)));
+    }
+    return result;
+  }
 };
+
+using Tensors = std::vector<GoldenTensor>;
 
 TEST_F(Golden, Dense) {
   set_num_threads(1);
-  expect([](const GoldenCase& golden, const auto& inputs, GoldenTensor& output) {
-    golden.call(views(inputs),
-                view<TensorView>(output, output.bytes.data(), element_size(output.type)));
+  expect([](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+    golden.call(views(inputs), views(outputs));
   });
 }
 
 TEST_F(Golden, InPlaceOnThreads) {
   set_num_threads(7);
   expect(
-      [](const GoldenCase& golden, const auto& inputs, GoldenTensor& output) {
+      [](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
         std::vector<ConstTensorView> in = views(inputs);
-        const TensorView both =
-            view<TensorView>(output, output.bytes.data(), element_size(output.type));
-        in[0] = both;
-        golden.call(in, both);
+        const std::vector<TensorView> out = views(outputs);
+        in[0] = out[0];
+        golden.call(in, out);
       },
       true);
 }
@@ -85,15 +91,18 @@ TEST_F(Golden, InPlaceOnThreads) {
 // An odd address, and a byte more to each element.
 TEST_F(Golden, StridedOnThreads) {
   set_num_threads(3);
-  expect([](const GoldenCase& golden, const auto& inputs, GoldenTensor& output) {
+  expect([](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+    GoldenTensor& output = outputs[0];
     const std::size_t size = element_size(output.type), step = 2 * size + 1, count = output.count();
     std::vector<char> from(count * step + 1), to(count * step + 1);
     for (std::size_t i = 0; i < count; ++i) {
       std::memcpy(from.data() + 1 + i * step, inputs[0].bytes.data() + i * size, size);
     }
     std::vector<ConstTensorView> in = views(inputs);
+    std::vector<TensorView> out = views(outputs);
     in[0] = view<ConstTensorView>(output, from.data() + 1, step);
-    golden.call(in, view<TensorView>(output, to.data() + 1, step));
+    out[0] = view<TensorView>(output, to.data() + 1, step);
+    golden.call(in, out);
     for (std::size_t i = 0; i < count; ++i) {
       std::memcpy(output.bytes.data() + i * size, to.data() + 1 + i * step, size);
     }
@@ -103,13 +112,20 @@ TEST_F(Golden, StridedOnThreads) {
 TEST_F(Golden, Descriptors) {
   set_num_threads(2);
   const Device device;
-  expect([&device](const GoldenCase& golden, const auto& inputs, GoldenTensor& output) {
-    std::vector<ConstBinding> in;
-    for (const GoldenTensor& tensor : inputs) {
-      in.push_back({tensor.bytes.data(), 0, tensor.bytes.size(), true});
+  expect([&device](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+    const OperatorDesc desc = golden.descriptor();
+    std::vector<ConstBinding> in(static_cast<std::size_t>(known_operator(desc.type).inputs));
+    const GoldenTensor* next = inputs.data();
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (!desc.tensors[i]) continue;
+      in[i] = {next->bytes.data(), 0, next->bytes.size(), true};
+      ++next;
     }
-    const Binding out = {output.bytes.data(), 0, output.bytes.size(), true};
-    device.compile(golden.descriptor()).dispatch(in.data(), in.size(), &out, 1);
+    std::vector<Binding> out;
+    for (GoldenTensor& tensor : outputs) {
+      out.push_back({tensor.bytes.data(), 0, tensor.bytes.size(), true});
+    }
+    device.compile(desc).dispatch(in.data(), in.size(), out.data(), out.size());
   });
 }
 
