@@ -152,7 +152,7 @@ def mean_variance_normalizations() -> Iterator[Case]:
             {"epsilon": 0.0, "fused": "tanh"},
             {"epsilon": 3.5, "fused": "scaled_elu", "alpha": 0.5, "gamma": 2.0},
         ):
-            common = {"axes": "2", "varying": "2"}
+            common: dict[str, object] = {"axes": "2", "varying": "2"}
             yield case(operator, dtype, (5, 31, 35), near, common | parameters)
         yield case(operator, dtype, (41, 300), "any:{seed}", {"axes": "1"} | none)
 
@@ -172,7 +172,8 @@ def trainings() -> Iterator[Case]:
         if operator != names[0]:
             continue
         for more in ({"epsilon": 0.001}, {"fused": "relu"}, {"fused": "elu", "alpha": 0.5}):
-            yield case(operator, dtype, (3, 5, 37), near, {"axes": "1"} | more)
+            along: dict[str, object] = {"axes": "1"}
+            yield case(operator, dtype, (3, 5, 37), near, along | more)
         yield case(operator, dtype, LARGE, near, {"axes": "1", "epsilon": 0.5, "fused": "sigmoid"})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import golden
 import numpy as np
@@ -40,12 +41,11 @@ def main() -> None:
         for length in LENGTHS:
             part = replace(case, shape=(length // LARGE[1], LARGE[1]))
             inputs = part.inputs()
-            out = np.empty_like(inputs[0])
-            compiled = dmlops.Device().compile(part.descriptor(inputs, out))
-            function = workers(lambda part=part, inputs=inputs, out=out: part(*inputs, out=out))  # type: ignore[misc]
-            dispatched = workers(
-                lambda compiled=compiled, inputs=inputs, out=out: compiled.dispatch(inputs, [out])  # type: ignore[misc]
-            )
+            outputs = [np.empty(part.sizes(name), part.dtype) for name in part.tensors[1]]
+            compiled = dmlops.Device().compile(part.descriptor(inputs, outputs))
+            call = partial(part, *inputs, out=outputs[0])
+            dispatch = partial(compiled.dispatch, part.bindings(inputs), outputs)
+            function, dispatched = workers(call), workers(dispatch)
             print(function, dispatched, part)
 
 
