@@ -1,4 +1,4 @@
-// The activations, their parameters, and those that batch normalization applies to its result.
+// The activations, their parameters, and fused activations.
 #pragma once
 
 #include "dmlops/export.h"
@@ -8,27 +8,27 @@ namespace dmlops {
 
 /// The FLOAT fields of the DirectML struct, in its order.
 struct ActivationParameters {
-  float alpha = 0;  ///< the first, whatever its name
-  float beta = 0;   ///< the second
+  float alpha = 0;  ///< first field, such as Alpha or Steepness
+  float beta = 0;   ///< second field, such as Beta or Threshold
 };
 
 /// The name and the parameters of an activation.
 struct ActivationInfo {
-  const char* name;                ///< that of the function: "leaky_relu"
+  const char* name;                ///< name of the function: "leaky_relu"
   int parameter_count;             ///< 0 to 2
-  const char* parameter_names[2];  ///< the first `parameter_count`
+  const char* parameter_names[2];  ///< of which `parameter_count` are set
   ActivationParameters defaults;   ///< the defaults in DirectML's documentation
 };
 /// Returns the name and the parameters of an activation.
 /// \throws Error for a value that is not an enumerator
 DMLOPS_API const ActivationInfo& info(Activation type);
 
-/// An activation that batch normalization applies to its result.
+/// An activation that a normalization applies to its result.
 struct FusedActivation {
   FusedActivation() = default;
   /// An activation with its default parameters.
   FusedActivation(Activation type_) : type(type_), parameters(info(type_).defaults) {}
-  /// An activation with these parameters.
+  /// An activation with the given parameters.
   FusedActivation(Activation type_, const ActivationParameters& parameters_)
       : type(type_), parameters(parameters_) {}
 

@@ -38,7 +38,7 @@ enum class TensorFlags : std::uint32_t {
   owned_by_dml = 1,  ///< an input that is bound once, when the operator is compiled
 };
 
-using TensorDataType = DataType;  ///< a name like those of the other descriptors
+using TensorDataType = DataType;  ///< DirectML's name of the type
 
 /// DML_BUFFER_TENSOR_DESC. Only the first `dimension_count` entries of the arrays are used.
 struct BufferTensorDesc {
@@ -65,7 +65,7 @@ struct ScalarUnion {
   std::uint64_t bits = 0;  ///< the number is at the beginning
 };
 
-/// The bytes of a number of a data type.
+/// Converts a number to the bytes of a data type.
 /// \throws ValidationError if the data type does not hold the number: integers must fit exactly
 DMLOPS_API ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value);
 
@@ -83,11 +83,12 @@ struct OperatorDesc {
   TensorDataType min_max_data_type = TensorDataType::unknown;  ///< CLIP1
   std::array<ScalarUnion, 2> scalars;                          ///< CLIP1: Min, Max
   std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
-  /// The BOOL fields in their order: Spatial of BATCH_NORMALIZATION, UseMean, UseVariance.
+  /// The BOOL fields in their order: Spatial of BATCH_NORMALIZATION; CrossChannel and
+  /// NormalizeVariance, or UseMean and UseVariance, of mean-variance normalization.
   std::array<bool, 2> booleans = {true, true};
-  std::vector<std::uint32_t> axes;                       ///< LOG_SOFTMAX1, SOFTMAX1, HARDMAX1
-  std::shared_ptr<const OperatorDesc> fused_activation;  ///< BATCH_NORMALIZATION
-  /// Error messages have DirectML's names: "InputTensor". to_operator_desc() sets it.
+  std::vector<std::uint32_t> axes;  ///< softmax family and normalization over any axes
+  std::shared_ptr<const OperatorDesc> fused_activation;  ///< normalizations
+  /// True if error messages have DirectML's names: "InputTensor". Set by to_operator_desc().
   bool directml_names = false;
 };
 
@@ -95,13 +96,12 @@ struct OperatorDesc {
 /// \throws ValidationError if the level does not accept it
 DMLOPS_API void validate(const OperatorDesc& desc, FeatureLevel level);
 
-/// The lowest level that accepts a descriptor.
-/// \throws ValidationError if none does
+/// Returns the lowest feature level that accepts a descriptor.
+/// \throws ValidationError if no level accepts it
 DMLOPS_API FeatureLevel required_feature_level(const OperatorDesc& desc);
 
-/// DMLCalcBufferTensorSize: the bytes from the first element to the last, rounded up to a multiple
-/// of 4.
-/// \throws ValidationError for a rank, size or stride that no tensor can have
+/// DMLCalcBufferTensorSize: returns the bytes from the first element to the last, rounded up to a
+/// multiple of 4. \throws ValidationError for a rank, size or stride that no tensor can have
 DMLOPS_API std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor);
 
 }  // namespace dmlops

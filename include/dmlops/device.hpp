@@ -24,12 +24,12 @@ struct BasicBinding {
 using Binding = BasicBinding<void*>;             ///< of an output
 using ConstBinding = BasicBinding<const void*>;  ///< of an input
 
-/// An operator on which all work is done that needs no data. Immutable: many threads may dispatch
-/// it at once.
+/// A validated operator with its kernel and loop nest, ready for data. Immutable: many threads may
+/// dispatch it at once.
 class DMLOPS_API CompiledOperator {
  public:
-  /// Runs the operator with a binding for each input of the struct, in its order, and one for the
-  /// output. An OWNED_BY_DML input has no binding. Input and output may share memory if the
+  /// Runs the operator with a binding for each input and output, in the order of the struct's
+  /// fields. An OWNED_BY_DML input has no binding. Input and output may share memory if the
   /// operator works in place and both bind the same bytes with the same strides. Every rule is
   /// checked before anything is written. Bytes between and after the output's elements are never
   /// written.
@@ -62,11 +62,10 @@ class DMLOPS_API Device {
   /// The device's feature level.
   FeatureLevel feature_level() const { return level_; }
 
-  /// Checks every rule and does all work that needs no data. `initial` binds the OWNED_BY_DML
-  /// inputs only, and copies their bytes. It has one binding for each input, or is empty if no
-  /// input is OWNED_BY_DML.
-  /// \throws ValidationError for a descriptor that the level does not accept
-  /// \throws BindingError for an initial binding that breaks a rule
+  /// Checks every rule, selects the kernel and plans the loop nest. `initial` binds the
+  /// OWNED_BY_DML inputs only, and copies their bytes. It has one binding for each input, or is
+  /// empty if no input is OWNED_BY_DML. \throws ValidationError for a descriptor that the level
+  /// does not accept \throws BindingError for an initial binding that breaks a rule
   CompiledOperator compile(const OperatorDesc& desc,
                            const std::vector<ConstBinding>& initial = {}) const;
 

@@ -8,8 +8,8 @@
 #if !defined(DIRECTML_H) && !defined(__directml_h__) && !defined(DMLOPS_NO_WINDOWS_TYPES)
 #include <cstdint>
 
-// NOLINTBEGIN(readability-identifier-naming): the names of Windows, which such programs use. Where
-// its own headers are included as well, these repeat them, which C++ allows.
+// NOLINTBEGIN(readability-identifier-naming): names of Windows. If Windows'
+// own headers are included, these typedefs repeat theirs, which C++ allows.
 typedef unsigned int UINT;
 typedef int BOOL;
 typedef float FLOAT;
@@ -61,8 +61,8 @@ inline void validate(const DML_OPERATOR_DESC& desc, FeatureLevel level) {
   validate(to_operator_desc(desc), level);
 }
 
-/// The lowest level that accepts a DML_OPERATOR_DESC.
-/// \throws ValidationError if none does
+/// Returns the lowest feature level that accepts a DML_OPERATOR_DESC.
+/// \throws ValidationError if no level accepts it
 inline FeatureLevel required_feature_level(const DML_OPERATOR_DESC& desc) {
   return required_feature_level(to_operator_desc(desc));
 }

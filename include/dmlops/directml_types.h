@@ -1,7 +1,7 @@
 /*
- * The C structs of DirectML that dmlops takes, for C and C++, with the names and the memory layout
- * that they have in Microsoft's <DirectML.h>. Where that header has been included before, its
- * declarations are used instead. Declared with the standard's types: nothing of Windows is needed.
+ * The C structs of DirectML that dmlops accepts, for C and C++, with the names and memory layout of
+ * Microsoft's <DirectML.h>. If Microsoft's header has been included before, its declarations are
+ * used instead. Only standard types are used, so no header of Windows is needed.
  */
 #ifndef DMLOPS_DIRECTML_TYPES_H
 #define DMLOPS_DIRECTML_TYPES_H
@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-/* NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): DirectML's names, of
-   which some are arguments of a macro */
+/* NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): DirectML's names, some
+   of them macro arguments */
 /* Microsoft's header has the declarations of the levels up to this one. */
 #ifndef DML_TARGET_VERSION
 #define DML_TARGET_VERSION 0x6400
@@ -22,8 +22,8 @@ static const unsigned int DML_TENSOR_DIMENSION_COUNT_MAX = 5;
 static const unsigned int DML_TENSOR_DIMENSION_COUNT_MAX1 = 8;
 static const unsigned int DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT = 16;
 
-/* In C++ the enumerations have a fixed type, 32 bits as in C: a number outside an enumeration can
-   be read, and is refused with a message. */
+/* In C++ the enumerations have a fixed underlying type of 32 bits, as in C: reading a value that is
+   no enumerator is defined, and operators refuse the value with a message. */
 #if defined(__cplusplus)
 #define DMLOPS_INT32 : int32_t
 #else

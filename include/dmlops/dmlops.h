@@ -35,13 +35,13 @@ DMLOPS_API const char* dmlops_last_error(void);
 /** The library's version: "0.1.0". */
 DMLOPS_API const char* dmlops_version(void);
 
-/** Version of the library's binary interface; it must be equal to DMLOPS_ABI_VERSION. */
+/** Version of the library's binary interface, which must equal DMLOPS_ABI_VERSION. */
 DMLOPS_API int32_t dmlops_abi_version(void);
 
 /** The number of threads that a large operator is split over. */
 DMLOPS_API dmlops_status dmlops_get_num_threads(int32_t* count);
 
-/** Sets the number of threads, 1 to 1024. Results do not depend on it. */
+/** Sets the number of threads, 1 to 1024. No result depends on the number. */
 DMLOPS_API dmlops_status dmlops_set_num_threads(int32_t count);
 
 /** Maximum number of dimensions. */
@@ -78,7 +78,7 @@ DMLOPS_API dmlops_status dmlops_clip(const dmlops_view* input, const dmlops_scal
 
 /** An activation of one input and up to two numbers. */
 typedef struct dmlops_activation {
-  DML_OPERATOR_TYPE type; /**< as DML_OPERATOR_ACTIVATION_RELU */
+  DML_OPERATOR_TYPE type; /**< such as DML_OPERATOR_ACTIVATION_RELU */
   float parameters[2]; /**< the FLOAT fields of its DirectML struct, in order; others are ignored */
 } dmlops_activation;
 
@@ -115,7 +115,7 @@ typedef struct dmlops_binding {
                                DirectML buffer; its size need not be a multiple of 4 */
 } dmlops_binding;
 
-/** The lowest DML_FEATURE_LEVEL that accepts a descriptor. */
+/** Returns the lowest DML_FEATURE_LEVEL that accepts a descriptor. */
 DMLOPS_API dmlops_status dmlops_required_feature_level(const DML_OPERATOR_DESC* desc,
                                                        uint32_t* feature_level);
 
@@ -133,8 +133,8 @@ DMLOPS_API dmlops_status dmlops_compile(const DML_OPERATOR_DESC* desc, uint32_t 
                                         const dmlops_binding* initial, size_t initial_count,
                                         dmlops_compiled_operator** compiled);
 
-/** Runs a compiled operator on a binding for each input of the DirectML struct, in its order, and
-    one for the output. */
+/** Runs a compiled operator on a binding for each input and output, in the order of the DirectML
+    struct's fields. */
 DMLOPS_API dmlops_status dmlops_dispatch(const dmlops_compiled_operator* compiled,
                                          const dmlops_binding* inputs, size_t input_count,
                                          const dmlops_binding* outputs, size_t output_count);

@@ -97,8 +97,8 @@ inline void hard_sigmoid(const ConstTensorView& input, const TensorView& output)
 /// input's.
 struct BatchNormalizationInputs {
   ConstTensorView input;     ///< x
-  ConstTensorView mean;      ///< of the input
-  ConstTensorView variance;  ///< of the input
+  ConstTensorView mean;      ///< mean of x
+  ConstTensorView variance;  ///< variance of x
   ConstTensorView scale;     ///< factor of the normalized x
   ConstTensorView bias;      ///< addend
 };
@@ -134,12 +134,12 @@ inline void log_softmax(const ConstTensorView& input, const TensorView& output) 
 /// axis counts from the end.
 DMLOPS_API void softmax(const ConstTensorView& input, const std::int64_t* axes,
                         std::size_t axis_count, const TensorView& output);
-/// The same: `softmax(input, {0, 2}, output)`.
+/// softmax with the axes in braces: `softmax(input, {0, 2}, output)`.
 inline void softmax(const ConstTensorView& input, const IntegerList& axes,
                     const TensorView& output) {
   softmax(input, axes.values().data(), static_cast<std::size_t>(axes.count()), output);
 }
-/// Over the last axis.
+/// softmax over the last axis.
 inline void softmax(const ConstTensorView& input, const TensorView& output) {
   softmax(input, -1, output);
 }
@@ -148,12 +148,12 @@ inline void softmax(const ConstTensorView& input, const TensorView& output) {
 /// first NaN counts as the maximum.
 DMLOPS_API void hardmax(const ConstTensorView& input, const std::int64_t* axes,
                         std::size_t axis_count, const TensorView& output);
-/// The same: `hardmax(input, {0, 2}, output)`.
+/// hardmax with the axes in braces: `hardmax(input, {0, 2}, output)`.
 inline void hardmax(const ConstTensorView& input, const IntegerList& axes,
                     const TensorView& output) {
   hardmax(input, axes.values().data(), static_cast<std::size_t>(axes.count()), output);
 }
-/// Over the last axis.
+/// hardmax over the last axis.
 inline void hardmax(const ConstTensorView& input, const TensorView& output) {
   hardmax(input, -1, output);
 }
@@ -166,9 +166,9 @@ struct MeanVarianceNormalizationOptions {
   std::optional<FusedActivation> fused_activation;  ///< applied to the result
 };
 /// scale * (x - mean) / sqrt(variance + epsilon) + bias, with the mean and the population variance
-/// over the listed axes together, of which there may be none; layer, instance, group and RMS
-/// normalization. Scale and bias have the input's rank, each size 1 or the input's; without them, 1
-/// and 0.
+/// over the listed axes together; the list may be empty. Covers layer, instance, group and RMS
+/// normalization. Scale and bias have the input's rank, each size 1 or the input's; they default to
+/// 1 and 0.
 DMLOPS_API void mean_variance_normalization(const ConstTensorView& input,
                                             const std::optional<ConstTensorView>& scale,
                                             const std::optional<ConstTensorView>& bias,
@@ -184,11 +184,11 @@ struct BatchNormalizationTrainingInputs {
   ConstTensorView bias;                      ///< addend
   std::optional<ConstTensorView> fused_add;  ///< of the input's sizes: added before the activation
 };
-/// Its outputs.
+/// The outputs of batch_normalization_training.
 struct BatchNormalizationTrainingOutputs {
   TensorView output;    ///< of the input's sizes
-  TensorView mean;      ///< of the scale's sizes
-  TensorView variance;  ///< of the scale's sizes; that of the population
+  TensorView mean;      ///< mean of x, of the scale's sizes
+  TensorView variance;  ///< population variance, of the scale's sizes
 };
 /// scale * (x - mean) / sqrt(variance + epsilon) + bias + fused_add, then the activation, with the
 /// mean and the variance over the axes along which scale has size 1.
@@ -202,15 +202,15 @@ DMLOPS_API void batch_normalization_training(const BatchNormalizationTrainingInp
 struct BatchNormalizationGradientInputs {
   ConstTensorView input;           ///< x
   ConstTensorView input_gradient;  ///< the gradient of the normalization's output
-  ConstTensorView mean;            ///< of x
-  ConstTensorView variance;        ///< of x
+  ConstTensorView mean;            ///< mean of x
+  ConstTensorView variance;        ///< variance of x
   ConstTensorView scale;           ///< factor of the normalized x
 };
-/// The gradients.
+/// The outputs of batch normalization's gradients.
 struct BatchNormalizationGradients {
-  TensorView gradient;        ///< of the input
-  TensorView scale_gradient;  ///< of the scale, of its sizes
-  TensorView bias_gradient;   ///< of the bias, of the scale's sizes
+  TensorView gradient;        ///< gradient of x
+  TensorView scale_gradient;  ///< gradient of the scale, of the scale's sizes
+  TensorView bias_gradient;   ///< gradient of the bias, of the scale's sizes
 };
 /// The gradients of batch normalization with constant mean and variance.
 DMLOPS_API void batch_normalization_grad(const BatchNormalizationGradientInputs& inputs,

@@ -40,7 +40,7 @@ DMLOPS_API void set_num_threads(long long count);
 
 /// The size of input and output in bytes from which outputs are written by non-temporal stores; the
 /// largest integer if these are slower on this processor. The environment variable
-/// DMLOPS_NON_TEMPORAL_THRESHOLD overrides the threshold. Results do not depend on it.
+/// DMLOPS_NON_TEMPORAL_THRESHOLD overrides the threshold, on which no result depends.
 /// \throws Error if the variable is not an integer
 DMLOPS_API std::int64_t non_temporal_threshold();
 

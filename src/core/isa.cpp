@@ -32,7 +32,7 @@ namespace dmlops {
 namespace {
 
 #if defined(DMLOPS_X86)
-// The operating system must save the vector registers, too.
+// True if the operating system saves these registers on context switches.
 bool saves(unsigned int registers) {
   unsigned int low = 0, high = 0;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -61,7 +61,7 @@ struct Candidate {
   void (*set_kernels)(KernelTable& table);  // null if not supported by the processor
 };
 constexpr Candidate kCandidates[] = {
-// the fastest first
+// Fastest first.
 #if defined(DMLOPS_X86)
     {"avx512", has_avx512, set_avx512_kernels},
     {"avx2", has_avx2, avx2::set_kernels},
@@ -72,9 +72,9 @@ constexpr Candidate kCandidates[] = {
 // The tables of the candidates; the name of an unsupported one is null.
 using Tables = std::array<KernelTable, std::size(kCandidates)>;
 
-// Filled when the library is loaded: if filled at the first call, a fork by another thread could
-// leave the child with a partly filled table. tables() fills it earlier only for static
-// constructors that run before.
+// Filled when the library is loaded: a fork by another thread during a first call that fills the
+// tables could leave the child with partly filled ones. tables() fills them earlier for static
+// constructors that run before this one.
 Tables all_tables = {};
 bool tables_filled = false;
 

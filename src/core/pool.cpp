@@ -112,7 +112,7 @@ class alignas(128) Worker {
   void offer(const Job& job) {
     job_ = job;
     if (state_.exchange(State::offered) != State::asleep) return;
-    kept_off_ = keep_apart(thread_, kept_off_);
+    excluded_processor_ = exclude_current_processor(thread_, excluded_processor_);
     notify();
   }
 
@@ -174,7 +174,7 @@ class alignas(128) Worker {
   std::mutex mutex_;
   std::condition_variable condition_;
   std::thread::native_handle_type thread_ = {};
-  int kept_off_ = -1;  // the result of keep_apart()
+  int excluded_processor_ = -1;  // the result of exclude_current_processor()
 };
 
 class Pool {

@@ -23,7 +23,8 @@ inline int usable_processors() {
 // tends to place a woken thread on the processor of its waker, as if the waker were about to sleep;
 // both would then take turns instead of running in parallel. Returns the current processor.
 // `before` is the result of the last call for the thread, initially -1.
-inline int keep_apart([[maybe_unused]] std::thread::native_handle_type thread, int before) {
+inline int exclude_current_processor([[maybe_unused]] std::thread::native_handle_type thread,
+                                     int before) {
 #if defined(__linux__)
   const int here = sched_getcpu();
   cpu_set_t others;

@@ -158,9 +158,9 @@ dmlops_status dmlops_activate(const dmlops_activation* activation, const dmlops_
                               const dmlops_view* output) {
   constexpr const char* function = "dmlops_activate";
   return guarded([&] {
-    const FusedActivation wanted =
+    const FusedActivation named =
         to_activation(function, required(function, "activation", activation));
-    dmlops::activation(wanted.type, to_view(function, "input", input), wanted.parameters,
+    dmlops::activation(named.type, to_view(function, "input", input), named.parameters,
                        to_view(function, "output", output));
   });
 }

@@ -26,7 +26,7 @@ T from_bits(ScalarUnion scalar) {
   return value;
 }
 
-// CLIP1: a bound in the union.
+// Reads a bound of CLIP1 from its union.
 Scalar scalar_of(DataType type, ScalarUnion scalar) {
   switch (type) {
     case DataType::float32:
@@ -52,13 +52,13 @@ Scalar scalar_of(DataType type, ScalarUnion scalar) {
   }
 }
 
-// CLIP: a FLOAT bound, truncated toward zero for integers, and saturated later.
+// Converts a FLOAT bound of CLIP: truncates toward zero for integers, which are saturated later.
 Scalar scalar_of(DataType type, float bound) {
   const auto wide = static_cast<double>(bound);
   return Scalar(is_floating_point(type) ? wide : std::trunc(wide));
 }
 
-// The axes, or the last dimension for an operator without axes, as a set of bits.
+// Returns the axes, or the last dimension for an operator without axes, as a set of bits.
 unsigned int reduced_dimensions(const OperatorDesc& desc, const OperatorInfo& op) {
   if (desc.type == OperatorType::mean_variance_normalization)  // CrossChannel
     return desc.booleans[0] ? 0b1110 : 0b1100;
@@ -75,7 +75,7 @@ std::optional<FusedActivation> fused_activation(const OperatorDesc& desc) {
                          {activation.numbers[0], activation.numbers[1]}};
 }
 
-// The index in the plan of each tensor, in the order of the struct.
+// Returns the operand of the plan for a tensor of the struct.
 int operand_of(const OperatorInfo& op, int tensor) {
   static constexpr int kTraining[] = {1, kStatisticsScale, kStatisticsBias,    kStatisticsAdded,
                                       0, kStatisticsMean,  kStatisticsVariance};

@@ -21,7 +21,7 @@ struct Slot {
   int operand = 0;            // its index in the plan
   std::vector<char> content;  // the bytes of an OWNED_BY_DML input
 
-  // The reason to refuse a binding of an absent tensor.
+  // The message for a binding of an absent tensor.
   static constexpr const char* kAbsentText = "is bound, but the descriptor has no such tensor";
   // Throws BindingError unless the binding meets the requirements.
   void check(const OperatorInfo& op, const ConstBinding& binding) const;

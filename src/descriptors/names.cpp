@@ -37,16 +37,16 @@ std::string struct_name(const std::string& name) {
 }
 
 bool is_struct(const std::string& word) {
-  static constexpr const char* kOthers[] = {"BufferBinding", "BufferTensorDesc", "ScaleBias"};
+  static constexpr const char* kShared[] = {"BufferBinding", "BufferTensorDesc", "ScaleBias"};
   const OperatorInfos infos = operators();
-  return std::find(std::begin(kOthers), std::end(kOthers), word) != std::end(kOthers) ||
+  return std::find(std::begin(kShared), std::end(kShared), word) != std::end(kShared) ||
          std::any_of(infos.begin(), infos.end(),
                      [&](const OperatorInfo& op) { return word == op.name; });
 }
 
 // True for a field of any struct.
 bool is_field(const std::string& word) {
-  static constexpr const char* kOthers[] = {"buffer",
+  static constexpr const char* kShared[] = {"buffer",
                                             "offset",
                                             "size_in_bytes",
                                             "scale",
@@ -59,7 +59,7 @@ bool is_field(const std::string& word) {
                                             "total_tensor_size_in_bytes",
                                             "guaranteed_base_offset_alignment"};
   const OperatorInfos infos = operators();
-  return std::find(std::begin(kOthers), std::end(kOthers), word) != std::end(kOthers) ||
+  return std::find(std::begin(kShared), std::end(kShared), word) != std::end(kShared) ||
          std::any_of(infos.begin(), infos.end(), [&](const OperatorInfo& op) {
            return std::any_of(op.begin(), op.end(),
                               [&](const Field& field) { return word == field.name; });

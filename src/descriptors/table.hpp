@@ -70,7 +70,7 @@ struct OperatorInfo {
   int inputs, outputs;
   Activation activation;  // of Family::activation
   bool is_fusable;
-  const char* any_rank;  // the operator without the limit, where the effective rank is at most 2
+  const char* any_rank;  // operator to advise where this one limits the effective rank to 2
 
   FeatureLevel since() const { return supports[0].since; }
   int tensor_count() const { return inputs + outputs; }
@@ -87,7 +87,7 @@ struct OperatorInfo {
   const Field* end() const { return fields + field_count; }
 };
 
-// All of them.
+// A range of the rows of all operators.
 struct OperatorInfos {
   const OperatorInfo *first, *last;
   const OperatorInfo* begin() const { return first; }

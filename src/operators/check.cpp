@@ -270,7 +270,7 @@ void require_axes(const char* op, unsigned int reduced) {
   if (reduced == 0) throw Error(std::string(op) + ": axes is empty; it needs at least one axis");
 }
 
-void require_apart(const char* op, std::initializer_list<ConstTensorView> outputs) {
+void require_disjoint(const char* op, std::initializer_list<ConstTensorView> outputs) {
   for (auto a = outputs.begin(); a != outputs.end(); ++a) {
     for (auto b = a + 1; b != outputs.end(); ++b) {
       if (is_empty(*a) || is_empty(*b)) continue;

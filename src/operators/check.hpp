@@ -27,7 +27,7 @@ bool takes(Activation type, DataType data);
 // Throws Error unless `type` is an enumerator, since the value indexes tables. `where` begins the
 // message: "activation: ".
 void require_known(const char* where, Activation type);
-// The same for an activation that can be fused.
+// Throws Error unless `type` is an activation that can be fused.
 void require_fusable(const char* where, Activation type);
 
 // Throws Error unless rank and sizes are valid, and the strides keep the tensor within the address
@@ -77,15 +77,15 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
 void require_axes(const char* op, unsigned int reduced);
 
 // Throws Error if the memory of two outputs overlaps.
-void require_apart(const char* op, std::initializer_list<ConstTensorView> outputs);
+void require_disjoint(const char* op, std::initializer_list<ConstTensorView> outputs);
 
 bool is_empty(const ConstTensorView& view);
 
 // True if two elements share bytes. Layouts that are too costly to analyze count as overlapping.
 bool overlaps_itself(const ConstTensorView& view);
 
-// The input itself if input and output are disjoint or identical, otherwise a dense copy of the
-// input.
+// The input itself if input and output are disjoint or identical, and a dense copy of the input
+// otherwise.
 class ReadableInput {
  public:
   ReadableInput(const ConstTensorView& input, const TensorView& output);

@@ -51,7 +51,7 @@ int side(const Scalar& bound) {
   }
 }
 
-// The value of a bound within the range of T.
+// Converts a bound that is within the range of T.
 template <class T>
 T value_of(const Scalar& bound) {
   if (bound.type == DataType::int64) return static_cast<T>(bound.integer);
@@ -65,7 +65,7 @@ void require_whole(const char* argument, const Scalar& bound) {
     refuse_fraction(kClipGrad, argument, bound.floating);
 }
 
-// The integers between the bounds, both excluded. A bound beyond the range of T is exact, too.
+// Returns the integers strictly between the bounds, which may lie outside the range of T.
 template <class T>
 ClipGradParameters between(const Scalar& min, const Scalar& max) {
   T first = std::numeric_limits<T>::min(), last = std::numeric_limits<T>::max();
@@ -86,14 +86,14 @@ ClipGradParameters between(const Scalar& min, const Scalar& max) {
   return empty ? kNowhere : interval(first, last);
 }
 
-// The position of a float of the type `I` has the size of: that of its bits, ordered like numbers.
+// Converts the bits of a float as large as I to an integer, in the order of the floats.
 template <class I>
 std::int64_t key(std::uint64_t bits) {
   const auto value = std::int64_t{static_cast<I>(bits)};
   return value >= 0 ? value : value ^ std::int64_t{std::numeric_limits<I>::max()};
 }
 
-// The numbers between the bounds, both excluded, which have the tensor's type.
+// Returns the floats strictly between the bounds, which are rounded to the tensor's type.
 template <class I>
 ClipGradParameters between_floats(DataType type, const Scalar& min, const Scalar& max) {
   const ClipParameters bounds = clip_parameters(type, min, max, std::nullopt);

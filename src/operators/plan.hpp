@@ -30,7 +30,7 @@ struct OperatorPlan {
     run(reduction == nullptr ? nest.data : reduction->reduction.data);
   }
   // Runs the plan on other memory of the same layout; `data` points to the operands' first
-  // elements. A reduction keeps its own where `data` is null.
+  // elements. Where `data` is null, a reduction keeps the pointer of the plan.
   void run(char* const* data) const {
     std::visit([&](const auto& p) { run(data, p); }, parameters);
   }
@@ -57,9 +57,9 @@ struct OperatorPlan {
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);
 
-// The same for clip_grad: the interval between the bounds, which are excluded.
+// Converts the bounds of clip_grad to the open interval between them. Throws as above.
 ClipGradParameters clip_grad_parameters(DataType type, const Scalar& min, const Scalar& max);
-// That of relu_grad: above 0.
+// Returns the interval of relu_grad: the numbers above 0.
 ClipGradParameters relu_grad_parameters(DataType type);
 
 // The `work` of make_nest() for an activation. Long formulas take 0.6 to 1.5 ns per element,
@@ -67,7 +67,7 @@ ClipGradParameters relu_grad_parameters(DataType type);
 constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 0; }
 
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers
-// may be null, and are then given to run().
+// may be null, if run() is given the memory.
 OperatorPlan plan_clip(const ConstTensorView& input, const ClipParameters& parameters,
                        const TensorView& output);
 OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView& gradient,

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kStatisticsWeight = 4;  // time per element, relative to an elementwise operator
 
-// Inputs that can be read while the outputs are written: copies where they overlap one in part.
+// Inputs that can be read while the outputs are written: dense copies of those that partly overlap
+// an output.
 class ReadableInputs {
  public:
   ReadableInputs(std::initializer_list<TensorView> outputs) : outputs_(outputs) {}
@@ -80,7 +81,7 @@ void require_group_output(const char* op, const char* argument, const ConstTenso
   }
 }
 
-// The axes along which a parameter has size 1.
+// Returns the axes along which a parameter has size 1, as bits.
 unsigned int axes_without(const ConstTensorView& parameter) {
   unsigned int reduced = 0;
   for (int d = 0; d < parameter.rank; ++d) {
@@ -101,7 +102,7 @@ void set_activation(const std::optional<FusedActivation>& activation,
   parameters.activation_parameters = activation->parameters;
 }
 
-// Sets all elements: the statistics of no elements.
+// Sets all elements, for the statistics of empty groups.
 void fill(const TensorView& output, float value) {
   if (is_empty(output)) return;
   std::int64_t index[kMaxRank] = {};
@@ -214,7 +215,7 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   require_output(kOperator, outputs.output, input);
   require_group_output(kOperator, "mean", outputs.mean, input, "scale", inputs.scale);
   require_group_output(kOperator, "variance", outputs.variance, input, "scale", inputs.scale);
-  require_apart(kOperator, {outputs.output, outputs.mean, outputs.variance});
+  require_disjoint(kOperator, {outputs.output, outputs.mean, outputs.variance});
   if (is_empty(input)) {
     fill(outputs.mean, std::numeric_limits<float>::quiet_NaN());
     fill(outputs.variance, std::numeric_limits<float>::quiet_NaN());
@@ -247,7 +248,7 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
   require_output(op, outputs.gradient, input);
   require_group_output(op, "scale_gradient", outputs.scale_gradient, input, "mean", inputs.mean);
   require_group_output(op, "bias_gradient", outputs.bias_gradient, input, "mean", inputs.mean);
-  require_apart(op, {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient});
+  require_disjoint(op, {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient});
   if (is_empty(input)) {
     fill(outputs.scale_gradient, 0);
     fill(outputs.bias_gradient, 0);

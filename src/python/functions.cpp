@@ -1,5 +1,5 @@
-// The operators as Python functions: vectorcall entries. Apart from a fused
-// activation, which is read through its attributes, a call allocates nothing but the result.
+// The operators as Python functions: vectorcall entries. A call allocates nothing but the result,
+// except for a fused activation, whose attributes are read through Python.
 #include "functions.hpp"
 
 #include <utility>
@@ -19,7 +19,7 @@
 namespace dmlops::python {
 namespace {
 
-// The vectorcall of the function below, set at import.
+// The signature of each function below, set at import.
 template <auto kFunction>
 Signature signature_of;
 
@@ -140,7 +140,7 @@ PyObject* batch_normalization(PyObject* const* arguments, Py_ssize_t positional,
 using ReductionFunction = void (*)(const ConstTensorView&, const std::int64_t*, std::size_t,
                                    const TensorView&);
 
-// Each of the operators f(input, axes, *, out).
+// A reduction: f(input, axes, *, out).
 template <ReductionFunction kOperator>
 PyObject* reduction(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const Signature& signature = signature_of<&reduction<kOperator>>;
