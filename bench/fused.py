@@ -57,7 +57,9 @@ def onnx_session(activation: str, threads: int) -> ort.InferenceSession:
     )
 
 
-def ways(name: str, desc: Any, of_torch: Any, of_onnx: str, threads: int) -> dict[str, Any]:
+def make_competitors(
+    name: str, desc: Any, of_torch: Any, of_onnx: str, threads: int
+) -> dict[str, Any]:
     """Return the competitors as functions of the same input."""
     generator = np.random.default_rng(0)
     x = generator.standard_normal(SHAPE).astype(np.float32)
@@ -116,7 +118,7 @@ def main() -> None:
     dmlops.set_num_threads(threads)
     torch.set_num_threads(threads)
     for name, desc, of_torch, of_onnx in ACTIVATIONS:
-        t = minima(ways(name, desc, of_torch, of_onnx, threads))
+        t = minima(make_competitors(name, desc, of_torch, of_onnx, threads))
         ratios = t["two"] / t["fused"], min(t["torch"], t["ort"]) / t["fused"]
         cells = [f"{value:.0f}" for value in t.values()] + [f"{ratio:.2f}" for ratio in ratios]
         print(f"| `{name}` | {' | '.join(cells)} |", flush=True)

@@ -16,7 +16,7 @@ from dmlops import _activations
 
 MATHEMATICS: dict[str, Any] = {
     **{name: getattr(math, name) for name in ("exp", "sqrt", "erf", "tanh")},
-    **{"ln": math.log, "max": max, "minimum": min, "abs": abs},
+    **{"ln": math.log, "max": max, "min": min, "maximum": max, "minimum": min, "abs": abs},
 }
 
 

@@ -43,7 +43,7 @@ def links(page: Path) -> set[str]:
 
 
 def fault_of_form(link: str, page: Path) -> str | None:
-    """Return what is wrong with a link, judged without the network."""
+    """Return the fault of a link that shows without the network, or None."""
     parts = urlsplit(link)
     if not parts.scheme:
         path = page.parent / unquote(parts.path)
@@ -94,7 +94,7 @@ def fault_of_address(link: str) -> tuple[bool, str] | None:
 
 
 def networked() -> bool:
-    """Return whether names of hosts are resolved here at all."""
+    """Return True if host names can be resolved."""
     try:
         socket.getaddrinfo("example.com", 443)
     except OSError:

@@ -59,7 +59,7 @@ def _latex(node: ast.expr) -> tuple[str, int]:  # noqa: PLR0911, PLR0912 - one c
         case ast.Call(func=ast.Name(id="sum")):
             return rf"\sum {latex(node.args[0], ATOM)}", PRODUCT
         case ast.Call(func=ast.Name(id=name)):
-            function = rf"\operatorname{{{name.replace('minimum', 'min')}}}"
+            function = rf"\operatorname{{{name.removesuffix('imum')}}}"
             return rf"{function}\left( {', '.join(map(latex, node.args))} \right)", ATOM
         case ast.Name(id=name):
             word = name.replace("_", r"\_")

@@ -9,14 +9,14 @@
 
 namespace dmlops {
 
-/// DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: max(min, min(g(x), max)) with float32 bounds, g(x) = x *
-/// scale + bias.
+/// DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: max(min, min(g(x), max)), g(x) = x * scale + bias, float32
+/// bounds.
 struct ElementWiseClipOperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   std::optional<ScaleBias> scale_bias;  ///< applied before the bounds
   float min = 0;  ///< for integer tensors truncated toward zero and saturated; NaN is no bound
-  float max = 0;  ///< as min
+  float max = 0;  ///< see min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -26,12 +26,12 @@ struct ElementWiseClipOperatorDesc {
 /// The conversion throws ValidationError for a bound that does not fit.
 struct ElementWiseClip1OperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   std::optional<ScaleBias> scale_bias;  ///< applied before the bounds
   TensorDataType min_max_data_type =
       TensorDataType::unknown;  ///< data type of the bounds; must be that of the tensors
   Scalar min = 0;               ///< of the data type min_max_data_type; NaN is no bound
-  Scalar max = 0;               ///< as min
+  Scalar max = 0;               ///< see min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -39,10 +39,10 @@ struct ElementWiseClip1OperatorDesc {
 /// DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC: input_gradient if min < x and x < max else 0.
 struct ElementWiseClipGradOperatorDesc {
   BufferTensorDesc input_tensor;  ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc input_gradient_tensor;   ///< of the input's data type and sizes
-  BufferTensorDesc output_gradient_tensor;  ///< as input_gradient_tensor
+  BufferTensorDesc input_gradient_tensor;   ///< same data type and sizes as the input
+  BufferTensorDesc output_gradient_tensor;  ///< see input_gradient_tensor
   float min = 0;  ///< for integer tensors truncated toward zero; NaN is no bound
-  float max = 0;  ///< as min
+  float max = 0;  ///< see min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -52,12 +52,12 @@ struct ElementWiseClipGradOperatorDesc {
 /// The conversion throws ValidationError for a bound that does not fit.
 struct ElementWiseClipGrad1OperatorDesc {
   BufferTensorDesc input_tensor;  ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc input_gradient_tensor;   ///< of the input's data type and sizes
-  BufferTensorDesc output_gradient_tensor;  ///< as input_gradient_tensor
+  BufferTensorDesc input_gradient_tensor;   ///< same data type and sizes as the input
+  BufferTensorDesc output_gradient_tensor;  ///< see input_gradient_tensor
   TensorDataType min_max_data_type =
       TensorDataType::unknown;  ///< data type of the bounds; must be that of the tensors
   Scalar min = 0;               ///< of the data type min_max_data_type; NaN is no bound
-  Scalar max = 0;               ///< as min
+  Scalar max = 0;               ///< see min
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -65,8 +65,8 @@ struct ElementWiseClipGrad1OperatorDesc {
 /// DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC: x if x >= 0 else slope * x.
 struct ActivationParameterizedReluOperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc slope_tensor;   ///< of the input's data type and sizes
-  BufferTensorDesc output_tensor;  ///< as slope_tensor
+  BufferTensorDesc slope_tensor;   ///< same data type and sizes as the input
+  BufferTensorDesc output_tensor;  ///< see slope_tensor
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -74,8 +74,8 @@ struct ActivationParameterizedReluOperatorDesc {
 /// DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC: input_gradient if x > 0 else 0.
 struct ActivationReluGradOperatorDesc {
   BufferTensorDesc input_tensor;  ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc input_gradient_tensor;   ///< of the input's data type and sizes
-  BufferTensorDesc output_gradient_tensor;  ///< as input_gradient_tensor
+  BufferTensorDesc input_gradient_tensor;   ///< same data type and sizes as the input
+  BufferTensorDesc output_gradient_tensor;  ///< see input_gradient_tensor
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -86,10 +86,10 @@ struct BatchNormalizationOperatorDesc {
   BufferTensorDesc input_tensor;  ///< the tensor to normalize
   BufferTensorDesc mean_tensor;   ///< the parameters, of the input's data type and dimension count;
                                   ///< each size is 1 or the input's
-  BufferTensorDesc variance_tensor;  ///< as mean_tensor
-  BufferTensorDesc scale_tensor;     ///< as mean_tensor
-  BufferTensorDesc bias_tensor;      ///< as mean_tensor
-  BufferTensorDesc output_tensor;    ///< of the input's data type and sizes
+  BufferTensorDesc variance_tensor;  ///< see mean_tensor
+  BufferTensorDesc scale_tensor;     ///< see mean_tensor
+  BufferTensorDesc bias_tensor;      ///< see mean_tensor
+  BufferTensorDesc output_tensor;    ///< same data type and sizes as the input
   bool spatial = true;    ///< below feature level 4.0, false forbids mean and variance to be
                           ///< broadcast in height or width; ignored from 4.0 on
   float epsilon = 1e-5f;  ///< added to the variance
@@ -98,14 +98,14 @@ struct BatchNormalizationOperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
-/// DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC: normalization with the input's own mean and
-/// variance, then an activation.
+/// DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC: normalization with the mean and the variance of
+/// the input, then an activation.
 struct MeanVarianceNormalizationOperatorDesc {
   BufferTensorDesc input_tensor;                 ///< the tensor to normalize
   std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
                                                  ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< as scale_tensor
-  BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
+  std::optional<BufferTensorDesc> bias_tensor;   ///< see scale_tensor
+  BufferTensorDesc output_tensor;                ///< same data type and sizes as the input
   bool cross_channel = false;                    ///< true: groups of dimensions 1 to 3
   bool normalize_variance = true;                ///< false: no division by sqrt(variance + epsilon)
   float epsilon = 1e-5f;                         ///< added to the variance
@@ -114,14 +114,14 @@ struct MeanVarianceNormalizationOperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
-/// DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC: normalization with the input's own mean and
-/// variance, then an activation.
+/// DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC: normalization with the mean and the variance of
+/// the input, then an activation.
 struct MeanVarianceNormalization1OperatorDesc {
   BufferTensorDesc input_tensor;                 ///< the tensor to normalize
   std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
                                                  ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< as scale_tensor
-  BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
+  std::optional<BufferTensorDesc> bias_tensor;   ///< see scale_tensor
+  BufferTensorDesc output_tensor;                ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: none twice, in any order
   bool normalize_variance = true;                ///< false: no division by sqrt(variance + epsilon)
@@ -131,17 +131,17 @@ struct MeanVarianceNormalization1OperatorDesc {
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
 
-/// DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC: normalization with the input's own mean and
-/// variance, then an activation.
+/// DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC: normalization with the mean and the variance of
+/// the input, then an activation.
 struct MeanVarianceNormalization2OperatorDesc {
   BufferTensorDesc input_tensor;                 ///< the tensor to normalize
   std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
                                                  ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< as scale_tensor
-  BufferTensorDesc output_tensor;                ///< of the input's data type and sizes
+  std::optional<BufferTensorDesc> bias_tensor;   ///< see scale_tensor
+  BufferTensorDesc output_tensor;                ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;                  ///< the dimensions that make up a group: none twice, in any order
-  bool use_mean = true;      ///< false: the mean is 0, in the variance too
+  bool use_mean = true;      ///< false: the mean counts as 0, also in the variance
   bool use_variance = true;  ///< false: no division by sqrt(variance + epsilon)
   float epsilon = 1e-5f;     ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
@@ -155,11 +155,11 @@ struct BatchNormalizationTrainingOperatorDesc {
   BufferTensorDesc input_tensor;  ///< the tensor to normalize
   BufferTensorDesc scale_tensor;  ///< of the input's data type and dimension count, all of the same
                                   ///< sizes, each 1 or the input's
-  BufferTensorDesc bias_tensor;   ///< as scale_tensor
+  BufferTensorDesc bias_tensor;   ///< see scale_tensor
   std::optional<BufferTensorDesc> fused_add_tensor;  ///< added before the activation
-  BufferTensorDesc output_tensor;                    ///< of the input's data type and sizes
-  BufferTensorDesc output_mean_tensor;               ///< of the sizes of the scale
-  BufferTensorDesc output_variance_tensor;           ///< as output_mean_tensor
+  BufferTensorDesc output_tensor;                    ///< same data type and sizes as the input
+  BufferTensorDesc output_mean_tensor;               ///< same sizes as the scale
+  BufferTensorDesc output_variance_tensor;           ///< see output_mean_tensor
   float epsilon = 1e-5f;                             ///< added to the variance
   std::optional<OperatorDesc> fused_activation;      ///< an activation's descriptor without tensors
 
@@ -173,11 +173,11 @@ struct BatchNormalizationGradOperatorDesc {
   BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
   BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
                                  ///< sizes, each 1 or the input's
-  BufferTensorDesc variance_tensor;               ///< as mean_tensor
-  BufferTensorDesc scale_tensor;                  ///< as mean_tensor
+  BufferTensorDesc variance_tensor;               ///< see mean_tensor
+  BufferTensorDesc scale_tensor;                  ///< see mean_tensor
   BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
-  BufferTensorDesc output_scale_gradient_tensor;  ///< of the sizes of the mean
-  BufferTensorDesc output_bias_gradient_tensor;   ///< as output_scale_gradient_tensor
+  BufferTensorDesc output_scale_gradient_tensor;  ///< same sizes as the mean
+  BufferTensorDesc output_bias_gradient_tensor;   ///< see output_scale_gradient_tensor
   float epsilon = 1e-5f;                          ///< added to the variance
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
@@ -190,11 +190,11 @@ struct BatchNormalizationTrainingGradOperatorDesc {
   BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
   BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
                                  ///< sizes, each 1 or the input's
-  BufferTensorDesc variance_tensor;               ///< as mean_tensor
-  BufferTensorDesc scale_tensor;                  ///< as mean_tensor
+  BufferTensorDesc variance_tensor;               ///< see mean_tensor
+  BufferTensorDesc scale_tensor;                  ///< see mean_tensor
   BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
-  BufferTensorDesc output_scale_gradient_tensor;  ///< of the sizes of the mean
-  BufferTensorDesc output_bias_gradient_tensor;   ///< as output_scale_gradient_tensor
+  BufferTensorDesc output_scale_gradient_tensor;  ///< same sizes as the mean
+  BufferTensorDesc output_bias_gradient_tensor;   ///< see output_scale_gradient_tensor
   float epsilon = 1e-5f;                          ///< added to the variance
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
@@ -203,7 +203,7 @@ struct BatchNormalizationTrainingGradOperatorDesc {
 /// DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC: the logarithm of the softmax over the last dimension.
 struct ActivationLogSoftmaxOperatorDesc {
   BufferTensorDesc input_tensor;   ///< at most 2 dimensions besides leading sizes of 1
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -212,7 +212,7 @@ struct ActivationLogSoftmaxOperatorDesc {
 /// together.
 struct ActivationLogSoftmax1OperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
@@ -223,7 +223,7 @@ struct ActivationLogSoftmax1OperatorDesc {
 /// dimension.
 struct ActivationSoftmaxOperatorDesc {
   BufferTensorDesc input_tensor;   ///< at most 2 dimensions besides leading sizes of 1
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -232,7 +232,7 @@ struct ActivationSoftmaxOperatorDesc {
 /// together.
 struct ActivationSoftmax1OperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
@@ -243,7 +243,7 @@ struct ActivationSoftmax1OperatorDesc {
 /// dimension.
 struct ActivationHardmaxOperatorDesc {
   BufferTensorDesc input_tensor;   ///< at most 2 dimensions besides leading sizes of 1
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -252,7 +252,7 @@ struct ActivationHardmaxOperatorDesc {
 /// dimensions, together.
 struct ActivationHardmax1OperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: at least one, none twice, in any order
 
@@ -262,7 +262,7 @@ struct ActivationHardmax1OperatorDesc {
 /// DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: x * max(0, min(alpha * x + beta, 1)).
 struct ActivationHardSwishOperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   float alpha = 0.16666667163372039794921875f;  ///< the slope of the factor
   float beta = 0.5f;                            ///< the factor at 0
 
@@ -272,7 +272,7 @@ struct ActivationHardSwishOperatorDesc {
 /// DML_ACTIVATION_SWISH_OPERATOR_DESC: x / (1 + exp(-sigmoid_input_scale * x)).
 struct ActivationSwishOperatorDesc {
   BufferTensorDesc input_tensor;   ///< data types and dimension counts depend on the feature level
-  BufferTensorDesc output_tensor;  ///< of the input's data type and sizes
+  BufferTensorDesc output_tensor;  ///< same data type and sizes as the input
   float sigmoid_input_scale = 1.0f;  ///< the factor of x in the sigmoid
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile

@@ -70,8 +70,8 @@ enum class Activation : std::uint32_t {
   hard_swish,           ///< alpha, beta
   swish,                ///< sigmoid_input_scale
 };
-constexpr std::size_t kActivationCount = 19;  ///< all of them
-/// Those that batch normalization can apply to its result.
+constexpr std::size_t kActivationCount = 19;  ///< number of activations
+/// Number of activations that a normalization can fuse.
 constexpr std::size_t kFusableActivationCount = 17;
 
 }  // namespace dmlops

@@ -69,7 +69,7 @@ class ActivationEluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationCeluOperatorDesc(ActivationDesc):
-    """DML_ACTIVATION_CELU_OPERATOR_DESC: ``max(0, x) + minimum(0, alpha * (exp(x / alpha) - 1))``.
+    """DML_ACTIVATION_CELU_OPERATOR_DESC: ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ActivationCeluOperatorDesc(ActivationDesc):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationHardSigmoidOperatorDesc(ActivationDesc):
-    """DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC: ``max(0, minimum(alpha * x + beta, 1))``.
+    """DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC: ``max(0, min(alpha * x + beta, 1))``.
 
     Parameters
     ----------

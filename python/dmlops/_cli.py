@@ -138,7 +138,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
         return fail("standard output is closed")
-    if isinstance(sys.stdout, TextIOWrapper):  # names and signs that its encoding lacks are escaped
+    if isinstance(sys.stdout, TextIOWrapper):  # escapes characters that its encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
@@ -149,7 +149,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         discard_output()
         return CLOSED_PIPE
-    except OSError as error:  # commands handle those of their files; printing remains
+    except OSError as error:  # from printing: commands handle the errors of their files
         discard_output()
         return fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
 

@@ -35,8 +35,8 @@ _ROWS = {row.function: row for row in OPERATORS}  # of several versions, the las
 def document(function: Callable[..., Any], signature: str, text: str) -> None:
     """Attach a docstring to an operator's function.
 
-    `text` has fields for the sections that are shared, and for what the table states: `formula`
-    and `struct`.
+    `text` has fields for the shared sections, and for two attributes of the table: `formula` and
+    `struct`.
     """
     row = _ROWS[function.__name__]
     shared = {

@@ -41,7 +41,7 @@ def collect() -> dict[str, Any]:
 
 
 def non_temporal_threshold() -> int | None:
-    """Return the bytes of memory traffic from which stores are non-temporal; None is never."""
+    """Return the traffic in bytes from which outputs use non-temporal stores, or None."""
     threshold = _core.non_temporal_threshold()
     return None if threshold == 2**63 - 1 else threshold
 

@@ -32,7 +32,7 @@ fused_activation : descriptor or name of an activation, optional
 
 Notes
 -----
-DirectML's {struct}. The mean is
+Implements {struct}. The mean is
 subtracted first; float16 is computed in float32 and rounded once.
 
 Examples
@@ -66,13 +66,13 @@ Parameters
 ----------
 {input}
 scale, bias : numpy.ndarray, optional
-    Of the dtype and the number of dimensions of `input`; each size is 1 or that of
-    `input`. None is the number 1 or 0.
+    Same dtype and number of dimensions as `input`; each size is 1 or that of `input`.
+    The defaults are 1 and 0.
 axes : int or sequence of int, default -1
-    The axes that make up a group; a negative one counts from the end. Of no axes, each
-    element is its own mean.
+    The axes that make up a group; a negative one counts from the end. Without axes,
+    each element is a group.
 use_mean : bool, default True
-    False: the mean is 0, in the variance too.
+    False: the mean counts as 0, also in the variance.
 use_variance : bool, default True
     False: no division by ``sqrt(variance + epsilon)``.
 epsilon : float, default 1e-5
@@ -87,7 +87,7 @@ fused_activation : descriptor or name of an activation, optional
 
 Notes
 -----
-DirectML's {struct}. Sums are accumulated in float64,
+Implements {struct}. Sums are accumulated in float64,
 in one order for every memory layout, thread count and processor.
 
 Examples
@@ -116,10 +116,10 @@ Parameters
 ----------
 {input}
 scale, bias : numpy.ndarray
-    Of the dtype and the number of dimensions of `input`, and of the same shape; each
-    size is 1 or that of `input`.
+    Same dtype and number of dimensions as `input`, both of one shape; each size is 1 or
+    that of `input`.
 fused_add : numpy.ndarray, optional
-    Of the shape of `input`; added before the activation.
+    Added before the activation; same shape as `input`.
 epsilon : float, default 1e-5
     Added to the variance, as float32.
 fused_activation : descriptor or name of an activation, optional
@@ -138,7 +138,7 @@ mean, variance : numpy.ndarray
 
 Notes
 -----
-DirectML's {struct}.
+Implements {struct}.
 
 Examples
 --------
@@ -162,7 +162,7 @@ Return the gradients of batch normalization with {statistics}.
 
 The gradient of the input is
 ``{{formula}}``,
-that of the bias ``sum(dy)``, and that of the scale
+the gradient of the bias is ``sum(dy)``, and the gradient of the scale is
 ``sum(dy * (x - mean) / sqrt(variance + epsilon))``, with ``dy`` for `input_gradient` and
 sums over the axes along which `mean` has size 1.
 
@@ -172,8 +172,8 @@ Parameters
 input_gradient : numpy.ndarray
     The gradient of the normalization's output, of the shape of `input`.
 mean, variance, scale : numpy.ndarray
-    Of the dtype and the number of dimensions of `input`, and of the same shape; each
-    size is 1 or that of `input`.
+    Same dtype and number of dimensions as `input`, all of one shape; each size is 1 or
+    that of `input`.
 epsilon : float, default 1e-5
     Added to the variance, as float32.
 out : tuple of numpy.ndarray, optional
@@ -182,7 +182,7 @@ out : tuple of numpy.ndarray, optional
 Returns
 -------
 gradient : numpy.ndarray
-    The gradient of the input, of its shape.
+    The gradient of the input, of the input's shape.
 scale_gradient, bias_gradient : numpy.ndarray
     The gradients of scale and bias, of the shape of `mean`.
 
@@ -190,7 +190,7 @@ scale_gradient, bias_gradient : numpy.ndarray
 
 Notes
 -----
-DirectML's {{struct}}.
+Implements {{struct}}.
 
 Examples
 --------

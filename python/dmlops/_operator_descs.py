@@ -42,14 +42,14 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementWiseClipOperatorDesc(Descriptor):
-    """``max(min, minimum(g(x), max))`` with float32 bounds, ``g(x) = x * scale + bias``.
+    """``maximum(min, minimum(g(x), max))``, ``g(x) = x * scale + bias``, float32 bounds.
 
     Parameters
     ----------
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     scale_bias : ScaleBias, optional
         Applied before the bounds. None is no change.
     min, max : float
@@ -57,7 +57,7 @@ class ElementWiseClipOperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_ELEMENT_WISE_CLIP_OPERATOR_DESC. Works in place.
+    Mirrors DML_ELEMENT_WISE_CLIP_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     scale_bias : ScaleBias, optional
         Applied before the bounds. None is no change.
     min_max_data_type : TensorDataType
@@ -98,7 +98,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC. Works in place. From feature level 5.0 on.
+    Mirrors DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC. Works in place. From feature level 5.0 on.
 
     Examples
     --------
@@ -140,14 +140,14 @@ class ElementWiseClipGradOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     min, max : float
         For integer tensors truncated toward zero; NaN is no bound.
 
     Notes
     -----
-    DirectML's DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC. A bound is excluded: the gradient is 0
-    there. A NaN element gives NaN. Works in place. From feature level 3.1 on.
+    Mirrors DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC. A bound is excluded: the gradient is 0 there.
+    A NaN element gives NaN. Works in place. From feature level 3.1 on.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class ElementWiseClipGrad1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     min_max_data_type : TensorDataType
         Data type of the bounds; must be that of the tensors.
     min, max : float or int
@@ -188,8 +188,8 @@ class ElementWiseClipGrad1OperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC. A bound is excluded: the gradient is 0
-    there. A NaN element gives NaN. Works in place. From feature level 5.0 on.
+    Mirrors DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC. A bound is excluded: the gradient is 0 there.
+    A NaN element gives NaN. Works in place. From feature level 5.0 on.
 
     Examples
     --------
@@ -233,11 +233,11 @@ class ActivationParameterizedReluOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     slope_tensor, output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC. Products of integers are saturated.
+    Mirrors DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC. Products of integers are saturated.
     Works in place.
 
     Examples
@@ -267,12 +267,12 @@ class ActivationReluGradOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     input_gradient_tensor, output_gradient_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC. A NaN element gives NaN. Does not work in
-    place. From feature level 3.0 on.
+    Mirrors DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC. A NaN element gives NaN. Does not work in place.
+    From feature level 3.0 on.
 
     Examples
     --------
@@ -303,7 +303,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
     mean_tensor, variance_tensor, scale_tensor, bias_tensor : BufferTensorDesc
         The parameters, of the input's data type and dimension count; each size is 1 or the input's.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     spatial : bool, default True
         Below feature level 4.0, False forbids mean and variance to be broadcast in height or width;
         ignored from 4.0 on.
@@ -315,7 +315,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_BATCH_NORMALIZATION_OPERATOR_DESC. Does not work in place.
+    Mirrors DML_BATCH_NORMALIZATION_OPERATOR_DESC. Does not work in place.
 
     Examples
     --------
@@ -381,7 +381,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MeanVarianceNormalizationOperatorDesc(Descriptor):
-    """Normalization with the input's own mean and variance, then an activation.
+    """Normalization with the mean and the variance of the input, then an activation.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
         Of the input's data type and dimension count; each size is 1 or the input's. None is the
         number 1 or 0.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     cross_channel : bool, default False
         True: groups of dimensions 1 to 3. False: 2 and 3.
     normalize_variance : bool, default True
@@ -404,8 +404,8 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC. Below feature level 5.2, scale and
-    bias must be both given or both None. Does not work in place.
+    Mirrors DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC. Below feature level 5.2, scale and bias
+    must be both given or both None. Does not work in place.
 
     Examples
     --------
@@ -454,7 +454,7 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MeanVarianceNormalization1OperatorDesc(Descriptor):
-    """Normalization with the input's own mean and variance, then an activation.
+    """Normalization with the mean and the variance of the input, then an activation.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
         Of the input's data type and dimension count; each size is 1 or the input's. None is the
         number 1 or 0.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     axes : sequence of int
         The dimensions that make up a group: none twice, in any order. Empty: each element is its
         own mean.
@@ -478,9 +478,9 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC. Below feature level 5.2, scale and
-    bias must be both given or both None; below 4.0, their size in dimension 1 must be the input's.
-    Does not work in place. From feature level 2.1 on.
+    Mirrors DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC. Below feature level 5.2, scale and bias
+    must be both given or both None; below 4.0, their size in dimension 1 must be the input's. Does
+    not work in place. From feature level 2.1 on.
 
     Examples
     --------
@@ -530,7 +530,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MeanVarianceNormalization2OperatorDesc(Descriptor):
-    """Normalization with the input's own mean and variance, then an activation.
+    """Normalization with the mean and the variance of the input, then an activation.
 
     Parameters
     ----------
@@ -540,12 +540,12 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
         Of the input's data type and dimension count; each size is 1 or the input's. None is the
         number 1 or 0.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     axes : sequence of int
         The dimensions that make up a group: none twice, in any order. Empty: each element is its
         own mean.
     use_mean : bool, default True
-        False: the mean is 0, in the variance too.
+        False: the mean counts as 0, also in the variance.
     use_variance : bool, default True
         False: no division by ``sqrt(variance + epsilon)``.
     epsilon : float, default 1e-5
@@ -556,8 +556,8 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC. AxisCount is the length of `axes`.
-    Does not work in place. From feature level 6.3 on.
+    Mirrors DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC. AxisCount is the length of `axes`. Does
+    not work in place. From feature level 6.3 on.
 
     Examples
     --------
@@ -621,9 +621,9 @@ class BatchNormalizationTrainingOperatorDesc(Descriptor):
     fused_add_tensor : BufferTensorDesc, optional
         Added before the activation.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     output_mean_tensor, output_variance_tensor : BufferTensorDesc
-        Of the sizes of the scale.
+        Same sizes as the scale.
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
@@ -632,8 +632,8 @@ class BatchNormalizationTrainingOperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC. The variance is that of the
-    population. Does not work in place. From feature level 4.1 on.
+    Mirrors DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC. The variance is that of the population.
+    Does not work in place. From feature level 4.1 on.
 
     Examples
     --------
@@ -704,14 +704,14 @@ class BatchNormalizationGradOperatorDesc(Descriptor):
     output_gradient_tensor : BufferTensorDesc
         The gradient of the input.
     output_scale_gradient_tensor, output_bias_gradient_tensor : BufferTensorDesc
-        Of the sizes of the mean.
+        Same sizes as the mean.
     epsilon : float, default 1e-5
         Added to the variance.
 
     Notes
     -----
-    DirectML's DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC. Does not work in place. From feature
-    level 3.1 on.
+    Mirrors DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC. Does not work in place. From feature level
+    3.1 on.
 
     Examples
     --------
@@ -766,13 +766,13 @@ class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
     output_gradient_tensor : BufferTensorDesc
         The gradient of the input.
     output_scale_gradient_tensor, output_bias_gradient_tensor : BufferTensorDesc
-        Of the sizes of the mean.
+        Same sizes as the mean.
     epsilon : float, default 1e-5
         Added to the variance.
 
     Notes
     -----
-    DirectML's DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. Does not work in place. From
+    Mirrors DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. Does not work in place. From
     feature level 4.1 on.
 
     Examples
@@ -821,11 +821,11 @@ class ActivationLogSoftmaxOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         At most 2 dimensions besides leading sizes of 1.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC. Does not work in place.
+    Mirrors DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC. Does not work in place.
 
     Examples
     --------
@@ -851,14 +851,14 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     axes : sequence of int
         The dimensions that make up a group: at least one, none twice, in any order.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does
-    not work in place. From feature level 5.1 on.
+    Mirrors DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not
+    work in place. From feature level 5.1 on.
 
     Examples
     --------
@@ -904,11 +904,11 @@ class ActivationSoftmaxOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         At most 2 dimensions besides leading sizes of 1.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_SOFTMAX_OPERATOR_DESC. Does not work in place.
+    Mirrors DML_ACTIVATION_SOFTMAX_OPERATOR_DESC. Does not work in place.
 
     Examples
     --------
@@ -934,14 +934,14 @@ class ActivationSoftmax1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     axes : sequence of int
         The dimensions that make up a group: at least one, none twice, in any order.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not
-    work in place. From feature level 5.1 on.
+    Mirrors DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not work
+    in place. From feature level 5.1 on.
 
     Examples
     --------
@@ -987,11 +987,11 @@ class ActivationHardmaxOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         At most 2 dimensions besides leading sizes of 1.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_HARDMAX_OPERATOR_DESC. Does not work in place.
+    Mirrors DML_ACTIVATION_HARDMAX_OPERATOR_DESC. Does not work in place.
 
     Examples
     --------
@@ -1017,14 +1017,14 @@ class ActivationHardmax1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     axes : sequence of int
         The dimensions that make up a group: at least one, none twice, in any order.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_HARDMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not
-    work in place. From feature level 5.1 on.
+    Mirrors DML_ACTIVATION_HARDMAX1_OPERATOR_DESC. AxisCount is the length of `axes`. Does not work
+    in place. From feature level 5.1 on.
 
     Examples
     --------
@@ -1063,14 +1063,14 @@ class ActivationHardmax1OperatorDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ActivationHardSwishOperatorDesc(Descriptor):
-    """DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: ``x * max(0, minimum(alpha * x + beta, 1))``.
+    """DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: ``x * max(0, min(alpha * x + beta, 1))``.
 
     Parameters
     ----------
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     alpha : float, default 0.16666667163372039794921875
         The slope of the factor.
     beta : float, default 0.5
@@ -1078,7 +1078,7 @@ class ActivationHardSwishOperatorDesc(Descriptor):
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC. Works in place. From feature level 6.2 on.
+    Mirrors DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC. Works in place. From feature level 6.2 on.
 
     Examples
     --------
@@ -1106,13 +1106,13 @@ class ActivationSwishOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         Data types and dimension counts depend on the feature level.
     output_tensor : BufferTensorDesc
-        Of the input's data type and sizes.
+        Same data type and sizes as the input.
     sigmoid_input_scale : float, default 1.0
         The factor of ``x`` in the sigmoid.
 
     Notes
     -----
-    DirectML's DML_ACTIVATION_SWISH_OPERATOR_DESC. Works in place. From feature level 6.2 on.
+    Mirrors DML_ACTIVATION_SWISH_OPERATOR_DESC. Works in place. From feature level 6.2 on.
 
     Examples
     --------

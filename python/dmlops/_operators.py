@@ -34,7 +34,7 @@ scale_bias : ScaleBias, optional
 
 Notes
 -----
-DirectML's {struct}. A NaN element stays NaN.
+Implements {struct}. A NaN element stays NaN.
 
 Examples
 --------
@@ -52,9 +52,10 @@ document(
     _core.clip_grad,
     "clip_grad(input, input_gradient, min=None, max=None, *, out=None)",
     """\
-Pass the gradient of clip where an element is between the bounds, and 0 elsewhere.
+Compute the gradient of clip: `input_gradient` within the bounds, and 0 elsewhere.
 
-Computes ``{formula}``. It is 0 at both bounds.
+Computes ``{formula}``. At both bounds,
+the result is 0.
 
 Parameters
 ----------
@@ -72,7 +73,7 @@ min, max : float or int, optional
 
 Notes
 -----
-DirectML's {struct}. A NaN element gives
+Implements {struct}. A NaN element gives
 NaN; PyTorch's gradient of clamp is 0 there, and passes at the bounds.
 
 Examples
@@ -89,9 +90,9 @@ document(
     _core.relu_grad,
     "relu_grad(input, input_gradient, *, out=None)",
     """\
-Pass the gradient of relu where an element is positive, and 0 elsewhere.
+Compute the gradient of relu: `input_gradient` at positive elements, and 0 elsewhere.
 
-Computes ``{formula}``. It is 0 at 0.
+Computes ``{formula}``.
 
 Parameters
 ----------
@@ -106,7 +107,7 @@ input_gradient : numpy.ndarray
 
 Notes
 -----
-DirectML's {struct}. A NaN element gives NaN;
+Implements {struct}. A NaN element gives NaN;
 PyTorch passes the gradient there.
 
 Examples
@@ -123,7 +124,7 @@ document(
     _core.parameterized_relu,
     "parameterized_relu(input, slope, *, out=None)",
     """\
-Multiply negative elements by slopes of their own.
+Multiply negative elements by a slope, which may differ for each element.
 
 Computes ``{formula}``. Products of integers are saturated.
 
@@ -131,8 +132,7 @@ Parameters
 ----------
 {input}
 slope : numpy.ndarray
-    Of the dtype and the number of dimensions of `input`, each of size 1 or the
-    input's, any strides.
+    Same dtype and number of dimensions as `input`; each size is 1 or that of `input`.
 {out}
 
 {returns}
@@ -141,8 +141,8 @@ slope : numpy.ndarray
 
 Notes
 -----
-DirectML's {struct}, whose slope has the
-input's sizes. A NaN element stays NaN.
+Implements {struct}, where the slope
+must have the input's sizes. A NaN element stays NaN.
 
 Examples
 --------
@@ -161,14 +161,15 @@ document(
     """\
 Compute the logarithm of the softmax over one or several axes.
 
-Computes ``{formula}``; maximum and sum go over all listed
-axes together.
+Computes ``{formula}``, with the maximum and the sum
+over all of `axes` together.
 
 Parameters
 ----------
 {input}
 axes : int or sequence of int, default -1
-    The axes that make up a group; a negative one counts from the end.
+    The axes; a negative one counts from the end. An array without dimensions has
+    axis 0, as in NumPy's reductions.
 {out}
 
 {returns}
@@ -177,8 +178,8 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's {struct}. A group with a NaN or a
-positive infinity, or of negative infinities only, is NaN throughout.
+Implements {struct}. A group that holds a NaN
+or ``+inf``, or only ``-inf``, is NaN throughout.
 
 Examples
 --------
@@ -216,7 +217,7 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's {struct}. A group that holds a NaN or
+Implements {struct}. A group that holds a NaN or
 ``+inf``, or only ``-inf``, is NaN throughout; in other groups, ``-inf`` gives 0.
 
 Examples
@@ -254,7 +255,7 @@ axes : int or sequence of int, default -1
 
 Notes
 -----
-DirectML's {struct}. The first NaN counts as the
+Implements {struct}. The first NaN counts as the
 maximum, as in ``numpy.argmax``.
 
 Examples

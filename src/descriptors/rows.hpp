@@ -364,7 +364,7 @@ constexpr Field kFieldsOfActivationSwishOperatorDesc[] = {
      offsetof(DML_ACTIVATION_SWISH_OPERATOR_DESC, SigmoidInputScale)},
 };
 using Level = FeatureLevel;
-// Of most operators of the first level.
+// The support of most operators of level 1.0.
 #define DMLOPS_SINCE_1_0                                                  \
   {Level::level_1_0, 4, 4, kFloats}, {Level::level_2_0, 4, 5, kFloats}, { \
     Level::level_3_0, 1, 8, kFloats                                       \

@@ -28,7 +28,7 @@ constexpr ActivationInfo kActivationInfos[kActivationCount] = {
     {"hard_swish", 2, {"alpha", "beta"}, {0.16666667163372039794921875f, 0.5f}},
     {"swish", 1, {"sigmoid_input_scale"}, {1.0f}},
 };
-// The data types that each takes, and the words for them.
+// The accepted data types of each activation, and their description for messages.
 struct AcceptedByActivation {
   TypeSet types;
   const char* text;

@@ -47,7 +47,11 @@ def camel(name: str) -> str:
 
 def cpp_formula(formula: str) -> str:
     """Return a formula as C++'s comments write it."""
-    return re.sub(r"\babs\((\w+)\)", r"|\1|", formula).replace("minimum(", "min(")
+    return (
+        re.sub(r"\babs\((\w+)\)", r"|\1|", formula)
+        .replace("minimum(", "min(")
+        .replace("maximum(", "max(")
+    )
 
 
 def cpp_text(text: str) -> str:

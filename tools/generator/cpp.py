@@ -52,8 +52,8 @@ def operator_types() -> str:
         "enum class Activation : std::uint32_t {",
         (f"{row.function}, ///< {parameters_text(row)}" for row in ACTIVATIONS),
         "};",
-        f"constexpr std::size_t kActivationCount = {len(ACTIVATIONS)}; ///< all of them",
-        "/// Those that batch normalization can apply to its result.",
+        f"constexpr std::size_t kActivationCount = {len(ACTIVATIONS)}; ///< number of activations",
+        "/// Number of activations that a normalization can fuse.",
         f"constexpr std::size_t kFusableActivationCount = {len(FUSABLE)};",
         "",
         "}  // namespace dmlops",
@@ -84,7 +84,7 @@ def activation_infos() -> str:
         "constexpr ActivationInfo kActivationInfos[kActivationCount] = {",
         map(info, ACTIVATIONS),
         "};",
-        "// The data types that each takes, and the words for them.",
+        "// The accepted data types of each activation, and their description for messages.",
         "struct AcceptedByActivation { TypeSet types; const char* text; };",
         "constexpr AcceptedByActivation kActivationTypes[kActivationCount] = {",
         map(types, ACTIVATIONS),
@@ -254,7 +254,7 @@ def operator_descs() -> str:
             text = cpp_text(_CPP_TEXTS.get(type(first), row.text_of(first)))
             yield f"{member(first)} ///< {text}"
             for field in others:
-                yield f"{member(field)} ///< as {first.name}"
+                yield f"{member(field)} ///< see {first.name}"
         yield ""
         yield "DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile"
         yield "};"
@@ -386,7 +386,7 @@ def rows() -> str:
         "// The fields of each struct, in its order.",
         *(fields(row) for row in OPERATORS),
         "using Level = FeatureLevel;",
-        "// Of most operators of the first level.",
+        "// The support of most operators of level 1.0.",
         "#define DMLOPS_SINCE_1_0 " + ", ".join(support(each) for each in schema.SINCE_1_0),
         "constexpr OperatorInfo kOperators[] = {",
         map(operator, OPERATORS),

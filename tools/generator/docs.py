@@ -1,4 +1,4 @@
-"""Lists in files that are otherwise written by hand: what stands between two marks."""
+"""Generated lists in files that are otherwise written by hand, between two marks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def summary(folder: str, names: Iterable[str]) -> str:
 
 
 def operators() -> str:
-    """Return the functions that are no activations."""
+    """Return the functions other than activations."""
     names = dict.fromkeys(row.function for row in OPERATORS if row.family != "activation")
     return summary("operators", names)
 
@@ -45,7 +45,7 @@ def activations() -> str:
     return summary("operators", sorted(row.function for row in FUSABLE))
 
 
-def further() -> str:
+def unfusable() -> str:
     """Return the activations that cannot be fused."""
     return summary("operators", sorted(row.function for row in ACTIVATIONS if not row.fusable))
 
@@ -56,23 +56,11 @@ def descriptors() -> str:
     return summary("descriptors", [*others, *sorted(row.desc for row in FUSABLE)])
 
 
-def _kinds(row: Any) -> dict[str, Any]:
-    return {type(field).__name__: field for field in row.fields}
-
-
 def structs() -> str:
     """Return the rows of the table of structs."""
-    remarks = {
-        "Activation": "`fused_activation` is an activation's descriptor without tensors",
-        "Axes": "`AxisCount` is `len(axes)`",
-    }
     rows = [*(r for r in OPERATORS if not r.fusable), *sorted(FUSABLE, key=lambda r: r.name)]
-    lines = []
-    for row in rows:
-        remark = " ".join(text for kind, text in remarks.items() if kind in _kinds(row))
-        lines.append(f"| `{row.struct}` | `{row.desc}` | {remark} |".replace("|  |", "| |"))
-    head = ["| DirectML | dmlops | |", "| --- | --- | --- |"]
-    return "\n".join([*head, *lines])
+    lines = [f"| `{row.struct}` | `{row.desc}` |" for row in rows]
+    return "\n".join(["| DirectML | dmlops |", "| --- | --- |", *lines])
 
 
 _SETS = {
@@ -121,7 +109,11 @@ def names() -> str:
 
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "docs/operators.md": {"operators": operators, "activations": activations, "further": further},
+    "docs/operators.md": {
+        "operators": operators,
+        "activations": activations,
+        "unfusable": unfusable,
+    },
     "docs/descriptors.md": {"descriptors": descriptors},
     "python/dmlops/__init__.py": {"operators": names},
     "docs/directml.md": {"structs": structs, "levels": levels},

@@ -57,7 +57,7 @@ def documentation(row: Any) -> Iterator[str]:
         works = "Works in place." if row.in_place else "Does not work in place."
         since = row.supports[0].since.replace("_", ".")
         level = "" if since == "1.0" else f"From feature level {since} on."
-        sentences = [f"DirectML's {row.struct}.", row.notes, works, level]
+        sentences = [f"Mirrors {row.struct}.", row.notes, works, level]
         yield wrapped(" ".join(filter(None, sentences)), "    ")
     yield ""
     yield "    Examples"

@@ -1,4 +1,4 @@
-"""The sub-command ``demo``: its options, and the check that its extra packages are there."""
+"""The sub-command ``demo``: its options, and the check that its extra packages are installed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo, if its packages are there."""
+    """Run the demo, if its packages are installed."""
     require_extra()
     import_module("dmlops._demo.program").run(arguments.output)  # imports the extra
     return 0
 
 
 def require_extra() -> None:
-    """Refuse, with the remedy, when a package that only the demo needs is missing."""
+    """Refuse to run without a package of the extra; the message says how to install it."""
     missing = []
     for module, package in (("sklearn", "scikit-learn"), ("matplotlib", "matplotlib")):
         try:

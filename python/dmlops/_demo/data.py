@@ -13,23 +13,23 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 Array = npt.NDArray[Any]
 
-# The part of china.jpg with the lake behind the haze: an island, a bridge and boats.
+# The section of china.jpg with an island, a bridge and boats in the haze.
 HAZE = np.s_[158:288, 350:545]
 
 TRAINING_DIGITS = 1200
 
-# Between log-probabilities in float64 and those of the same logits rounded to float32.
+# The allowed difference between log-probabilities of logits in float64 and in float32.
 TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
 class Digits:
-    """The digits that the classifier was not fitted to, and its results for them."""
+    """The test set of digits, and the classifier's results for it."""
 
     images: Array  # count x 8 x 8
     labels: Array  # true class of each digit
     logits: Array  # count x 10, float32: the input of log_softmax
-    log_probabilities: Array  # count x 10, float64: the classifier's own answer
+    log_probabilities: Array  # count x 10, float64: the classifier's own result
 
     def difference(self, log_probabilities: Array) -> float:
         """Return the largest difference from the classifier's own log-probabilities."""
@@ -42,7 +42,7 @@ def photographs() -> tuple[Array, Array]:
 
 
 def digits() -> Digits:
-    """Fit a multinomial logistic regression to two thirds of the digits; return the others."""
+    """Fit a multinomial logistic regression to two thirds of the digits; return the test set."""
     bunch = load_digits()
     pixels = bunch.data / 16  # 0 to 1
     fitted = LogisticRegression(max_iter=1000)

@@ -54,7 +54,7 @@ def draw(results: Sequence[Result], digits: Digits) -> Figure:
         2,
         stretch,
         "Contrast stretch in 8 bits",
-        "The part of the photograph that lies in haze, cut out as a view:"
+        "The hazy section of the photograph, sliced as a view:"
         " the few values that it uses are spread over all of 0 to 255.",
     )
     digits_row(figure, 3, classification, digits)

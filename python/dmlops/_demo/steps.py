@@ -1,8 +1,8 @@
 """The demo's computation: each operator beside NumPy, with the error against float64 and the time.
 
-Every step has four forms: dmlops; the fastest NumPy that we know, which writes into preallocated
-arrays; the operator's formula in float64; and the largest term of that formula, whose unit in the
-last place (ulp) is the unit of the promised errors.
+Every step has four forms: dmlops; the fastest known NumPy code, which writes into preallocated
+arrays; the operator's formula in float64; and the largest term of the formula, whose ulp is the
+unit of the error bounds.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def normalization(photograph: Array, dtype: str) -> Step:
     scaled = scale.astype(np.float64) * ((x - mean.astype(np.float64)) / deviation)
     exact = scaled + bias
 
-    # NumPy is at its best with one multiply-add in float32 over whole rows of interleaved channels.
+    # Fastest in NumPy: one multiply-add in float32 over whole rows of interleaved channels.
     width = photograph.shape[1]
     factor = scale.astype(np.float64) / deviation
     row_factor = np.tile(factor.astype(np.float32).ravel(), width)

@@ -1,4 +1,4 @@
-"""Runs an operator file: makes the memory, compiles the operators, and follows the commands."""
+"""Runs an operator file: allocates the memory, compiles the operators, and runs the commands."""
 
 from __future__ import annotations
 

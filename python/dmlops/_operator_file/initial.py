@@ -1,4 +1,4 @@
-"""The initial values of resources: given in the operator file, or mapped from another one."""
+"""The initial values of resources: listed in the operator file, or mapped from another file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BLOCK = 2**22  # elements that are filled at once
 
 
 def dtype_of(data_type: TensorDataType) -> np.dtype[Any] | None:
-    """Return NumPy's name for a data type, if it has one."""
+    """Return the NumPy dtype of a data type, or None."""
     if data_type in (TensorDataType.UNKNOWN, TensorDataType.UINT4, TensorDataType.INT4):
         return None
     return np.dtype(data_type.name.lower())
 
 
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], node: Node) -> Array:
-    """Return memory that is zero."""
+    """Return zeroed memory."""
     try:
         return np.zeros(shape, dtype)
     except (MemoryError, ValueError, OverflowError) as error:

@@ -14,7 +14,7 @@ from dmlops._table import DESCS
 
 @dataclass(frozen=True)
 class File:
-    """Initial values that are in a file: .npy, or raw."""
+    """Initial values in a file: .npy, or raw."""
 
     path: Path
 
@@ -45,7 +45,7 @@ class Mixed:
 
 @dataclass(frozen=True)
 class Resource:
-    """Memory and its initial values; an output needs none."""
+    """Memory and its initial values, which an output may lack."""
 
     node: Node
     data_type: TensorDataType

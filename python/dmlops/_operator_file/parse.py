@@ -69,7 +69,7 @@ def _read_model(path: str, folder: Path) -> Model:
     return model
 
 
-# Dispatchables of DxDispatch that are no operators of DirectML.
+# Dispatchables of DxDispatch other than DirectML operators.
 _UNSUPPORTED = {
     "hlsl": "compute shaders (HLSL) are not supported; dmlops runs DirectML's operators",
     "onnx": "ONNX models are not supported in operator files; dmlops.onnx runs them from Python",
@@ -143,7 +143,7 @@ def _read_values(node: Node) -> Values:
         flat = [value for row in flat for value in row]
     _check_dimensions(node, shape)
     if not flat:
-        node.refuse("there are no values; a resource has at least one")
+        node.refuse("there are no values; a resource needs at least one")
     numbers = [v if type(v) in (int, float) else Node(v, node.place).number() for v in flat]
     return Values(tuple(shape), numbers)
 
@@ -172,7 +172,7 @@ def _read_initial(node: Node, folder: Path) -> File | Sequence | Values | Mixed 
         others = ("sourcePath", "valueStart", "valueDelta")  # for the message of a misspelt name
         members = node.members(("valueCount", "value"), others)
         start, delta = members["value"].number(), 0
-    return Sequence(members["valueCount"].count(least=1), start, delta)
+    return Sequence(members["valueCount"].count(minimum=1), start, delta)
 
 
 def _read_resource(node: Node, folder: Path) -> Resource:
@@ -197,7 +197,7 @@ def _read_resource(node: Node, folder: Path) -> Resource:
     if "initialValuesOffsetInBytes" in members:
         offset = members["initialValuesOffsetInBytes"].count()
     if "sizeInBytes" in members:
-        size = members["sizeInBytes"].count(least=1)
+        size = members["sizeInBytes"].count(minimum=1)
     return Resource(node, data_type, initial, offset or 0, size)
 
 

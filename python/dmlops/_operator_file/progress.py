@@ -1,4 +1,4 @@
-"""Reports the progress of work that takes more than a second."""
+"""Reports the progress of commands that take more than a second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TextIO
 
 SECONDS_OF_SILENCE = 1.0
-_SECONDS_BETWEEN_LINES = 10.0  # where the output is no terminal, and lines stay
+_SECONDS_BETWEEN_LINES = 10.0  # if the output is not a terminal, which keeps all lines
 
 
 class Progress:

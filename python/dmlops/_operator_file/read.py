@@ -152,11 +152,11 @@ class Node:
             return tuple(values)
         return tuple(item.integer() for item in self.items())
 
-    def count(self, least: int = 0) -> int:
+    def count(self, minimum: int = 0) -> int:
         """Return a whole number that counts elements or bytes."""
         value = self.integer()
-        if not least <= value < 2**63:
-            self.refuse(f"is {shown(value)}; it must be at least {least} and less than 2^63")
+        if not minimum <= value < 2**63:
+            self.refuse(f"is {shown(value)}; it must be at least {minimum} and less than 2^63")
         return value
 
     def number(self) -> float:

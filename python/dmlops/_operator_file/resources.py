@@ -28,17 +28,17 @@ class Memory:
 
     array: Array  # of one dimension
     values: Array  # the view of `array` that is printed
-    file: NewFile | None = None  # to which `array` is mapped, until it is written
-    source: Path | None = None  # a .npy file, which knows its own data type
+    file: NewFile | None = None  # the mapped output file, until it is written
+    source: Path | None = None  # a .npy file, which states its data type
 
-    def binding(self, part: Binding, tensor: BufferTensorDesc) -> Any:
+    def binding(self, bound: Binding, tensor: BufferTensorDesc) -> Any:
         """Return the binding for `CompiledOperator.dispatch`.
 
         Memory may be bound as any data type. The exception is a whole .npy file, whose data type is
         not stated in the operator file: binding it as another type counts as a mistake.
         """
         dtype = dtype_of(tensor.data_type)
-        if part.whole and self.array.dtype == self.values.dtype:
+        if bound.whole and self.array.dtype == self.values.dtype:
             if self.array.dtype == dtype:
                 return self.array
             if self.source is not None:
@@ -47,18 +47,18 @@ class Memory:
                     f" {tensor.data_type.name}; convert the file with numpy.ndarray.astype, or bind"
                     " its bytes with elementSizeInBytes"
                 )
-        size = part.element_size or self.values.itemsize
-        length = None if part.count is None else part.count * size
-        return BufferBinding(self.array.view(np.uint8), part.offset * size, length)
+        size = bound.element_size or self.values.itemsize
+        length = None if bound.count is None else bound.count * size
+        return BufferBinding(self.array.view(np.uint8), bound.offset * size, length)
 
-    def show_as(self, tensor: BufferTensorDesc, part: Binding) -> None:
+    def show_as(self, tensor: BufferTensorDesc, bound: Binding) -> None:
         """View the memory as a tensor that was written to it."""
         dtype = dtype_of(tensor.data_type)
         assert dtype is not None  # an operator wrote it
         strides = None
         if tensor.strides is not None:
             strides = tuple(stride * dtype.itemsize for stride in tensor.strides)
-        offset = part.offset * (part.element_size or self.values.itemsize)
+        offset = bound.offset * (bound.element_size or self.values.itemsize)
         memory = self.array.view(np.uint8)
         self.values = np.ndarray(tensor.sizes, dtype, memory, offset, strides)
 
@@ -71,7 +71,7 @@ def load(resource: Resource, *, written: bool) -> Memory:
     size = needed if resource.size_in_bytes is None else resource.size_in_bytes
     if size < needed:
         resource.node.refuse(f"sizeInBytes is {size}, but the initial values end at {needed}")
-    if path is None:  # a mapped file has the size that it has
+    if path is None:  # the size of a mapped file is fixed
         size = -(-size // _GRANULARITY) * _GRANULARITY
     if size == values.nbytes:
         source = path if path is not None and is_npy(path) else None
@@ -85,14 +85,14 @@ def load(resource: Resource, *, written: bool) -> Memory:
 
 
 def create(
-    tensor: BufferTensorDesc, part: Binding, resource: Resource, target: Path | None
+    tensor: BufferTensorDesc, bound: Binding, resource: Resource, target: Path | None
 ) -> Memory:
     """Return the memory of a resource that has no initial values, for the tensor written to it."""
     dtype = dtype_of(tensor.data_type)
     assert dtype is not None  # the descriptor is valid
     packed = tensor.strides is None and tensor.total_tensor_size_in_bytes is None
     size = math.prod(tensor.sizes) * dtype.itemsize
-    if packed and part.whole and resource.size_in_bytes is None:
+    if packed and bound.whole and resource.size_in_bytes is None:
         if target is not None and size >= HUGE:
             file = NewFile(target, dtype, tensor.sizes)
             return Memory(file.array.reshape(-1), file.array, file)
@@ -101,7 +101,7 @@ def create(
             return Memory(array.reshape(-1), array)
     size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
     size = max(size, tensor.total_tensor_size_in_bytes or 0, resource.size_in_bytes or 0)
-    offset = part.offset * (part.element_size or dtype.itemsize)
+    offset = bound.offset * (bound.element_size or dtype.itemsize)
     array = allocate((offset + size,), np.dtype(np.uint8), resource.node)
     return Memory(array, array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype))
 

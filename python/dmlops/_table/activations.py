@@ -49,7 +49,7 @@ ACTIVATIONS = (
         onnx_attributes={"alpha": "alpha"},
     ),
     _activation(
-        *("CELU", 128, "max(0, x) + minimum(0, alpha * (exp(x / alpha) - 1))"),
+        *("CELU", 128, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"),
         Number("alpha", _LIMIT, "1.0"),
         supports=(Support("3_0", 1, 8),),
         results=(-0.8647, -0.2212, 1.0, 3.0),
@@ -60,7 +60,7 @@ ACTIVATIONS = (
         onnx_attributes={"alpha": "alpha"},
     ),
     _activation(
-        *("HARD_SIGMOID", 37, "max(0, minimum(alpha * x + beta, 1))"),
+        *("HARD_SIGMOID", 37, "max(0, min(alpha * x + beta, 1))"),
         Number("alpha", "The slope.", "0.2"),
         Number("beta", "The value at 0.", "0.5"),
         results=(0.1, 0.45, 0.7, 1.0),
@@ -181,7 +181,7 @@ ACTIVATIONS = (
         work="long",
     ),
     _activation(
-        *("HARD_SWISH", 168, "x * max(0, minimum(alpha * x + beta, 1))"),
+        *("HARD_SWISH", 168, "x * max(0, min(alpha * x + beta, 1))"),
         Number("alpha", "The slope of the factor.", "0.16666667163372039794921875"),
         Number("beta", "The factor at 0.", "0.5"),
         supports=(Support("6_2", 1, 8),),

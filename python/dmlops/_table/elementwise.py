@@ -32,8 +32,8 @@ ELEMENTWISE = (
         value=8,
         function="clip",
         family="clip",
-        formula="max(min, minimum(g(x), max))",
-        text="``max(min, minimum(g(x), max))`` with float32 bounds, ``g(x) = x * scale + bias``.",
+        formula="maximum(min, minimum(g(x), max))",
+        text="``maximum(min, minimum(g(x), max))``, ``g(x) = x * scale + bias``, float32 bounds.",
         fields=(
             *(_INPUT, _OUTPUT, _SCALE_BIAS),
             *(
@@ -66,7 +66,7 @@ array([ -2,  -2,   0, 100], dtype=int8)
         value=153,
         function="clip",
         family="clip1",
-        formula="max(min, minimum(g(x), max))",
+        formula="maximum(min, minimum(g(x), max))",
         text="Clip with bounds in the tensor's own data type, exact for 64-bit integers.",
         fields=(
             *(_INPUT, _OUTPUT, _SCALE_BIAS),

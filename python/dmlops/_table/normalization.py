@@ -1,4 +1,4 @@
-"""Normalization: with given statistics, with the input's own, and the gradients."""
+"""Normalization with given statistics and with the input's, and the gradients."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _mean_variance_normalization(
         function="mean_variance_normalization",
         family="mean_variance_normalization",
         formula=_FORMULA,
-        text="Normalization with the input's own mean and variance, then an activation.",
+        text="Normalization with the mean and the variance of the input, then an activation.",
         fields=(_INPUT, *_OPTIONAL, _OUTPUT, *more, _EPSILON, _FUSED),
         supports=supports,
         in_place=False,
@@ -142,7 +142,7 @@ def _gradient(name: str, value: int, since: str, *texts: str) -> Operator:
             *(_group(each, "mean", _STATISTICS) for each in ("variance", "scale")),
             Tensor("output_gradient_tensor", "The gradient of the input.", output=True),
             *(
-                _group(f"output_{each}_gradient", "mean", "Of the sizes of the mean.", output=True)
+                _group(f"output_{each}_gradient", "mean", "Same sizes as the mean.", output=True)
                 for each in ("scale", "bias")
             ),
             _EPSILON,
@@ -167,7 +167,7 @@ _TRAINING = Operator(
         Tensor("fused_add_tensor", "Added before the activation.", optional=True),
         _OUTPUT,
         *(
-            _group(f"output_{each}", "scale", "Of the sizes of the scale.", output=True)
+            _group(f"output_{each}", "scale", "Same sizes as the scale.", output=True)
             for each in ("mean", "variance")
         ),
         _EPSILON,
@@ -248,7 +248,7 @@ array([[[ 0.,  1.],
     ),
     _mean_variance_normalization(
         *("2", 171, (Support("6_3", 1, 8),), _AXES),
-        Boolean("use_mean", "False: the mean is 0, in the variance too.", True),
+        Boolean("use_mean", "False: the mean counts as 0, also in the variance.", True),
         Boolean("use_variance", _NO_DIVISION, True),
         notes="AxisCount is the length of `axes`.",
     ),

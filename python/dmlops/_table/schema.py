@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Types:
-    """A set of data types, and the words for it in messages, docstrings and stubs."""
+    """A set of data types, and its description in messages, docstrings and stubs."""
 
     cpp: str  # the constant in the C++ table
     variable: str  # the type variable of the stubs
@@ -95,8 +95,8 @@ class Field:
 class Tensor(Field):
     """A pointer to a DML_TENSOR_DESC.
 
-    It has the input's data type and rank, and the sizes of the tensor `like`; `broadcast`: each
-    size may be 1 instead.
+    The tensor has the input's data type and rank, and the sizes of the tensor `like`. If
+    `broadcast`, each size may be 1 instead.
     """
 
     output: bool = False
@@ -157,12 +157,12 @@ class Activation(Field):
 
 @dataclass(frozen=True)
 class Operator:
-    """A row: all that the operators differ in but their formulas.
+    """A row: the attributes of an operator except the code of its kernel.
 
     Parameters
     ----------
     name, value : str, int
-        DirectML's, without its prefix.
+        DirectML's name, without its prefix, and value.
     function : str
         The function in Python and C++, which may serve several operators.
     family : str
@@ -180,11 +180,11 @@ class Operator:
     fusable : bool
         True if batch normalization can fuse the operator.
     rows_only : str
-        The operator without the limit, where the input has an effective rank of at most 2.
+        The operator to advise if this one limits the input to an effective rank of 2.
     notes, example : str
         Further sentences of the descriptor's docstring, and its example.
     results : tuple of float
-        Of the function at -2, -0.25, 1 and 3, rounded to 4 digits: its example.
+        The function's values at -2, -0.25, 1 and 3, rounded to 4 digits, for its example.
     error : tuple of float, optional
         The largest error of all float32 inputs with the default parameters in ulp, and its place.
     promise : float
@@ -192,11 +192,11 @@ class Operator:
     remark : str
         A further sentence of the function's docstring.
     work : str
-        "long" where a formula takes dozens of instructions, beside which a call counts little.
+        "long" for a formula of dozens of instructions, beside which a call is negligible.
     onnx : str
         ONNX's operator, if it has the same meaning.
     onnx_attributes : mapping of str to str
-        Its attributes for the parameters; the other parameters have their defaults there.
+        ONNX's attribute for each parameter that has one; the other parameters have their defaults.
     """
 
     name: str
@@ -232,7 +232,7 @@ class Operator:
 
     @property
     def types(self) -> Types:
-        """The data types that the function takes: those of the highest level."""
+        """The data types that the function takes, those of the highest feature level."""
         return self.supports[-1].types
 
     @property
@@ -268,7 +268,7 @@ class Operator:
             return "None where the activation is fused."
         if each is self.inputs[0]:
             return "Data types and dimension counts depend on the feature level."
-        return "Of the input's data type and sizes."
+        return "Same data type and sizes as the input."
 
     def groups(self) -> Iterator[tuple[Field, ...]]:
         """Yield the fields, grouping adjacent ones of the same kind and text: `min` and `max`."""

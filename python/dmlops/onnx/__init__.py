@@ -1,6 +1,6 @@
 """ONNX models on dmlops: a backend as `onnx.backend` defines it. An extra: ``dmlops[onnx]``.
 
-``prepare`` takes a model, and refuses operators that dmlops lacks or leaves them to ONNX Runtime
+``prepare`` compiles a model. It refuses operators that dmlops lacks, or leaves them to ONNX Runtime
 (``fallback="onnxruntime"``). ``run_model`` and ``run_node`` prepare and run in one call.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 try:
-    import onnx as _onnx  # noqa: F401 - before all that needs it
+    import onnx as _onnx  # noqa: F401 - before the modules that need onnx
 except ModuleNotFoundError as _error:
     if _error.name != "onnx":
         raise

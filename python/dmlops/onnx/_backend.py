@@ -21,7 +21,7 @@ from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Value, of_array, of_ty
 class PreparedModel(BackendRep):  # type: ignore[misc]
     """A model that is ready to run any number of times, from several threads at once.
 
-    `prepare` makes it.
+    Created by `prepare`.
     """
 
     def __init__(self, model: onnx.ModelProto, fallback: str | None = None) -> None:
@@ -43,7 +43,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
     def inputs(self) -> tuple[Value, ...]:
         """The inputs that a run needs, in order: name, data type and shape of each.
 
-        Initializers that a run may replace by name are not among them.
+        Excludes initializers, which a run may replace by name.
         """
         return tuple(self._declared[name] for name in self._inputs)
 
@@ -59,7 +59,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         -------
         list of Placement
             Each has the node's name, its operator, ``runs_on`` ("dmlops" or "onnxruntime"), the
-            number of ONNX Runtime's subgraph, and the reason why dmlops does not run it.
+            number of ONNX Runtime's subgraph, and the reason why dmlops cannot run the node.
         """
         return list(self._placements)
 
@@ -270,7 +270,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         if fallback:
             _onnxruntime.require()
         model = _load(model)
-        _opset(model)  # before the checker, which would take an unknown one for the newest
+        _opset(model)  # before the checker, which would treat an unknown opset as the newest
         super().prepare(model, device, **kwargs)  # onnx.checker
         return PreparedModel(model, fallback)
 

@@ -27,7 +27,7 @@ class Node:
     """An operator with its attributes, those of the definition's defaults included."""
 
     operator: str
-    version: int  # the opset that its definition is from
+    version: int  # the opset of its definition
     attributes: Mapping[str, Any]
     inputs: tuple[Value | None, ...]  # named as in the definition; None where one is left out
     outputs: tuple[str, ...]
@@ -99,7 +99,7 @@ def fits(shape: Sequence[int | None], declared: Sequence[int | None]) -> bool:
 def require_parameters_of_channels(node: Node, *, one: bool = False) -> None:
     """Refuse parameters whose size is not that of the channels (spatial=0: and positions).
 
-    `one`: a single number is accepted too.
+    If `one`, a single number is accepted too.
     """
     x = node.input(0)
     if x.known_shape is None:

@@ -69,8 +69,8 @@ def session(
         ]
 
     initializers = [constants[name] for name in taken if name in constants]
-    part = onnx.helper.make_model(
-        onnx.helper.make_graph(nodes, "part", values(inputs), values(outputs), initializers),
+    subgraph = onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "subgraph", values(inputs), values(outputs), initializers),
         opset_imports=model.opset_import,
         functions=model.functions,
         ir_version=min(max(model.ir_version, VERSIONS[0]), VERSIONS[1]),
@@ -80,7 +80,7 @@ def session(
     options.log_severity_level = 4  # logged errors are also raised
     try:
         made_session = runtime.InferenceSession(
-            part.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            subgraph.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # ONNX Runtime's own classes have no common base
         first_line = str(error).strip().partition("\n")[0]
