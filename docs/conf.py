@@ -6,6 +6,9 @@ import inspect
 import sys
 from enum import Enum
 from pathlib import Path
+from typing import Any
+
+from docutils import nodes
 
 import dmlops
 from dmlops import _activations, _operators
@@ -77,3 +80,18 @@ html_static_path = ["_static"]
 html_css_files = ["dmlops.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+def strip_code(_: Any, tree: nodes.document) -> None:
+    """Remove the empty last line of examples, which ends the output for doctest.
+
+    Sphinx highlights blocks whose raw source equals the text.
+    """
+    for block in tree.findall(nodes.literal_block):
+        block.rawsource = block.astext().rstrip()
+        block.children = [nodes.Text(block.rawsource)]
+
+
+def setup(app: Any) -> None:
+    """Register the transformation."""
+    app.connect("doctree-read", strip_code)

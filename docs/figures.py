@@ -1,4 +1,4 @@
-"""The figures of the operators' pages: drawn from what dmlops itself computes."""
+"""The figures of the operators' pages, drawn from results of dmlops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STYLE = {
     "axes.grid": True,
 }  # fmt: skip
 
-# Parameters that show what they do, beside the defaults.
+# Parameters of the curves that are drawn beside the defaults, to show their effect.
 VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "celu": [{"alpha": 0.5}, {"alpha": 2}],
     "clip": [{"min": -1, "max": 2}, {"max": 1}, {"scale_bias": dmlops.ScaleBias(0.5, 1), "min": 0}],
@@ -62,14 +62,15 @@ def draw(name: str) -> None:
 
 def draw_all(names: Sequence[str]) -> None:
     """Draw several functions with their default parameters, side by side."""
-    columns = 6
+    columns = 5
     rows = -(-len(names) // columns)
-    panels = plt.figure(figsize=(9, 1.5 * rows)).subplots(rows, columns, sharex=True, sharey=True)
+    panels = plt.figure(figsize=(9, 1.6 * rows)).subplots(rows, columns, sharex=True, sharey=True)
     x = np.linspace(-4, 4, 801, dtype=np.float32)
     for axes, name in zip_longest(panels.flat, names):
         if name is None:
             axes.axis("off")
             continue
+        axes.tick_params(labelbottom=True)
         axes.plot(x, _with_gaps(getattr(dmlops, name)(x)), color=STRONG[0], lw=1.8)
         axes.set_title(name, fontsize=9)
         axes.set(xlim=(-4, 4), ylim=(-2.5, 4), xticks=[-4, 0, 4], yticks=[-2, 0, 2, 4])
@@ -172,7 +173,7 @@ def _group(name: str) -> None:
 
 
 def draw_tutorial() -> None:
-    """Draw what the examples of the tutorial compute, by running them."""
+    """Run the examples of the tutorial, and draw their results."""
     page = Path(__file__).with_name("tutorial.md").read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     for example in doctest.DocTestParser().get_examples(page):

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 # A name in \mathit, for which docutils writes one italic character per letter.
-NAME = re.compile(r"<mrow>((?:\s*<mi>[\U0001d44e-\U0001d467\u210e]</mi>){2,})\s*</mrow>")
+NAME = re.compile(r"<mrow>((?:\s*<m[io]>[\U0001d44e-\U0001d467\u210e_]</m[io]>){2,})\s*</mrow>")
 
 
 def mathml(formula: str, as_block: bool = False) -> str:
@@ -20,7 +20,7 @@ def mathml(formula: str, as_block: bool = False) -> str:
 
 
 def _identifier(match: re.Match[str]) -> str:
-    letters = re.sub(r"</?mi>|\s", "", match[1])
+    letters = re.sub(r"</?m[io]>|\s", "", match[1])
     return f'<mi class="argument">{unicodedata.normalize("NFKC", letters)}</mi>'
 
 
@@ -38,7 +38,7 @@ def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> Non
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make it the default of the HTML builder."""
+    """Make MathML the default of the HTML builder."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))
     app.config.html_math_renderer = "mathml"
     return {"parallel_read_safe": True, "parallel_write_safe": True}

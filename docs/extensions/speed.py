@@ -1,4 +1,4 @@
-"""The picture and the table of the page on performance, from the tables in docs/speed."""
+"""The chart and the tables of the page on performance, from the runs in docs/speed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+import dmlops
 from dmlops._bench import picture, table
 from extensions import speed_table
 
@@ -27,22 +28,29 @@ def draw(app: Sphinx) -> None:
 
 
 class SpeedTable(SphinxDirective):
-    """A table of the mean ratio of each group of cases, and a list of the machines."""
+    """Tables of mean ratios, by operator and by group of cases, and a list of the machines."""
 
     def run(self) -> list[nodes.Node]:
-        """Return the table and the lines below it."""
+        """Return the tables and the lines below them."""
         results = [figures(self.env.srcdir, run) for run in RUNS]
         for run in RUNS:
             self.env.note_dependency(f"{FOLDER}/{run}.csv")
         first = results[0]
         heads = [f"{maker(result)}, {threads(result)}" for result in results]
         heads.insert(1, f"memcpy, {maker(first)}")
-        lines = [f"| cases | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
+        rows: dict[str, list[str]] = {"operator": [], "cases": []}
         for groups in zip(*(result["groups"] for result in results), strict=True):
             ratios = [table.ratio(group["ratio"]) for group in groups]
             ratios.insert(1, table.ratio(groups[0]["roofline"]))
-            lines.append(f"| {groups[0]['title']} | {' | '.join(ratios)} |")
-        lines += ["", *(f"- {measured_on(result)}" for result in results)]
+            title = groups[0]["title"]
+            named = hasattr(dmlops, title)
+            cells = " | ".join([f"`{title}`" if named else title, *ratios])
+            rows["operator" if named or not rows["operator"] else "cases"].append(f"| {cells} |")
+        lines = []
+        for head, table_rows in rows.items():
+            lines += [f"| {head} | {' | '.join(heads)} |", "| :--- |" + " ---: |" * len(heads)]
+            lines += [*table_rows, ""]
+        lines += [f"- {measured_on(result)}" for result in results]
         return self.parse_text_to_nodes("\n".join(lines))
 
 

@@ -24,12 +24,12 @@ def data_types(name: str) -> list[str]:
 
 
 def takes(name: str, dtype: str) -> bool:
-    """Return whether the function accepts arrays of a data type."""
+    """Return True if the function accepts arrays of a data type."""
     try:
         function, array = getattr(dmlops, name), np.zeros(1, dtype)
         parameters = inspect.signature(function).parameters.values()
         function(*(array for each in parameters if each.default is each.empty))
-    except TypeError:  # NumPy's, for what it has no dtype for, or the operator's
+    except TypeError:  # raised by NumPy for a type that it lacks, or by the operator
         return False
     return True
 
@@ -80,12 +80,12 @@ def example(cls: Any, data_type: TensorDataType, rank: int) -> Any:
     """Return a descriptor with the smallest tensors of a data type and rank."""
     tensor = BufferTensorDesc(data_type, (1,) * rank)
     values = {"axes": (0,), "min": 0, "max": 1, "min_max_data_type": data_type}
-    wanted = {
+    fields = {
         field.name: tensor if field.name.endswith("_tensor") else values[field.name]
         for field in dataclasses.fields(cls)
         if field.name.endswith("_tensor") or field.name in values
     }
-    return cls(**wanted)
+    return cls(**fields)
 
 
 def spans(numbers: list[int]) -> str:
