@@ -19,7 +19,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Parameters within the range for which an activation's error is promised.
+// Draws a parameter within the range of an activation's error bound.
 float parameter(FuzzedDataProvider& bytes) {
   constexpr float values[] = {0.0f, 0.01f, 0.2f, 0.5f, 1.0f, 1.5f, 3.0f, -0.5f, -1.0f, -2.0f};
   return bytes.PickValueInArray(values);

@@ -17,7 +17,7 @@ namespace {
 // The accepted range of a result, before it is rounded to the tensor's type.
 struct Range {
   double low, high;
-  bool any = false;  // nothing is promised, as after an overflow of an intermediate
+  bool any = false;  // no bound, as after an overflow of an intermediate
 };
 
 double ulp(double value, int digits, int min_exponent) {

@@ -16,7 +16,7 @@ from dmlops._accuracy.exact import ELEMENTWISE, shrink
 
 Array = npt.NDArray[Any]
 
-# In ulp of float32. Formulas in extended precision are rounded once. A product with the result is
+# In ulp of float32. Formulas in extended precision are rounded once; a product with their result is
 # rounded again, and can double the first rounding error.
 PIECEWISE_LINEAR, LINEAR, CURVED = 0.5, 1.0, 2.0
 BEYOND_FLOAT32 = 0.52
@@ -28,10 +28,10 @@ PRODUCT_OF_LINES = 1.5  # a factor rounded once, which counts up to twice, and t
 class Row:
     """An activation and the properties of its results.
 
-    The formula of its name in `ELEMENTWISE` takes float64 values and the parameters, which are
-    float32 values: 53 bits, of which the product of two needs 48, so that the formula's own error
-    is far below `ulps`. The first of the `parameters` are the defaults; with them, the results at
-    -infinity and infinity are the `limits`.
+    Its formula in `ELEMENTWISE` takes float64 values, and parameters that are float32 values. The
+    product of two float32 values is exact in float64, so the formula's own error is far below
+    `ulps`. The first of the `parameters` are the defaults; with them, the results at -infinity and
+    infinity are the `limits`.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Row:
     parameters: tuple[tuple[float, ...], ...] = ((),)
 
     def exact(self, x: npt.ArrayLike, parameters: tuple[float, ...]) -> Float64:
-        """Return the result before any rounding that counts; NaN wherever x is NaN."""
+        """Return the result in float64; NaN wherever x is NaN."""
         return _exact(self.name, np.asarray(x), parameters)
 
     def allowed(self, exact: Float64) -> Float64:
-        """Return the error that a float32 result may have."""
+        """Return the error bound of a float32 result."""
         return np.asarray(self.ulps * ulp(exact, np.float32), np.float64)
 
 
@@ -69,7 +69,7 @@ def integer_shrink(x: Array, bias: float, threshold: float) -> Array:
 
 
 def float32_of_all_magnitudes() -> Array:
-    """Return every sign and exponent with mantissas at both ends and anywhere, and the specials."""
+    """Return all signs and exponents, mantissas at both ends and between, and special values."""
     tops = np.arange(512, dtype=np.uint32)[:, None] << np.uint32(23)
     mantissas = samples.any_bits((512, 24), "uint32") & np.uint32(0x7FFFFF)
     mantissas[:, :4] = (0, 1, 0x400000, 0x7FFFFF)

@@ -25,14 +25,14 @@ CLIPPED = np.array([0, 2, 6, 3.5, 6, 0], np.float32)
 
 
 def refused(match: str, inputs: Any, outputs: Any, compiled: Any = CLIP) -> None:
-    """Fail unless the operator refuses these bindings with such a message."""
+    """Fail unless the operator refuses the bindings with the message."""
     with pytest.raises(BindingError, match=match):
         compiled.dispatch(inputs, outputs)
 
 
 @st.composite
 def layouts(draw: st.DrawFn, sizes: tuple[int, ...], output: bool) -> tuple[int, ...] | None:
-    """Draw strides, in elements: packed, permuted with gaps and pitches, for inputs repeated."""
+    """Draw strides, in elements: packed, permuted with gaps and pitches, for inputs broadcast."""
     if draw(st.booleans()):
         return None
     strides = [0] * len(sizes)

@@ -27,11 +27,11 @@ for profile, examples in (("default", 40), ("exhaustive", 400)):
     )
 EXHAUSTIVE = pytest.mark.exhaustive
 
-MOST_WORKERS = 16  # more gain nothing: the longest test takes as long
+MOST_WORKERS = 16  # further workers gain nothing: the longest test limits the time
 
 
 def is_exhaustive(config: pytest.Config) -> bool:
-    """Return whether the run is `pytest -m exhaustive`."""
+    """Return True for `pytest -m exhaustive`."""
     return bool(config.option.markexpr == EXHAUSTIVE.name)
 
 
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run tests that are named by their ids in this process, all others on all processors."""
+    """Run tests that are selected by their ids in this process, other tests on all processors."""
     if any("::" in argument for argument in config.args):
         return 0
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -92,7 +92,7 @@ def _by_default(only: str, names: Any) -> list[Any]:
 
 @pytest.fixture(params=_by_default("usual", POLICIES))
 def policy(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run the test with the usual thresholds, and with some that treat small arrays as large."""
+    """Run the test with default thresholds, and with thresholds for small arrays."""
     chosen = POLICIES[request.param]
     before = {name: getattr(_core, name)() for name in chosen}
     for name, value in chosen.items():

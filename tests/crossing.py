@@ -1,4 +1,4 @@
-"""The crossings that every operator must pass: layouts in and out, sizes of every remainder."""
+"""Checks that every operator must pass: pairs of layouts, and sizes with every remainder."""
 
 from __future__ import annotations
 

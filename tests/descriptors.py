@@ -1,6 +1,6 @@
 """Descriptors for tests: a valid one of each operator, and a table of DirectML's rules.
 
-The table is written down from DirectML's documents by hand, not from the code under test.
+The table is copied from DirectML's documentation by hand, independently of the code under test.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def clip1(x: BufferTensorDesc, **more: Any) -> Desc:
 
 
 def _gradient(x: BufferTensorDesc, fields: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a gradient; `more` may call the output what other operators call it."""
+    """Return the fields of a gradient; `more` may name the output as other operators do."""
     names = ("input", "input_gradient", "output_gradient")
     renamed = {
         "output_gradient_tensor" if name == "output_tensor" else name: value
@@ -117,7 +117,7 @@ def operands(desc: Desc) -> tuple[int, int]:
 
 
 def activation(name: str, **fields: Any) -> Maker:
-    """Return the descriptor of an activation with these fields, the rest by default."""
+    """Return the descriptor of an activation with these fields, and defaults for others."""
 
     def make(x: BufferTensorDesc, **more: Any) -> Desc:
         return _class(name)(**({"input_tensor": x, "output_tensor": x} | fields | more))

@@ -25,8 +25,8 @@ def strides(
 ) -> Sizes:
     """Draw strides in bytes.
 
-    The axes are in any order, each run is followed by a gap or padded to a multiple of itself, an
-    axis may run backwards, and an input's may repeat.
+    The axes are in any order, each run is followed by a gap or padded to a multiple of its length,
+    an axis may be reversed, and an input's axis may be broadcast.
     """
     order = list(reversed(range(len(sizes))))  # the fastest axis first
     if random.random() < 0.7:

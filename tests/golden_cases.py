@@ -9,7 +9,7 @@ from activation_reference import FUSABLE, ROWS
 from golden import Case
 from reference import FLOATS, INTEGERS
 
-LARGE = (521, 517)  # work for several threads in every data type; no size a multiple of another
+LARGE = (521, 517)  # split over threads in every data type; no size is a multiple of the other
 SMALL = (5, 31, 35)
 AROUND_ONE = "mixed:{seed}:-8:5"
 
@@ -36,7 +36,7 @@ def case(
     recipe: str,
     parameters: Mapping[str, object],
 ) -> Case:
-    """Return a case whose seed is not yet known."""
+    """Return a case without a seed."""
     texts = tuple((name, str(value)) for name, value in parameters.items())
     return Case(operator, dtype, shape, recipe, texts)
 
@@ -64,7 +64,7 @@ def clips() -> Iterator[Case]:
 
 
 def activations() -> Iterator[Case]:
-    """Yield each activation with its defaults and some of the parameters that the tests know."""
+    """Yield each activation with its defaults and with parameters of the tests."""
     for dtype, row in itertools.product(FLOATS, FUSABLE):
         for i, numbers in enumerate(row.parameters[:5]):
             parameters = dict(zip(row.fields, numbers, strict=True))
@@ -178,7 +178,7 @@ def trainings() -> Iterator[Case]:
 
 
 def softmaxes() -> Iterator[Case]:
-    """Yield groups of every kind of length: dominated by few elements, by many, and of any bits."""
+    """Yield groups of every kind of length: few or many dominating elements, and any bits."""
     lengths = (1, 2, 3, 4, 7, 16, 31, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000)
     for dtype in FLOATS:
         for length in (*lengths, 1024, 1025, 4099):

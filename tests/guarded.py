@@ -1,4 +1,4 @@
-"""Arrays that end or begin at an inaccessible page: one byte beyond them ends the process."""
+"""Arrays that end or begin at an inaccessible page, so that an access beyond them is fatal."""
 
 from __future__ import annotations
 

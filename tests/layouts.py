@@ -83,7 +83,7 @@ def padded_strides(
 
 @dataclass(frozen=True)
 class Layout:
-    """A rule that gives each shape its strides; `overlaps` where elements share memory."""
+    """A rule that maps each shape to strides; `overlaps` if elements share memory."""
 
     name: str
     strides: Callable[[Strides, int], Strides]
@@ -155,7 +155,7 @@ def _shuffled_gaps(shape: Strides, itemsize: int) -> Strides:
 
 
 def _odd_size_one(shape: Strides, itemsize: int) -> Strides:
-    """Strides along axes of one element mean nothing; wild ones must be ignored."""
+    """Return arbitrary strides along axes of one element, which must be ignored."""
     dense = dense_strides(shape, itemsize)
     wild = (12345677, -(2**62) + 1, -1, 0, 2**62 - 1, 3, -3, 1)
     return tuple(

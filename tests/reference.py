@@ -1,4 +1,4 @@
-"""References for the operators, in exact or float64 arithmetic, and the errors they allow."""
+"""References for the operators, in exact or float64 arithmetic, with error bounds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _content(value: Any) -> object:
 def remembered(reference: Reference) -> Reference:
     """Compute a reference once for each content of its arguments.
 
-    A test that runs for several instruction sets asks for the same values each time.
+    Tests that run on several instruction sets need the same reference each time.
     """
     results: OrderedDict[object, tuple[Array, ...]] = OrderedDict()
     size = 0
@@ -76,8 +76,8 @@ def _two_sum(a: Float64, b: Float64) -> tuple[Float64, Float64]:
 def round_sum(high: Float64, low: Float64, dtype: npt.DTypeLike) -> Array:
     """Round the exact high + low once to `dtype`, where |low| is at most half an ulp of high.
 
-    Rounding `high` alone is wrong only if it is midway between two adjacent numbers: the tie goes
-    to the even one, whereas the sign of `low` tells the side of the exact value.
+    Rounding `high` alone is wrong only at a tie between two adjacent numbers, which goes to even,
+    whereas the sign of `low` gives the direction of the exact value.
     """
     nearest = high.astype(dtype)
     remainder = high - nearest.astype(np.float64)
@@ -198,8 +198,8 @@ def batch_normalization(
 def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Float64]:
     """Return (x - max) - ln(sum(exp(x - max))) over `axes` together, and the error allowed.
 
-    The maximum's own exp(0) = 1 stays out of the sum and log1p puts it back, so that the result is
-    right in relative terms where one element dominates.
+    The maximum's term exp(0) = 1 is excluded from the sum, and added by log1p, so that the relative
+    error of the result is small if one element dominates.
     """
     groups, restore = _as_rows(x, axes)
     if groups.size == 0:

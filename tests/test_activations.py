@@ -80,7 +80,7 @@ def test_float32(row: Row) -> None:
     x = float32_of_all_magnitudes()
     for parameters in row.parameters:
         check(row, x, parameters)
-        for scale in map(np.float32, parameters):  # where the parameter puts what is of interest
+        for scale in map(np.float32, parameters):  # the scales at which the formula changes
             near = samples.uniform((500,), "float32", -20, 20)
             with np.errstate(all="ignore"):
                 check(row, np.concatenate([near * scale, near / scale]), parameters)
@@ -100,16 +100,16 @@ def test_rounded_once(name: str) -> None:
     [
         # e^-|z| next to 1
         ("softplus", -1.4586707e12, (-6.273321738977794e-19,)),
-        # finite, though the inverse of the steepness is not
+        # a finite result with an infinite inverse of the steepness
         ("softplus", float.fromhex("-0x1.e4032p+127"), (float.fromhex("0x1.fd514p-130"),)),
         # an exponential of 2^255, and of 2^277
         ("celu", -8.46e-39, (-4.78e-41,)),
         ("celu", float.fromhex("-0x1.8p-142"), (float.fromhex("-0x1p-149"),)),
         ("celu", float.fromhex("-0x1.d38508p-93"), (float.fromhex("-0x1.aecd8cp-100"),)),
-        # infinite, and on the way there
+        # infinite results, and finite ones near overflow
         ("celu", float.fromhex("-0x1.c363ccp+127"), (float.fromhex("-0x1.fffffep+126"),)),
         ("celu", float.fromhex("-0x1.c363ccp+126"), (float.fromhex("-0x1.fffffep+126"),)),
-        # k alpha ln(2) for k in the hundreds; where 1 is nearly all of e^(x / alpha)
+        # k alpha ln(2) for k in the hundreds; e^(x / alpha) close to 1
         ("celu", float.fromhex("-0x1.776fd8p-53"), (float.fromhex("-0x1.8700e2p-60"),)),
         ("celu", float.fromhex("-0x1.e93a16p-7"), (float.fromhex("-0x1.604214p-2"),)),
         # subnormal
@@ -161,7 +161,7 @@ def test_infinities(row: Row, dtype: str) -> None:
     assert_same_values(result, expected)
 
 
-# These keep the sign of a zero; the others say "else 0", or add something to it.
+# Activations that keep the sign of a zero; the others return 0, or add a number.
 KEEPS_ZERO = ("elu", "celu", "identity", "leaky_relu", "relu", "scaled_tanh", "softsign", "tanh")
 
 
@@ -194,7 +194,7 @@ def test_boundaries(dtype: str) -> None:
     assert_same_bits(dmlops.thresholded_relu(x, 0.0), at(0, 0, smallest))
     assert_same_bits(dmlops.shrink(x, 0.0, 0.0), x)
     assert_same_bits(dmlops.relu(x), at(0, 0, smallest))
-    # x >= 0 takes the branch without alpha, an infinite one too; x > 0 leaves 0 to the other one.
+    # With x >= 0 the branch without alpha is taken, also for infinite alpha; x > 0 excludes 0.
     assert_same_bits(dmlops.leaky_relu(x, math.inf), at(-math.inf, 0, smallest))
     assert_same_bits(dmlops.elu(at(0, one), math.nan), at(0, one))
     assert_same_bits(dmlops.celu(at(0, one, -one), 0.0), at(0, one, -0.0))
@@ -205,7 +205,7 @@ def test_boundaries(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @every_row
 def test_sizes(row: Row, dtype: str) -> None:
-    # A row's remainder is computed as its body is: every size gives the bits of the long run.
+    # The remainder of a row gives the bits of its body: every size gives the bits of a long row.
     x = samples.uniform((1100,), dtype, seed=5)
     expected = apply(row, x)
     for size in (*range(70), 127, 255, 1023):
@@ -226,7 +226,7 @@ def test_in_place_and_in_parts(row: Row) -> None:
 def test_integers(dtype: str) -> None:
     info = np.iinfo(dtype)
     x = np.concatenate([samples.any_bits((3000,), dtype), samples.specials(dtype)])
-    if info.bits == 8:  # in one run, and in shorter ones, which may go another way
+    if info.bits == 8:  # a long row, and shorter ones, which may use another loop
         x = np.concatenate([np.arange(256, dtype=np.uint8).view(dtype)] * 8)
     if dtype in INTEGERS["relu"]:
         assert_same_bits(dmlops.relu(x), np.maximum(x, 0).astype(dtype))

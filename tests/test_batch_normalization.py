@@ -272,14 +272,14 @@ def test_operands_just_beyond_each_other(dtype: str, order: str) -> None:
         result[:] = 77
         normalize(near["x"], [near[name] for name in "mvsb"], out=result)
         assert_same_bits(result, normalize(operands[0], operands[1:]), str(count))
-        assert not memory[(order.index("y") * step + size) :][:64].any()  # nothing beyond it
+        assert not memory[(order.index("y") * step + size) :][:64].any()  # no write past the end
         for name, operand in zip("xmvsb", operands, strict=True):
             assert_same_bits(near[name], operand, name)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_output_in_place_of_a_parameter(dtype: str) -> None:
-    """Squares of a transposed input overlap, but must not read what they have written."""
+    """Squares of a transposed input overlap, but must not read their own output."""
     for shape in ((70, 70), (17, 70), (70, 17), (300, 133)):
         x = samples.uniform(shape[::-1], dtype, -3, 3).T
         operands = [x, *parameters(shape, dtype)]

@@ -142,7 +142,7 @@ def test_status_of_a_package_without_its_library(
     assert "not installed" in capsys.readouterr().err
 
 
-# Mistakes are found before the work
+# Errors are found before the work
 
 
 @pytest.mark.parametrize(

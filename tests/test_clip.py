@@ -343,11 +343,11 @@ def test_transposed_between_canaries(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_permutations_in_squares(dtype: str, threads: int) -> None:
-    """Rows and columns of several dimensions each, at all alignments, between canaries."""
+    """Check rows and columns of several dimensions each, at all alignments, between canaries."""
     dmlops.set_num_threads(threads)
     random = np.random.default_rng(16)
     itemsize = np.dtype(dtype).itemsize
-    # The first one has nothing but a dimension of each, which the threads share.
+    # The first layout has one dimension of rows and one of columns, which is split into shards.
     cases = [((8, 9, 11, 7, 8, 9), (3, 5, 4, 1, 0, 2), 0)]
     for _ in range(40):
         rank = int(random.integers(4, 9))
@@ -379,7 +379,7 @@ def test_permutations_in_squares(dtype: str, threads: int) -> None:
 def test_layers_of_short_rows(
     scale: tuple[float, float] | None, dtype: str, threads: int, isa: str, policy: str
 ) -> None:
-    """Padded in each dimension: threads share the one of 3, a row of each layer or two for each."""
+    """Check padding in each dimension: threads split the dimension of 3."""
     dmlops.set_num_threads(threads)
     length = 480 // np.dtype(dtype).itemsize
     sizes = (4, 4, 4, 4, 4, 3, length)

@@ -297,7 +297,7 @@ def test_dask_is_imported_by_its_users_only() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# Refusals: at once, not in a worker
+# Refusals: by the call, not in a worker
 
 
 X = da.zeros((4, 6), chunks=3, dtype=np.float32)

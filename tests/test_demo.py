@@ -1,4 +1,4 @@
-"""The demo: its options, its numbers, its table, its picture, and the whole of it as a program."""
+"""The demo: options, numbers, table, picture, and the whole program."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def demo() -> Any:
 
 @pytest.fixture
 def replayed(demo: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Let the program take the results that are there already, and write no picture."""
+    """Make the program use existing results, and write no picture."""
     results = iter(demo.results)
     monkeypatch.setattr(demo.data, "digits", lambda: demo.digits)
     monkeypatch.setattr(demo.steps, "measure", lambda _: next(results))

@@ -1,7 +1,6 @@
-"""Any descriptor of any operator: accepted ones agree with the references, refused ones are told.
+"""Any descriptor of any operator: results of accepted ones agree with the references.
 
-Hypothesis takes a valid descriptor and changes fields at random; whether the outcome is valid is
-for the rules to say.
+Hypothesis changes random fields of a valid descriptor. The rules decide if the result is valid.
 """
 
 from __future__ import annotations

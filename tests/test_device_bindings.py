@@ -190,7 +190,7 @@ def test_bytes_of_rounding_up_need_not_exist() -> None:
 
 
 def test_buffers_have_the_sizes_of_directml() -> None:
-    """A multiple of 4, with the bytes of rounding up; an array bound whole is no such buffer."""
+    """A buffer's size is a multiple of 4; an array that is bound directly may end earlier."""
     described = tensor((5,), "UINT8")
     compiled = Device().compile(clip(described))
     x, out = np.array([1, 2, 9, 4, 5], np.uint8), np.zeros(12, np.uint8)

@@ -1,4 +1,4 @@
-"""Compiled operators on any layout, and on anything that claims to be one: hypothesis chooses."""
+"""Compiled operators on valid and invalid layouts, which Hypothesis draws."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_hostile_descriptors_write_nothing(
     operator: str,
     level: dmlops.FeatureLevel,
 ) -> None:
-    """Either an error, or bytes written within the tensor; never a crash."""
+    """Expect an error, or writes within the tensor; never a crash."""
     more = {"total_tensor_size_in_bytes": total, "guaranteed_base_offset_alignment": alignment}
     x = tensor(sizes, data_type.name, strides=strides, **more)
     y = tensor(sizes, data_type.name, strides=output_strides)

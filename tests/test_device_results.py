@@ -79,11 +79,11 @@ def test_log_softmax1_over_the_last_dimension_is_log_softmax(shape: tuple[int, .
 
 
 def test_log_softmax1_large_differences_stay_finite() -> None:
-    """The literal formula, ln(exp(x) / sum(exp(x))), overflows in float32 here."""
+    """Check inputs for which the literal formula, ln(exp(x) / sum(exp(x))), overflows."""
     assert np.isfinite(run(log_softmax1(_describe(_X), axes=(0, 1, 2)), _X)).all()
 
 
-# batch normalization: any epsilon, as IEEE arithmetic has it.
+# batch normalization: any epsilon, in IEEE arithmetic.
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_clip1_nan_is_no_bound(dtype: str) -> None:
     reference.assert_same_values(result, reference.clip(x, None, 1.0))
 
 
-# Every operator against its formula. Other tests check bits and ulps; these check that it is the
-# right operator with the right parameters in the right places.
+# Every operator against its formula. Other tests check bits and ulps; these check the operator, its
+# parameters and their order.
 
 _PARAMETERS: dict[str, tuple[float, ...]] = {"shrink": (0.25, 1.5), "softplus": (1.5,)}
 

@@ -338,7 +338,7 @@ def test_axes_of_wrong_type(axes: Any) -> None:
 
 # Calls
 
-untyped: Any = dmlops  # so that type checkers let wrong calls pass
+untyped: Any = dmlops  # hides wrong calls from type checkers
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def unrelated_dask() -> ModuleType:
 def test_a_dask_that_cannot_be_imported(
     module: ModuleType | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None in sys.modules forbids an import; the argument is refused all the same."""
+    """An entry None in sys.modules forbids the import; the argument is refused as usual."""
     for name in ("dask", "dmlops._dask"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "dask.array", module)

@@ -52,7 +52,7 @@ def float_state(bits: int) -> Iterator[None]:
     finally:
         assert libm.fesetenv(usual) == 0
     found = ctypes.c_uint32.from_buffer(after, MXCSR_OFFSET)
-    sticky = 0x3F  # what has happened since, not how to compute
+    sticky = 0x3F  # flags of past operations, not modes
     assert found.value & ~sticky == control.value & ~sticky
 
 

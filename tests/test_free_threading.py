@@ -1,4 +1,4 @@
-"""Objects that threads share while others change or drop them.
+"""Objects that threads share while other threads change or release them.
 
 Meant for free-threaded Python, where nothing but the module keeps the calls apart; with the
 interpreter's lock the same must hold.
@@ -157,7 +157,7 @@ def test_lists_that_another_thread_changes(x: Array, expected: Array) -> None:
 
 
 def test_operators_that_another_thread_drops(x: Array, expected: Array) -> None:
-    """The last reference goes while others call, and with it the bytes that it owns."""
+    """An operator that owns bytes is released during calls by other threads."""
     owner = desc(x, TensorFlags.OWNED_BY_DML)
     slot = [Device().compile(owner, initial=[x])]
 

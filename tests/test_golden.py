@@ -97,7 +97,7 @@ def test_a_digest_sees_every_bit_and_every_place() -> None:
 
 
 def test_recipes_by_hand() -> None:
-    """The first values of splitmix64, and what the recipes make of them."""
+    """Check the first values of splitmix64, and the recipes' values."""
     known = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]  # of the seed 0
     assert golden.values("any:0", (3,), "uint64").tolist() == known
     assert golden.values("any:0", (3,), "uint8").tolist() == [0xE2, 0x6E, 0x06]
@@ -155,7 +155,7 @@ def test_layouts(operator: str, dtype: str, extent: Extent) -> None:
 @every_group
 @pytest.mark.usefixtures("isa", "policy")
 def test_lengths(operator: str, dtype: str, extent: Extent) -> None:
-    """Any part of the elements, or of the groups, by itself."""
+    """Check slices of the elements, or of the groups."""
     dmlops.set_num_threads(1)
     for case in cases_of(operator, dtype):
         inputs, expected = results(case)

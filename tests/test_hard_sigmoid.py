@@ -58,7 +58,7 @@ def test_every_float16() -> None:
 
 
 def test_one_rounding() -> None:
-    # alpha * x + beta cancels to the part of the product that a rounded product has lost.
+    # alpha * x + beta cancels to the rounding error of the product.
     x = np.float32(1 + 2.0**-12) * np.ones(100, np.float32)
     alpha, beta = float(1 + 2.0**-12), -float(1 + 2.0**-11)
     assert (dmlops.hard_sigmoid(x, alpha, beta) == 2.0**-24).all()

@@ -58,7 +58,7 @@ def test_libraries_are_not_looked_for_elsewhere() -> None:
 
 
 def test_stack_protectors() -> None:
-    """Both the check and what it calls; a sanitizer's build has its own."""
+    """Check for both the check and its handler; sanitizers replace them."""
     if b"__asan_init" in MODULE:
         pytest.skip("built with a sanitizer")
     assert b"__stack_chk_fail" in MODULE

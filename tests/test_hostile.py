@@ -32,7 +32,7 @@ relu = activation("relu")
 
 
 def strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """Return a view that claims more memory than exists; to be refused, not read."""
+    """Return a view that claims more memory than exists, which must be refused."""
     return np.lib.stride_tricks.as_strided(np.zeros(4, np.float32), shape, strides)
 
 
@@ -83,7 +83,7 @@ def test_bindings_that_empty_their_list() -> None:
 
 @pytest.mark.parametrize("count", [2, 5, 6, 7, 1000, 10**6])
 def test_more_bindings_than_any_operator_has(count: int) -> None:
-    """A million were once read from where five have room."""
+    """A million bindings are refused; an earlier version read past an array of five."""
     device, desc = Device(), relu(BufferTensorDesc(FLOAT32, (4,)))
     with pytest.raises(BindingError, match=rf"{count} initial bindings; it has 1 input"):
         device.compile(desc, initial=[None] * count)
@@ -159,7 +159,7 @@ def compile_and_dispatch(desc: Any, inputs: list[Array], out: Array) -> None:
 def test_the_size_of_a_binding_is_not_what_the_descriptor_claims(
     operator: Callable[..., Any], total: int
 ) -> None:
-    """Non-contiguous arrays of the tensor's own strides; 2**33 bytes were once copied from one."""
+    """Check non-contiguous arrays with the tensor's strides, whose size was once read as 2**33."""
     view = np.ones((4, 8), np.float32)[:, ::2]
     x = BufferTensorDesc(FLOAT32, (4, 4), strides=(8, 2), total_tensor_size_in_bytes=total)
     message = f"tensor is bound to 124 bytes; it needs {total}"

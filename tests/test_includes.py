@@ -38,7 +38,7 @@ def test_includes_go_down() -> None:
 
 
 def test_kernels_include_what_is_below() -> None:
-    """Families of kernels are separate, but that any operator may fuse an activation."""
+    """Families of kernels do not include each other, except that operators may fuse activations."""
     below = {"simd": [], "blocks": ["simd"], "elementwise": ["simd", "blocks"]}
     for path, target in includes():
         _, own, *file = path.relative_to(SOURCE).parts

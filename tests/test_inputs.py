@@ -1,4 +1,4 @@
-"""Inputs that are not plain arrays: the buffer protocol, DLPack, and NumPy's own odd kinds."""
+"""Inputs other than plain arrays: the buffer protocol, DLPack, and NumPy's subclasses."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Exporter:
 
 
 class OldExporter(Exporter):
-    """As above, from before DLPack 1.0: no options but a stream, and the old capsule."""
+    """An object that offers DLPack before 1.0: only the option `stream`, the old capsule."""
 
     def __dlpack__(self, stream: object = None) -> Any:  # type: ignore[override]
         return self.source.__dlpack__()
 
 
 class ElsewhereExporter(OldExporter):
-    """As above, but of a CUDA device: 2 in the field after the pointer to the data."""
+    """An object that offers DLPack on CUDA: device type 2, in the field after the data pointer."""
 
     def __dlpack__(self, stream: object = None) -> Any:  # type: ignore[override]
         capsule = super().__dlpack__()

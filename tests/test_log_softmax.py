@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
 EXAMPLE = [[[12, 0], [-101, 11]], [[3, 234], [0, -101]]]
-# The exact values for the input of DirectML's documentation, to 16 digits (0 is what is < 1e-39).
+# The exact values for the input of DirectML's documentation, to 16 digits (0 below 1e-39).
 PUBLISHED: dict[tuple[int, ...], list[float]] = {
     (1,): [
         *(0, -11.000016701561318, -113, -1.670156131839396e-05),
@@ -163,7 +163,7 @@ def test_sums_keep_their_digits(dtype: str, count: int) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [2, 3, 17, 64, 65, 100, 129])
 def test_one_dominates_at_every_position(dtype: str, group: int) -> None:
-    """The dominating result is -ln(1 + a little): it must be right in its own digits."""
+    """The result of the dominating element, -ln(1 + s) for small s, has a small relative error."""
     for lead in (1, 3, 5, 9, 12, 17, 25, 40, 80, 100, 110, 300):
         x = samples.uniform((group, group), dtype, -1, 0)
         np.fill_diagonal(x, lead)
@@ -175,7 +175,7 @@ def test_one_dominates_at_every_position(dtype: str, group: int) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [257, 1000, 4099, 100_000])
 def test_one_of_many_dominates(dtype: str, group: int) -> None:
-    """Results from -0.1 down to what the type can hold, within 8 ulp of themselves."""
+    """Results from -0.1 to the smallest of the type are within 8 ulp."""
     end = 16 if dtype == "float16" else 85  # the result is about -e^-lead
     leads = np.linspace(2.5, end, 6 if group > 5000 else 40)
     x = samples.uniform((leads.size, group), dtype, -1, 0, seed=group)
@@ -190,7 +190,7 @@ def test_one_of_many_dominates(dtype: str, group: int) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [45, 127, 128, 4096])
 def test_one_dominates_many_equals(dtype: str, group: int) -> None:
-    """A small sum of one term and smaller, equal ones: all additions are rounded the same way."""
+    """All additions of a small sum, of one term and smaller, equal ones, round in one direction."""
     first = np.arange(8, 12 if dtype == "float16" else 30, 0.5)
     second = np.arange(1, 8, 0.5)
     groups = np.full((first.size, second.size, group), 0.75, dtype)  # at 0: powers of two
@@ -204,7 +204,7 @@ def test_one_dominates_many_equals(dtype: str, group: int) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [127, 128, 1000, 1024, 1025])
 def test_many_equals_at_every_height(dtype: str, group: int) -> None:
-    """Sums of e^x as it is must not leave float32's range."""
+    """Plain sums of e^x must not exceed float32's range."""
     heights = np.concatenate([np.arange(-70, -55), np.arange(25, 50)])
     x = np.repeat(heights.astype(dtype)[:, None], group, axis=1)
     last = check(x, 1, f"group of {group}")
@@ -213,7 +213,7 @@ def test_many_equals_at_every_height(dtype: str, group: int) -> None:
 
 @pytest.mark.parametrize("group", [128, 1000, 1024, 2000])
 def test_float16_is_rounded_once(group: int, extent: Extent) -> None:
-    """Equal terms beside the maximum's: all additions to its lane are rounded the same way."""
+    """All additions of equal terms to the maximum's lane round in one direction."""
     rests = np.array([0.03, 0.05, 0.07, 0.1, 0.4, 0.5, 0.51, 0.6, 1])  # e^(x - max), in all
     offsets = np.array(extent.of(samples.uniform((400,), np.float16, -8, 8), 8))
     x = np.empty((offsets.size, rests.size, group), np.float16)
@@ -327,7 +327,7 @@ def test_empty(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_permuted_groups_into_padded_ones(dtype: str) -> None:
-    # Steps between groups that look like some element's must not be taken for it.
+    # A step between groups that equals a step between elements must not be confused with it.
     x = samples.uniform((3, 4, 300, 5), dtype, seed=16).transpose(2, 1, 0, 3)
     expected = dmlops.log_softmax(x.copy())
     for pitch in range(1, 17):

@@ -41,7 +41,7 @@ def test_factor_beyond_float32(operands: Sequence[float], expected: float) -> No
 
 
 def any_magnitude(count: int, seed: int = 0) -> list[Array]:
-    """Return x, mean, variance, scale, bias of all magnitudes, by which float32 is not left."""
+    """Return operands of all magnitudes without overflow of float32."""
     bits = samples.any_bits((5, 8 * count), np.float32, seed=seed)
     x, mean, variance, scale, bias = np.where(np.isfinite(bits), bits, np.float32(0.75))
     variance = np.abs(variance)
@@ -62,7 +62,7 @@ def any_magnitude(count: int, seed: int = 0) -> list[Array]:
 def test_parameters_of_all_magnitudes() -> None:
     x, *values = any_magnitude(1 << 18)
     result = check(x, values, epsilon=0.0)
-    for seed in (1, 2):  # adjacent channels do not matter
+    for seed in (1, 2):  # independent of adjacent channels
         order = np.argsort(samples.hashed(x.size, seed=seed))
         shuffled = normalize(x[order], [v[order] for v in values], 0.0)
         assert_same_bits(shuffled, result[order], seed)
@@ -145,7 +145,7 @@ def test_factor_of_any_size(epsilon: float) -> None:
 @pytest.mark.parametrize(("variance", "scale"), [(0, 0), (0, -114), (-90, 0), (70, 20)])
 @pytest.mark.parametrize("bias", [0.0, 0.25, -1.0])
 def test_products_next_to_powers_of_two(variance: int, scale: int, bias: float) -> None:
-    # A sum that rounds up to a power of two is off by an ulp there: one rounding more is too many.
+    # A sum that rounds up to a power of two has an error of one ulp: a further one is too many.
     count = 1 << 18
     x = samples.uniform((count,), "f", 1, 2)
     mean = samples.uniform((count,), "f", -1, 1, seed=1)

@@ -57,7 +57,7 @@ def run(operator: str, *more: Array, opset: int = NEWEST, **attributes: Any) -> 
 
 
 def versions(operator: str) -> list[int]:
-    """Return the opsets that define the operator anew, and the newest."""
+    """Return the opsets that redefine the operator, and the newest."""
     schemas = onnx.defs.get_all_schemas_with_history()
     since = {s.since_version for s in schemas if s.name == operator and s.domain == ""}
     return sorted(since | {NEWEST})
@@ -118,7 +118,7 @@ def test_defaults_are_those_of_the_opset() -> None:
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("axis", [-3, -2, -1, 0, 1, 2, None])
 def test_softmax_family(name: str, axis: int | None) -> None:
-    """Up to opset 12 of a matrix, whose columns are the axes from this one on, then of one axis."""
+    """Up to opset 12 the group is all axes from `axis` on, from opset 13 on one axis."""
     attributes = {} if axis is None else {"axis": axis}
     first = 1 if axis is None else axis
     columns = X.reshape(-1, int(np.prod(X.shape[first:])))

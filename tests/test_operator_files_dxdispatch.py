@@ -153,7 +153,7 @@ def test_an_output_is_bound_as_another_type(runner: Runner) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_sizes_are_multiples_of_4_bytes(count: int, runner: Runner) -> None:
-    """Whatever the type that the elements of a resource have and are bound as."""
+    """Check all pairs of a resource's data type and the tensor's."""
     values = {"valueCount": count, "value": 255}
     file = copy_file("INT8", [count], values)
     file = put(file, "resources/x/initialValuesDataType", "UINT8")
@@ -219,7 +219,7 @@ def test_fields_of_bindings_for_shaders_and_models(runner: Runner) -> None:
     ],
 )
 def test_what_is_not_supported_is_named_first(kind: str, part: str, runner: Runner) -> None:
-    """Before the fields are looked at, which are others."""
+    """The operator is refused before its fields are read."""
     shader = {"type": kind, "sourcePath": "shader.hlsl", "compiler": "dxc", "compilerArgs": []}
     file = put(clip_file(), "dispatchables/clip", shader)
     runner.refused(file, "dispatchables.clip", part, command="validate")
@@ -248,7 +248,7 @@ def test_only_what_is_near_is_the_nearest(
     runner.refused(put(clip_file(), place, name), part)
 
 
-# Targets are looked at before anything runs
+# Targets are checked before any command runs
 
 
 @pytest.mark.parametrize(

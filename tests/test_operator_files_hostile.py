@@ -1,4 +1,4 @@
-"""Operator files that are hostile: deeply nested, out of range, or naming traps."""
+"""Hostile operator files: deep nesting, numbers out of range, links and pipes as paths."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_values_have_8_dimensions_or_fewer(runner: Runner) -> None:
         runner.refused(file, f"has {dimensions} dimensions", "at most 8")
 
 
-# Sources and targets that are traps
+# Links, pipes and devices as sources and targets
 
 needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
 

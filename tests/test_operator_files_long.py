@@ -167,7 +167,7 @@ def test_pieces_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a rule about the whole binding would refuse."""
+    """Bindings that a rule refuses are not split into chunks."""
     monkeypatch.setattr(chunks, "CHUNK", 48)
     desc = TABLE["relu"][0](tensor((200,)))
     array, other = np.zeros(200, np.float32), np.ones(200, np.float32)

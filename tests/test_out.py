@@ -26,7 +26,7 @@ each_operator = pytest.mark.parametrize("name", operator_names())
 
 
 def memory_order(array: Array) -> list[tuple[int, int]]:
-    """Return (stride, size) of the axes that have a stride worth the name."""
+    """Return (stride, size) of the axes with more than one element."""
     return [(s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
 
 

@@ -96,7 +96,7 @@ def test_the_interpreter_ends_during_a_call(daemon: bool, end: str) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_ctrl_c_in_a_long_call() -> None:
-    """The call runs to its end, its result is whole, and then KeyboardInterrupt comes."""
+    """KeyboardInterrupt is raised after the call, whose result is complete."""
     run_script(
         """
         import os, signal, threading, time, numpy as np, dmlops

@@ -65,7 +65,7 @@ def placements(
 
 @st.composite
 def inputs(draw: st.DrawFn, dtype: str, min_rank: int = 0, spread: float | None = None) -> Array:
-    """A strided view of any bits, or of values in a spread with special ones thrown in."""
+    """A strided view of any bits, or of values in a range with special values among them."""
     shape = draw(shapes(min_rank))
     placed = draw(placements(shape, dtype))
     seed = draw(st.integers(0, 2**20))
@@ -82,7 +82,7 @@ def inputs(draw: st.DrawFn, dtype: str, min_rank: int = 0, spread: float | None 
 def expect(
     data: st.DataObject, operator: Callable[..., Array], x: Array, check: Callable[[Array], None]
 ) -> None:
-    """Check the result on x; then expect its bits packed, in place, and in any placement."""
+    """Check the result on x; expect its bits for packed, in-place and strided calls."""
     result = operator(x)
     check(result)
     dense = packed(x)

@@ -46,7 +46,7 @@ def test_memory_that_cannot_be_had() -> None:
 
 
 def test_every_allocation_fails_once() -> None:
-    """MemoryError, and no error that blames an argument; the C++ tests do it to operator new."""
+    """Expect MemoryError, not an error that names an argument; C++ tests replace operator new."""
     pytest.importorskip("_testcapi", reason="the interpreter comes without its own tests")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("a free-threaded interpreter does not survive it, whatever it runs")
@@ -115,7 +115,7 @@ def test_every_allocation_fails_once() -> None:
 
 @linux
 def test_threads_that_cannot_be_had() -> None:
-    """Fewer threads do the work; root, whom the limit does not bind, becomes another user."""
+    """Fewer threads do the work. The limit does not bind root, who becomes another user."""
     run_script(
         """
         import os, resource, threading, numpy as np, dmlops
@@ -225,7 +225,7 @@ def test_the_import_opens_nothing_and_starts_nothing() -> None:
 
 
 def test_the_import_loads_little() -> None:
-    """Nothing of other libraries but NumPy, and nothing that only the command line needs."""
+    """The import loads no other library than NumPy, and no module of the command line."""
     run_script(
         """
         import sys, numpy

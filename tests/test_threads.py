@@ -1,6 +1,6 @@
-"""Threads: the count read, set and refused; many callers; fork.
+"""Threads: reading, setting and refusing a count; many callers; fork.
 
-That the count changes no bit is shown in test_golden.
+test_golden.py shows that the count changes no bit.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def test_the_count_may_change_during_calls() -> None:
 
 
 def test_the_interpreter_runs_on_during_a_call() -> None:
-    """One call of some 100 ms: if it held the interpreter, the counter would hardly move."""
+    """Make one call of about 100 ms: if it held the GIL, the counter would hardly advance."""
     x = np.broadcast_to(np.float16(1), (4000, 8000))
     out = np.empty(x.shape, np.float16)
     dmlops.set_num_threads(1)

@@ -43,8 +43,8 @@ def _pairs(values: Combination) -> Iterator[Pair]:
 def covering(axes: Sequence[Sequence[Any]]) -> list[Combination]:
     """Return combinations in which each pair of values of two axes occurs, nearly as few as can be.
 
-    The two longest axes have as many pairs as combinations are needed. Each of these takes the
-    values of the other axes that bring the most new pairs, the least used ones if several do.
+    The number of combinations is that of the pairs of the two longest axes. Each combination takes
+    the values of the other axes that add the most new pairs, and among these the least used ones.
     """
     order = sorted(range(len(axes)), key=lambda i: -len(axes[i]))
     missing = {pair for values in itertools.product(*axes) for pair in _pairs(values)}
@@ -97,7 +97,7 @@ def environment(policy: str) -> dict[str, str]:
 
 
 class Extent:
-    """The subset of its loops that a test runs: all, or a share that depends on its id."""
+    """The share of its loops that a test runs: all, or a subset that depends on its id."""
 
     def __init__(self, everything: bool, seed: str) -> None:
         self.everything = everything

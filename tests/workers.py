@@ -1,7 +1,7 @@
 """Counts the workers that each operator starts, as a function and compiled; run as a program.
 
-For each case of the golden digests with work for threads, and for parts of it, a line: the workers
-that a new process starts for the function, those for the compiled operator, and the case.
+Prints a line for each large case of the golden digests, and for slices of it: the workers that a
+new process starts for the function and for the compiled operator, and the case.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// The activations in double, and the error that each may have.
+// The activations in double, and their error bounds.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ inline double activation_formula(Activation type, double a, double b, double x) 
 }
 
 // The promised bounds, or tighter ones: 1/2 for piecewise linear formulas, plus the reference's
-// error, and 0.52 for formulas in extended precision that are rounded once. A product with the
+// error, and 0.52 for formulas in extended precision that are rounded once. A product with their
 // result is rounded again, and can double the first rounding error.
 inline double activation_bound(Activation type, double a) {
   switch (type) {

@@ -1,5 +1,5 @@
-// The kernels of bytes with AVX-512 alone. Where the processor has VBMI these are replaced, and no
-// other test runs them.
+// The kernels of bytes for AVX-512 without VBMI. On processors with VBMI they are replaced, so that
+// no other test runs them.
 #include <algorithm>
 #include <array>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ void set_kernels(KernelTable& table);
 
 namespace {
 
-// Each value several times, and as many elements as are worth a table.
+// Each value several times, enough elements for a lookup table.
 using Bytes = std::array<unsigned char, 5000>;
 
 Bytes results(RowKernel kernel, const void* parameters) {

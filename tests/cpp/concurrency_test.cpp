@@ -1,5 +1,5 @@
 // Many threads at once: shared compiled operators, functions, compilation, and changes of the
-// configuration. Meant for the thread sanitizer; values are checked in any case.
+// configuration. Meant for the thread sanitizer; also checks values.
 #include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>

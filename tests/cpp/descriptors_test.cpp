@@ -130,8 +130,8 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
   EXPECT_EQ(x, std::vector<float>(16, 1.0f));
 }
 
-// DirectML's rule for buffers; an array is no resource of DirectML's, and ends where its elements
-// do.
+// DirectML's rule for buffers. An array is not a DirectML resource, and may end with its last
+// element.
 TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
   BufferTensorDesc bytes = tensor({5}, DataType::uint8);
   EXPECT_EQ(calc_buffer_tensor_size(bytes), 8u);

@@ -89,7 +89,7 @@ TEST_F(DirectML, KeepsEveryFieldOfClip) {
 TEST_F(DirectML, KeepsEveryFieldOfBatchNormalization) {
   DML_TENSOR_DESC tensors[6];
   DML_BUFFER_TENSOR_DESC buffers[6];
-  for (UINT i = 0; i < 6; ++i) {  // to be told apart
+  for (UINT i = 0; i < 6; ++i) {  // distinguishable values
     buffers[i] = buffer;
     buffers[i].TotalTensorSizeInBytes = 100 + i;
     tensors[i] = {DML_TENSOR_TYPE_BUFFER, &buffers[i]};
@@ -142,7 +142,7 @@ TEST_F(DirectML, ReadsEveryActivation) {
   }
 }
 
-// Messages are those of the other descriptors, level and all.
+// Messages equal those of the other descriptors, including the level.
 TEST_F(DirectML, IsHeldAgainstTheLevel) {
   EXPECT_EQ(refusal(desc), "accepted");
   EXPECT_EQ(refusal(desc, DML_FEATURE_LEVEL_1_0),
@@ -209,7 +209,7 @@ TEST_F(DirectML, RefusesNumbersThatNobodyDefined) {
                 "need at least 24");
 }
 
-// Counts beyond the arrays, which have 8 entries.
+// Counts that exceed the arrays' 8 entries.
 TEST_F(DirectML, ReadsNoMoreThanATensorCanHave) {
   const std::vector<UINT> eight(8, 1), axes(8, 0);
   buffer.Sizes = eight.data();

@@ -1,5 +1,5 @@
-// The caller's floating-point state: no public function raises a flag in it, or traps where the
-// caller has enabled traps.
+// The caller's floating-point state: no public function raises a flag, or traps if the caller has
+// enabled traps.
 #include <algorithm>
 #include <array>
 #include <cfenv>

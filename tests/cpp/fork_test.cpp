@@ -1,5 +1,5 @@
-// A fork while another thread makes the process's first call: the child must not find state that is
-// half initialized. A separate program, since a process has one first call.
+// A fork while another thread makes the process's first call: the child must not find partly
+// initialized state. A separate program, since a process has one first call.
 #include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ bool fork_during_the_first_call(std::chrono::nanoseconds delay) {
   while (std::chrono::steady_clock::now() < end) {
   }
   const pid_t child = fork();
-  alarm(20);  // in both: neither may deadlock
+  alarm(20);  // in parent and child: neither may deadlock
   if (child == 0) _exit(clips(some_values()) ? 0 : 1);
   other.join();
   return clips(some_values()) && succeeds(child);

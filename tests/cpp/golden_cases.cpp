@@ -13,10 +13,10 @@
 namespace dmlops {
 namespace {
 
-// The tensors of the input's sizes; the others of a normalization have a value for each group.
+// The tensors that have the input's sizes; a normalization's other tensors have a value per group.
 const char* const kWhole[] = {"input_tensor", "input_gradient_tensor", "fused_add_tensor",
                               "slope_tensor", "output_tensor",         "output_gradient_tensor"};
-// The operators whose descriptor is not that of an activation.
+// The operators other than activations.
 const std::map<std::string, OperatorType> kOperators = {
     {"clip", OperatorType::element_wise_clip1},
     {"clip_grad", OperatorType::element_wise_clip_grad1},
@@ -171,7 +171,7 @@ float GoldenCase::number(const char* name, float otherwise) const {
   return static_cast<float>(std::strtod(found->second.c_str(), nullptr));
 }
 
-// Of the options that are true by default.
+// Options that are true by default.
 bool GoldenCase::flag(const char* name) const {
   const auto found = parameters.find(name);
   return found == parameters.end() || found->second == "True";

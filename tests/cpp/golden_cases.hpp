@@ -1,5 +1,5 @@
-// The golden digests for C++: the cases of tests/golden.txt, their inputs and their digests, as
-// tests/golden.py has them.
+// The golden digests for C++: the cases of tests/golden.txt, their inputs and their digests, as in
+// tests/golden.py.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct GoldenCase {
   // The inputs that the call has.
   std::vector<GoldenTensor> inputs() const;
 
-  // The outputs, to be filled.
+  // The uninitialized outputs.
   std::vector<GoldenTensor> outputs() const;
 
   // Calls the function.

@@ -88,7 +88,7 @@ TEST_F(Golden, InPlaceOnThreads) {
       true);
 }
 
-// An odd address, and a byte more to each element.
+// An odd address, and a byte between elements.
 TEST_F(Golden, StridedOnThreads) {
   set_num_threads(3);
   expect([](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {

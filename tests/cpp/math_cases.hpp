@@ -1,4 +1,4 @@
-// Expected values of the elementary functions and activations, and errors against these.
+// Expected values of the elementary functions and activations, and the errors of results.
 #pragma once
 
 #include <functional>

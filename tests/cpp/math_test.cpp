@@ -112,8 +112,8 @@ TEST(Math, HasTheSameBitsOnAllInstructionSets) {
   }
 }
 
-// A NaN's payload can become an integer, such as an index or an exponent, of any value. The step is
-// odd, so that the low 12 bits of which such integers are made take every value.
+// A NaN's payload can become any integer, such as an index or an exponent. The step is odd, so that
+// the low 12 bits, of which these integers consist, take every value.
 TEST(Math, TakesEveryNan) {
   constexpr std::uint32_t step = 509;
   constexpr std::size_t count = 0x7fffffu / step;

@@ -1,5 +1,5 @@
-// A program that includes Microsoft's header, for several values of DML_TARGET_VERSION, whose types
-// are used.
+// A program that includes Microsoft's header, and uses its types, for several values of
+// DML_TARGET_VERSION.
 #include <DirectML.h>
 #include <gtest/gtest.h>
 #include <vector>

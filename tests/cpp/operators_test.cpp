@@ -1,5 +1,5 @@
-// The operators through the C++ interface: a result of each, the rules, and that a refused call
-// writes nothing.
+// The operators through the C++ interface: a result of each, the rules, and unchanged outputs after
+// a refused call.
 #include "dmlops/operators.hpp"
 
 #include <algorithm>
@@ -126,7 +126,7 @@ TEST(Errors, RefusedCallsWriteNothing) {
   refuses([&] { clip(view(y, {2, 2}), Scalar(), Scalar(), std::nullopt, folded); }, "overlap");
 }
 
-// An enumeration is an index of tables, and can hold any number.
+// The value of an enumeration indexes tables, and may be any number.
 TEST(Errors, UnknownActivationsAreRefused) {
   std::vector<float> x(4, 1.0f), y(4, -1.0f);
   const TensorView in = view(x), out = view(y);

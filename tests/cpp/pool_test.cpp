@@ -27,13 +27,13 @@ bool each_runs_once(int count) {
   return true;
 }
 
-TEST(Pool, RunsEveryPieceOnce) {
+TEST(Pool, RunsEveryShardOnce) {
   set_num_threads(4);
   for (int count = 0; count < 40; ++count) EXPECT_TRUE(each_runs_once(count)) << count;
   for (int repeat = 0; repeat < 20000; ++repeat) ASSERT_TRUE(each_runs_once(repeat % 4 + 1));
 }
 
-// Pauses of about the time after which workers stop spinning and sleep.
+// Pauses about as long as workers spin before they sleep.
 TEST(Pool, SleepersAreWoken) {
   set_num_threads(3);
   for (int repeat = 0; repeat < 200; ++repeat) {

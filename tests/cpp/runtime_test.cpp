@@ -31,7 +31,7 @@ TEST(Runtime, ChoosesAnInstructionSet) {
   EXPECT_EQ(isa(), before);
 }
 
-// The functions pass their parameters to the activation of the same name.
+// Each function passes its parameters to the activation of the same name.
 TEST(Activations, AreTheirNames) {
   using In = const ConstTensorView&;
   using Out = const TensorView&;

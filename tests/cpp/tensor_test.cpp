@@ -1,4 +1,4 @@
-// Views: the ways to make them, and the ones that every operator refuses. float16 as a number.
+// Views: constructors, and views that every operator refuses. float16 as a number.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -104,7 +104,7 @@ TEST(View, StaysInsideItsContainer) {
             "IntegerList: 9 integers; a tensor has at most 8 dimensions");
 }
 
-// A view without memory, and one that was never set.
+// A view without memory, and a default view.
 TEST(View, WithoutDataIsRefusedByEveryOperator) {
   std::vector<float> x(3, 1.0f), y(3, -1.0f);
   for (const TensorView& null :
@@ -203,7 +203,7 @@ TEST(Float16, ConvertsFromAndToFloat) {
   EXPECT_TRUE(std::is_trivially_copyable_v<float16> && sizeof(float16) == 2);
 }
 
-// One base class, also for what is not an argument of an operator.
+// One base class, also for errors outside of operators.
 TEST(Errors, HaveOneBaseClass) {
   std::vector<float> x(3);
   std::vector<std::uint8_t> bytes(3);

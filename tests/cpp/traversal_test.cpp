@@ -1,5 +1,5 @@
-// The canonical loop nest, and the decisions of the memory policy. These decide on speed alone, so
-// that no result shows them.
+// The canonical loop nest, and the decisions of the memory policy. They affect speed only,
+// so that no result shows them.
 #include <gtest/gtest.h>
 #include <vector>
 

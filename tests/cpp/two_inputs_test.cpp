@@ -16,7 +16,7 @@
 #include "traversal/policy.hpp"
 #include "traversal/policy_setters.hpp"
 
-// A namespace of its own, as its helpers have the names of other tests'.
+// Its own namespace, since its helpers have the same names as those of other tests.
 namespace dmlops::two_inputs {
 namespace {
 

@@ -1,4 +1,4 @@
-"""A user's program that type checkers must find nothing in, and that runs."""
+"""A user's program that runs, and passes type checkers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Tensor:
         return self.array.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[Any, Any]:
-        """Tell that it is on the CPU."""
+        """Return the CPU as device."""
         return self.array.__dlpack_device__()
 
     def detach(self) -> Tensor:
