@@ -23,7 +23,9 @@ SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def main(words: list[str] | None = None) -> int:
     """Print the comparison and return the exit status."""
-    parser = argparse.ArgumentParser(description="Say what moved beyond noise between two runs.")
+    parser = argparse.ArgumentParser(
+        description="Compares two runs, and prints the changes beyond noise."
+    )
     parser.add_argument("before", type=Path, help="JSON file, or folder of them")
     parser.add_argument("after", type=Path, help="JSON file, or folder of them")
     parser.add_argument("--threshold", type=float, default=3.0, metavar="PERCENT")
@@ -35,8 +37,8 @@ def main(words: list[str] | None = None) -> int:
 
     memory = [name for name in common if name.startswith("memcpy/")]
     if memory:
-        print(f"memcpy itself: {mean_change(before, after, memory):.3f} of the time before\n")
-    moved = [name for name in common if has_moved(before[name], after[name], arguments.threshold)]
+        print(f"memcpy: {mean_change(before, after, memory):.3f} times the previous time\n")
+    moved = [name for name in common if has_changed(before[name], after[name], arguments.threshold)]
     moved.sort(key=lambda name: change(before[name], after[name]))
     for name in moved:
         ratio = change(before[name], after[name])
@@ -44,7 +46,7 @@ def main(words: list[str] | None = None) -> int:
         old, new = min(before[name]), min(after[name])
         print(f"{word}  {ratio:6.3f}  {old * 1e6:12.3f} -> {new * 1e6:12.3f} us  {name}")
     all_rows = mean_change(before, after, common)
-    print(f"\n{len(moved)} of {len(common)} rows moved; all rows: {all_rows:.3f}")
+    print(f"\n{len(moved)} of {len(common)} rows changed; all rows: {all_rows:.3f}")
     for label, only in (("before", before.keys() - after.keys()), ("after", after.keys() - before)):
         if only:
             print(f"only {label}: {', '.join(sorted(only))}")
@@ -75,7 +77,7 @@ def mean_change(before: Times, after: Times, names: Iterable[str]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))
 
 
-def has_moved(before: list[float], after: list[float], threshold: float) -> bool:
+def has_changed(before: list[float], after: list[float], threshold: float) -> bool:
     """Return True if the ranges do not overlap and the change exceeds the threshold."""
     apart = max(before) < min(after) or max(after) < min(before)
     return apart and abs(change(before, after) - 1) > threshold / 100

@@ -181,7 +181,7 @@ def test_picture(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--only", "cosh"], "no row's name contains 'cosh'"),
-        (["--only", "tanh", "--only", "cosh"], "no row's name contains 'cosh'; they are like"),
+        (["--only", "tanh", "--only", "cosh"], "no row's name contains 'cosh'; a valid name is"),
         (["--json", "."], "'.' is a folder"),
         (["--picture", "a.docx"], "does not end in one of .png .jpg .webp .pdf .svg"),
         (["--peers", "numpy,mathlab"], "mathlab unknown; the peers are numpy, torch"),

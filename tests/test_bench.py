@@ -50,7 +50,7 @@ def test_choose() -> None:
     operators = {cell.operator for cell in both}
     assert operators == {"clip", "log_softmax", "softmax", "hardmax"}
     assert 0 < len(choose(quick=True, only=[])) < 50
-    with pytest.raises(CommandError, match=r"'nothing'.*they are like clip/f32/c1"):
+    with pytest.raises(CommandError, match=r"'nothing'.*a valid name is clip/f32/c1"):
         choose(quick=False, only=["nothing"])
 
 

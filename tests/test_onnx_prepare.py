@@ -132,9 +132,9 @@ def test_a_path_bytes_or_a_model(tmp_path: Path) -> None:
 
 def test_what_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "text.onnx").write_bytes(b"\xff\xff")
-    with pytest.raises(backend.ModelError, match=r"prepare: '.*text\.onnx' is no ONNX model"):
+    with pytest.raises(backend.ModelError, match=r"prepare: '.*text\.onnx' is not an ONNX model"):
         backend.prepare(tmp_path / "text.onnx")
-    with pytest.raises(backend.ModelError, match="prepare: these are no ONNX model"):
+    with pytest.raises(backend.ModelError, match="prepare: the argument is not an ONNX model"):
         backend.prepare(b"\xff\xff")
     with pytest.raises(FileNotFoundError):
         backend.prepare(tmp_path / "nothing.onnx")

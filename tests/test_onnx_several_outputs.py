@@ -144,11 +144,15 @@ def test_inference_with_several_outputs() -> None:
         ("LayerNormalization <stash_type = 16> (x, s)", "float s = {1}", "stash_type=16; dmlops"),
         ("RMSNormalization <stash_type = 11> (x, s)", "float s = {1}", "stash_type=11; dmlops"),
         ("GroupNormalization <num_groups = 1, stash_type = 10> (x, s, b)", C4, "stash_type=10;"),
-        ("RMSNormalization (x, s)", "double s = {1}", "scale of data type float64; dmlops has it"),
+        (
+            "RMSNormalization (x, s)",
+            "double s = {1}",
+            "scale of data type float64; dmlops supports",
+        ),
         (
             "BatchNormalization (x, s, b, m, v)",
             C4 + ", double[4] m = {1, 1, 1, 1}, double[4] v = {1, 1, 1, 1}",
-            "input_mean of data type float64; dmlops has it for float16, float32",
+            "input_mean of data type float64; dmlops supports float16, float32",
         ),
     ],
 )

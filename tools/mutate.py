@@ -164,7 +164,7 @@ def main() -> int:
             print(f"{mutant}\n  {'noticed by ' + by if by else 'SURVIVES'}", flush=True)
             if not by:
                 survivors.append(mutant)
-    print(f"{len(picked) - len(survivors)} of {len(picked)} are noticed.")
+    print(f"{len(picked) - len(survivors)} of {len(picked)} were detected.")
     return int(len(survivors) * 10 > len(picked))
 
 

@@ -52,7 +52,7 @@ def check_only(only: Iterable[str], names: Sequence[str], what: str) -> None:
     unmatched = [text for text in only if not any(text in name for name in names)]
     if unmatched:
         texts = " or ".join(map(repr, unmatched))
-        raise CommandError(f"no {what}'s name contains {texts}; they are like {names[0]}")
+        raise CommandError(f"no {what}'s name contains {texts}; a valid name is {names[0]}")
 
 
 def check_peers(named: Collection[str] | None, missing: Mapping[str, str]) -> None:

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         type=lambda text: seconds(text) / 1000,
         dest="seconds",
-        help="--seconds in milliseconds, as an option of DxDispatch",
+        help="DxDispatch's option: --seconds in milliseconds",
     )
 
 

@@ -72,7 +72,7 @@ def read_tensor(node: Node) -> BufferTensorDesc:
     """Read a DML_TENSOR_DESC with its DML_BUFFER_TENSOR_DESC."""
     kind, node = _inner(node)
     if kind is not None and kind.text().removeprefix("DML_TENSOR_TYPE_") != "BUFFER":
-        kind.refuse(f"is {kind.value!r}; DirectML's tensors are of the type 'BUFFER'")
+        kind.refuse(f"is {kind.value!r}; it must be 'BUFFER'")
     members = node.members(_TENSOR, _TENSOR_OPTIONAL)
     sizes = members["Sizes"].integers()
     _check_count(members, "DimensionCount", "Sizes", len(sizes))

@@ -30,7 +30,7 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any], node: Node) -> Array:
         return np.zeros(shape, dtype)
     except (MemoryError, ValueError, OverflowError) as error:
         size = math.prod(shape) * dtype.itemsize / 2**30
-        node.refuse(f"there is no memory for {size:.1f} GiB ({error})")
+        node.refuse(f"not enough memory for {size:.1f} GiB ({error})")
 
 
 def initial_values(resource: Resource, *, written: bool) -> Array:
@@ -70,7 +70,7 @@ def _check_integers(values: list[float], dtype: np.dtype[Any], node: Node) -> No
     """Refuse values that are not integers in the range of a type."""
     for value in values if any(type(value) is not int for value in values) else ():
         if not isinstance(value, int):
-            node.refuse(f"{shown(value)} is not an integer, which {dtype.name.upper()} needs")
+            node.refuse(f"{shown(value)} is not an integer; {dtype.name.upper()} needs integers")
     limits = np.iinfo(dtype)
     for value in (min(values), max(values)):
         if not limits.min <= value <= limits.max:
@@ -124,7 +124,7 @@ def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Arra
     array = allocate((count,), dtype, node)
     if dtype.kind in "iu":
         if not isinstance(delta, int):
-            node.refuse(f"{shown(delta)} is not an integer, which {dtype.name.upper()} needs")
+            node.refuse(f"{shown(delta)} is not an integer; {dtype.name.upper()} needs integers")
         _check_integers([start, start + delta * (count - 1)], dtype, node)
     else:
         start, delta = _float64([start, delta], node)

@@ -157,7 +157,7 @@ def _require_declared(value: Any, declared: Value) -> None:
     if not isinstance(value, np.ndarray):
         raise TypeError(
             f"run: input {name!r} must be a numpy.ndarray, not {type(value).__name__}; "
-            "numpy.asarray converts"
+            "convert it with numpy.asarray"
         )
     if dtype is not None and value.dtype != dtype:
         raise TypeError(
@@ -202,8 +202,9 @@ def _load(model: Any) -> onnx.ModelProto:
             return onnx.load(model)
         return onnx.load_model_from_string(bytes(model))
     except DecodeError as error:
-        what = f"{os.fspath(model)!r} is" if isinstance(model, str | os.PathLike) else "these are"
-        raise ModelError(f"prepare: {what} no ONNX model: {error}") from error
+        is_path = isinstance(model, str | os.PathLike)
+        what = repr(os.fspath(model)) if is_path else "the argument"
+        raise ModelError(f"prepare: {what} is not an ONNX model: {error}") from error
 
 
 class DmlopsBackend(Backend):  # type: ignore[misc]

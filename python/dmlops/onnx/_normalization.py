@@ -37,8 +37,8 @@ def batch_normalization(node: Node) -> Step:
         training = attributes["is_test"] == 0
     if training and node.version < 14:
         raise node.refuse(
-            f"training in opset {node.version}, which leaves the variance open (of the population "
-            "or of the sample); convert the model to opset 14, which defines it"
+            f"training in opset {node.version}, which does not define the variance (population or "
+            "sample); convert the model to opset 14"
         )
     if not training and len(node.outputs) > 1:
         raise node.invalid(
@@ -111,7 +111,7 @@ def _require_float32(node: Node) -> None:
     """Refuse other types of the intermediate results."""
     stash_type = node.attributes.get("stash_type", 1)
     if stash_type != 1:
-        raise node.refuse(f"stash_type={stash_type}; dmlops has 1, computation in float32")
+        raise node.refuse(f"stash_type={stash_type}; dmlops supports 1, computation in float32")
 
 
 def layer_normalization(node: Node) -> Step:

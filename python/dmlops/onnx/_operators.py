@@ -240,4 +240,4 @@ def _require_data_types(node: Node, accepted: frozenset[np.dtype[Any]] | None) -
             continue
         names = ", ".join(sorted(taken.name for taken in accepted))
         which = f"{value.name} of " if index else ""
-        raise node.refuse(f"{which}data type {value.dtype.name}; dmlops has it for {names}")
+        raise node.refuse(f"{which}data type {value.dtype.name}; dmlops supports {names}")
