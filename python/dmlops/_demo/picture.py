@@ -47,15 +47,14 @@ def draw(results: Sequence[Result], digits: Digits) -> Figure:
         1,
         tone,
         "Tone curve",
-        "Middle tones become steeper; the darkest become black and the brightest white.",
+        "More contrast in the midtones; shadows and highlights are saturated.",
     )
     mapping_row(
         figure,
         2,
         stretch,
         "Contrast stretch in 8 bits",
-        "The hazy section of the photograph, sliced as a view:"
-        " the few values that it uses are spread over all of 0 to 255.",
+        "A slice of the photograph, as a view: the narrow range of values is stretched to 255.",
     )
     digits_row(figure, 3, classification, digits)
     return figure
@@ -91,7 +90,7 @@ def normalization_row(figure: Figure, row: int, float32: Result, float16: Result
         figure,
         row,
         "Normalization of each color channel",
-        "Red, green and blue get the same mean (0.5) and spread (0.2): the blue-green cast goes."
+        "Each channel gets mean 0.5 and standard deviation 0.2, which removes the color cast."
         f" The pixels stay interleaved. {error(float32, float16)}",
         float32.step.call,
     )
@@ -120,13 +119,13 @@ def digits_row(figure: Figure, row: int, result: Result, digits: Digits) -> None
         figure,
         row,
         "Probabilities of handwritten digits",
-        "Left: four digits that the classifier is surest of. Right: the four that it is least sure"
-        f" of. Green: the right class; red: a wrong answer. {error(result)}",
+        "Left: the four most confident classifications. Right: the four least confident."
+        f" Green: the true class; red: a wrong answer. {error(result)}",
         result.step.call,
     )
     log_probabilities = result.step.output
     width = (WIDTH - 2 * MARGIN - (DIGITS - 1) * GAP) / DIGITS
-    for column, index in enumerate(surest_and_least_sure(log_probabilities, DIGITS)):
+    for column, index in enumerate(most_and_least_confident(log_probabilities, DIGITS)):
         left = MARGIN + column * (width + GAP)
         label, answer = int(digits.labels[index]), int(log_probabilities[index].argmax())
         image = panels.axes(figure, left + (width - 1.1) / 2, top, 1.1, 1.1)
@@ -165,10 +164,10 @@ def channels_last(view: Array) -> Array:
     return np.moveaxis(view[0], 0, -1)
 
 
-def surest_and_least_sure(log_probabilities: Array, count: int) -> list[int]:
-    """Return the rows of the surest digits, each of another class, then of the least sure ones."""
+def most_and_least_confident(log_probabilities: Array, count: int) -> list[int]:
+    """Return the most confident rows, of distinct classes, then the least confident rows."""
     answers = log_probabilities.argmax(-1)
     order = np.argsort(-log_probabilities.max(-1), kind="stable")
     _, first_of_class = np.unique(answers[order], return_index=True)
-    surest = order[np.sort(first_of_class)[: count // 2]]
-    return [*surest.tolist(), *order[-(count - count // 2) :].tolist()]
+    confident = order[np.sort(first_of_class)[: count // 2]]
+    return [*confident.tolist(), *order[-(count - count // 2) :].tolist()]

@@ -18,7 +18,7 @@ def run(output: Path) -> None:
     digits = data.digits()
     results = []
     for step in all_steps(digits):
-        progress(f"Running {step.operator} ({step.dtype}) beside NumPy ...")
+        progress(f"Running {step.operator} ({step.dtype}) and NumPy ...")
         results.append(steps.measure(step))
     progress("Drawing the picture ...")
     try:

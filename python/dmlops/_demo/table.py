@@ -57,11 +57,11 @@ def notes(classification: Result, digits: Digits) -> list[str]:
     right = np.mean(output.argmax(-1) == digits.labels)
     return [
         "max error  largest absolute difference from the operator's formula in NumPy's float64",
-        "ulp        the same, in units in the last place of the largest term of the formula",
-        "ms         shortest of many calls, made in turns, into existing memory (out=);"
+        "ulp        largest difference, in units in the last place of the formula's largest term",
+        "ms         minimum of many interleaved calls into preallocated arrays (out=);"
         f" dmlops: {dmlops.isa()}, {dmlops.get_num_threads()} threads",
         "ratio      NumPy's time divided by dmlops' time",
         "",
-        f"Digits: {right:.0%} of {len(output)} unseen digits recognized; largest difference from"
-        f" the classifier's own predict_log_proba: {digits.difference(output):.1e}",
+        f"Digits: {right:.0%} of {len(output)} test digits classified correctly; largest difference"
+        f" from the classifier's predict_log_proba: {digits.difference(output):.1e}",
     ]
