@@ -54,7 +54,7 @@ def draw(results: Sequence[Result], digits: Digits) -> Figure:
         2,
         stretch,
         "Contrast stretch in 8 bits",
-        "A slice of the photograph, as a view: the narrow range of values is stretched to 255.",
+        "A slice of the photograph, as a view: few values are stretched to 0 to 255.",
     )
     digits_row(figure, 3, classification, digits)
     return figure
