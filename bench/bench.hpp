@@ -49,7 +49,7 @@ using MakeWork = std::function<Work()>;
 // the bytes read and written.
 void add(const Place& place, std::int64_t traffic, const MakeWork& make);
 
-// The same for an operator with one input, dense or with the given strides, and a dense output.
+// Registers an operator with one input, dense or with the given strides, and a dense output.
 using Unary = std::function<void(const ConstTensorView& input, const TensorView& output)>;
 void add_unary(const Place& place, const Unary& call, const Shape& input_strides = {});
 

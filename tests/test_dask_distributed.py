@@ -18,7 +18,7 @@ pytest.importorskip("matplotlib")
 @pytest.mark.skipif(sys.platform == "win32", reason="the example kills its worker by a signal")
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not installed")
 def test_the_example(tmp_path: Path) -> None:
-    """It fails unless every block has the bits that one process computes."""
+    """Run the example, which fails unless every block has the bits that one process computes."""
     picture = tmp_path / "dask_cluster.png"
     result = subprocess.run(
         [sys.executable, str(EXAMPLE), "--output", str(picture)],

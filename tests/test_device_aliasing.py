@@ -60,7 +60,7 @@ def test_identical_ranges_where_it_does_not_work_in_place() -> None:
 
 @pytest.mark.parametrize("operator", TABLE)
 def test_which_operators_work_in_place(operator: str) -> None:
-    """Those that DirectML's own schema marks so, and no others."""
+    """Compare the operators that work in place with DirectML's schema."""
     in_place = (
         operator != "relu_grad"
         and "normalization" not in operator

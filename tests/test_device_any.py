@@ -211,7 +211,7 @@ def _dispatch(compiled: Any, inputs: dict[str, Any], output: Memory) -> None:
 @settings(max_examples=2 * settings().max_examples)
 @given(desc=_changed(), level=st.sampled_from(list(FeatureLevel)), seed=st.integers(0, 99))
 def test_any_descriptor(desc: Any, level: FeatureLevel, seed: int) -> None:
-    """It runs at its level and at no lower one, or nowhere."""
+    """Expect success at the descriptor's level, and refusal at lower levels, or at all."""
     try:
         lowest = dmlops.required_feature_level(desc)
     except (dmlops.ValidationError, TypeError) as error:

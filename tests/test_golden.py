@@ -1,5 +1,5 @@
-"""The same bits: each golden digest, then its result again from every layout, length, thread count
-and form of the call, on each instruction set.
+"""Reproducibility: each golden digest, and bitwise identical results for every layout, length,
+thread count and form of the call, on each instruction set.
 """
 
 from __future__ import annotations

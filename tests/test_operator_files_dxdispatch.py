@@ -226,7 +226,7 @@ def test_what_is_not_supported_is_named_first(kind: str, part: str, runner: Runn
 
 
 def test_the_names_of_directml() -> None:
-    """All of feature level 6.4, and the second name of SCATTER."""
+    """Check all operators of feature level 6.4, and the second name of SCATTER."""
     ours = set(dmlops.OperatorType.__members__)
     assert not ours & OTHER_OPERATORS
     assert len(ours | OTHER_OPERATORS) == 177 + 1

@@ -11,7 +11,7 @@ namespace dmlops::python {
 namespace {
 
 // Returns the bytes from an array's first element to the end of its last; strides are not negative.
-// This is the size of a binding, never a size that a descriptor claims.
+// A binding has this size, never a size that a descriptor claims.
 std::uint64_t extent_of(const ConstTensorView& view) {
   std::int64_t bytes = static_cast<std::int64_t>(element_size(view.type));
   for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {

@@ -324,7 +324,7 @@ void check(unsigned int seed) {
     for (const Tensor* tensor : {&y, &a, &b}) take(*tensor);
     expect_near(y, frozen, frozen, 0.51, "batch_normalization_grad");
     expect_near(a, scale_gradient, scale_gradient_size, 0.51, "scale gradient");
-    // The same bits on each instruction set, and of dense tensors.
+    // Bitwise identical on each instruction set, and to dense tensors.
     if (bits.empty()) {
       bits = results;
       const Tensor dense(type, sizes, xs);

@@ -16,7 +16,7 @@
 #include "traversal/policy.hpp"
 #include "traversal/policy_setters.hpp"
 
-// Its own namespace, since its helpers have the same names as those of other tests.
+// A separate namespace, since helpers of other tests have the same names.
 namespace dmlops::two_inputs {
 namespace {
 

@@ -10,7 +10,7 @@ import numpy as np
 from dmlops._bench.peers.base import PARAMETERS, Array, CannotDo, Peer, Way
 from dmlops._bench.problem import Problem
 
-# Its names for the types.
+# NumExpr's names of the types.
 TYPES = {"float32": float, "int32": np.int32, "int64": np.int64}
 
 BOUNDS = {"min": "low", "max": "high"}  # its own min and max are functions
