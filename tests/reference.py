@@ -319,7 +319,7 @@ def _assert_all(
     wrong = np.argwhere(~good)
     worst = 0 if severity is None else int(np.argmax(np.nan_to_num(severity[~good], nan=np.inf)))
     index = tuple(int(i) for i in wrong[worst])
-    detail = "" if severity is None else f", error {severity[index]:.3g} of what is allowed"
+    detail = "" if severity is None else f", error {severity[index]:.3g} of the bound"
     raise AssertionError(
         f"{context}: {len(wrong)} of {good.size} elements differ; at {index} got "
         f"{actual[index]!r}, not {expected[index]!r}{detail}"

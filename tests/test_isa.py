@@ -29,7 +29,7 @@ def test_names() -> None:
     assert isinstance(AVAILABLE, tuple)
 
 
-@pytest.mark.skipif(not FLAGS, reason="the system does not say what its processor has")
+@pytest.mark.skipif(not FLAGS, reason="the system does not list the features of its processor")
 def test_what_the_system_says() -> None:
     expected = [
         name for name, flags in NEEDED.items() if platform.machine() == "x86_64" and flags <= FLAGS

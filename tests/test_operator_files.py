@@ -345,7 +345,7 @@ def test_every_name_has_its_translation() -> None:
 def test_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "\ufeff// größer\n" + json.dumps(clip_file())  # UTF-8, whatever the locale
+    text = "\ufeff// größer\n" + json.dumps(clip_file())  # UTF-8 in every locale
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "ascii"))
     assert main(["run", "-"]) == 0
     assert printed(capsys.readouterr().out)["x"].tolist() == [0, 2, 6]

@@ -49,7 +49,7 @@ def test_every_allocation_fails_once() -> None:
     """Expect MemoryError, not an error that names an argument; C++ tests replace operator new."""
     pytest.importorskip("_testcapi", reason="the interpreter comes without its own tests")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        pytest.skip("a free-threaded interpreter does not survive it, whatever it runs")
+        pytest.skip("a free-threaded interpreter does not survive failing allocations")
     run_script(
         """
         import _testcapi, sys, types, numpy as np, dmlops

@@ -38,8 +38,8 @@ namespace dmlops {
 /// library that holds no pointer to them. Refuses null pointers, counts and types with which the
 /// structs cannot be read; validate() checks all other rules.
 ///
-/// Reads at most DML_TENSOR_DIMENSION_COUNT_MAX1 sizes, strides and axes, whatever their count is.
-/// \throws ValidationError for a tree that cannot be read
+/// Reads at most DML_TENSOR_DIMENSION_COUNT_MAX1 sizes, strides and axes, even if counts are
+/// larger. \throws ValidationError for a tree that cannot be read
 DMLOPS_API OperatorDesc to_operator_desc(const DML_OPERATOR_DESC& desc);
 
 /// Converts a DML_TENSOR_DESC.

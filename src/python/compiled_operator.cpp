@@ -115,16 +115,16 @@ py::object compile(const py::object& desc, const py::object& feature_level,
   return result;
 }
 
-constexpr const char* kDoc = R"(An operator that is ready to run: `Device.compile` makes it.
+constexpr const char* kDoc = R"(An operator that is ready to run, returned by `Device.compile`.
 
-Immutable: many threads may dispatch it at once. Pickled, it is compiled again where it is loaded.
+Immutable: many threads may dispatch one operator at once. Unpickling compiles the descriptor again.
 
 Attributes
 ----------
 desc
-    The descriptor that was compiled.
+    The compiled descriptor.
 feature_level : FeatureLevel
-    That of the device.
+    The feature level of the device.
 
 Examples
 --------
@@ -141,30 +141,30 @@ array([0., 2.], dtype=float32)
 constexpr const char* kDispatchDoc = R"(dispatch($self, inputs, outputs)
 --
 
-Run on bound memory.
+Run the operator on bound memory.
 
 Parameters
 ----------
 inputs, outputs : list, tuple or dict
-    A binding for each tensor of the descriptor, in the order of its fields, or by their names. A
-    binding is a `numpy.ndarray`, anything that offers the buffer protocol or DLPack on the CPU, or a
+    A binding for each tensor of the descriptor, in the order of the fields or by name: a
+    `numpy.ndarray`, an object that offers the buffer protocol or DLPack on the CPU, or a
     `BufferBinding`. None stands for an input that is OWNED_BY_DML.
 
-    As in DirectML, what is bound is bytes. An array must be contiguous, of the tensor's type or of
-    bytes; an array that is not contiguous must have the strides that the tensor describes. An array
-    of several dimensions must have the tensor's sizes; bytes and arrays of one dimension are buffers.
+    As in DirectML, bindings are ranges of bytes. An array must have the tensor's data type or be
+    bytes. It must be contiguous, or have the tensor's strides. An array of several dimensions must
+    have the tensor's sizes; bytes and 1-D arrays are buffers.
 
 Raises
 ------
 BindingError
-    If memory is too small, misaligned, read-only as an output, or shared with an output where the
-    operator does not work in place, or in part. Nothing has been written then.
+    If memory is too small, misaligned, read-only as an output, or shared with an output, unless the
+    operator works in place and all bytes are shared. No output has been written.
 TypeError
-    If something cannot be bound at all.
+    If an object cannot be bound.
 
 Notes
 -----
-Bytes between and behind the elements of an output are never written.
+Bytes between and after the elements of an output are never written.
 
 Examples
 --------

@@ -18,13 +18,13 @@ COLORS = {OURS: "#0b6e4f", "numpy": "#4d77cf", "torch": "#d1495b", "onnxruntime"
 MARKS = {OURS: "o", "numpy": "s", "torch": "^", "onnxruntime": "D"}
 OFFSETS = {OURS: 0.0, "numpy": -0.25, "torch": 0.0, "onnxruntime": 0.25}  # so that all are seen
 MANY = ("log_softmax", "batch_normalization")  # a line for each kind of input
-LEAST, MOST = 0.3, 1e6  # ulp; what is outside is drawn at the edge
+LEAST, MOST = 0.3, 1e6  # ulp; larger and smaller errors are drawn at the edges
 
 
 def write(path: Path, lines: Sequence[Line]) -> None:
     """Write the picture in the format that the path's ending names."""
     with mpl.rc_context():
-        mpl.rcdefaults()  # the same picture whatever the user's own settings are
+        mpl.rcdefaults()  # the user's settings do not change the picture
         mpl.rcParams["svg.hashsalt"] = "dmlops"
         draw(lines).savefig(path, bbox_inches="tight", metadata=None)
 
@@ -59,7 +59,7 @@ def draw(lines: Sequence[Line]) -> Figure:
     axes.set_xticks(ticks, [*(f"{tick:,.0f}" for tick in ticks[:-1]), "no digit\nis right"])
     axes.set_yticks(list(places), list(groups), fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlabel("largest error in float32, ulp (the band is what dmlops promises)", fontsize=9)
+    axes.set_xlabel("largest error in float32, ulp (the band is the bound of dmlops)", fontsize=9)
     axes.grid(axis="x", color="#e5e5e5", zorder=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False, labelsize=8)

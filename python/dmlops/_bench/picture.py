@@ -36,7 +36,7 @@ ROW, COLUMN = 0.25, 0.62  # inches
 def write(path: Path, result: dict[str, Any]) -> None:
     """Write the picture in the format that the path's ending names."""
     with mpl.rc_context():
-        mpl.rcdefaults()  # the same picture whatever the user's own settings are
+        mpl.rcdefaults()  # the user's settings do not change the picture
         draw(result).savefig(path)
 
 

@@ -31,7 +31,7 @@ DIGITS = 8
 def write(path: Path, results: Sequence[Result], digits: Digits) -> None:
     """Write the picture in the format that the path's ending names."""
     with mpl.rc_context():
-        mpl.rcdefaults()  # the same picture whatever the user's own settings are
+        mpl.rcdefaults()  # the user's settings do not change the picture
         mpl.rcParams.update(panels.STYLE)
         draw(results, digits).savefig(path)
 

@@ -1,4 +1,4 @@
-"""DirectML's structs in JSON: their fields by their own names, whatever the operator."""
+"""DirectML's structs in JSON: reads the fields of any operator by their names."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ class FileError(CommandError):
 def reading(what: str) -> Iterator[None]:
     """Turn every failure to read something into a `FileError` that names it.
 
-    The libraries that parse a file raise whatever its content makes them raise, so this boundary
-    takes all exceptions. Lack of memory is not the file's fault.
+    Libraries that parse a file may raise any exception, depending on the content, so all are caught
+    here, except lack of memory, which is not an error of the file.
     """
     try:
         yield
