@@ -1,9 +1,9 @@
 // Sums over the elements of a group in one fixed order, which makes them independent of instruction
 // set, layout and number of tiles.
 //
-// Element i goes to lane i % 16. A lane adds up the 64 elements of a block, and then the sums of
-// the blocks, in float64; finally lane j + 8 is added to lane j, then lane j + 4, and so on: the
-// order of log_softmax's sums.
+// Element i goes to lane i % kWidth. A lane adds up its elements of a block of 1024, and then the
+// sums of the blocks, in float64; finally lane j + kWidth / 2 is added to lane j, then lane
+// j + kWidth / 4, and so on. With 16 lanes, this is the order of log_softmax's sums.
 #pragma once
 
 #include "kernels/kernel.hpp"
@@ -37,87 +37,156 @@ DMLOPS_INLINE f32x rounded(Doubles v) {
 #endif
 }
 
-// kSums sums of a term for each element.
-template <int kSums>
+// sum + a * b for products that are exact, such as those of float32 numbers in float64: the same
+// bits with and without FMA.
+DMLOPS_INLINE Doubles add_exact_product(Doubles sum, Doubles a, Doubles b) {
+#if defined(DMLOPS_HAS_DOUBLE_FMA)
+  return {fma(a.lower, b.lower, sum.lower), fma(a.upper, b.upper, sum.upper)};
+#else
+  return sum + a * b;
+#endif
+}
+DMLOPS_INLINE f32x add_exact_product(f32x sum, f32x a, f32x b) {
+#if defined(DMLOPS_HAS_DOUBLE_FMA)
+  return fma(a, b, sum);
+#else
+  return sum + a * b;
+#endif
+}
+
+// A number in every lane, as an unevaluated sum of two float32.
+struct FloatPair {
+  f32x high, low;
+
+  explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
+    const double rest = value - static_cast<double>(high[0]);
+    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));  // no NaN if it is infinite
+  }
+};
+
+// kSums sums over the elements of a group, in kWidth lanes of type V: Doubles, or f32x within a
+// block. Begins with clear(): states of many groups that are not used cost no time.
+template <int kSums, class V = Doubles, int kWidth = kSumLanes>
 class GroupSum {
  public:
-  void clear() { *this = GroupSum(); }
+  DMLOPS_INLINE void clear() {
+    for (int s = 0; s < kSums; ++s) {
+      for (int j = 0; j < kWidth; j += kLanesHere) {
+        store(lanes_[s] + j, V{});
+        store(blocks_[s] + j, Doubles{});
+      }
+    }
+    filled_ = 0;
+  }
 
   // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used,
-  // out)` sets the terms of a vector of elements from i on, of which `used` exist; it may be asked
-  // for several vectors of a lane before the next one.
+  // sums)` adds the terms of a vector of elements from i on, of which `used` exist.
   template <class Terms>
   DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
     for (std::int64_t begin = 0; begin < count;) {
-      if (steps_ == kSteps) end_block();
-      const std::int64_t part = min(count - begin, (kSteps - steps_) * kSumLanes);
-      add_steps(begin, part, terms);
-      steps_ += (part + kSumLanes - 1) / kSumLanes;
+      if (filled_ == kSumBlock) end_block();
+      const std::int64_t lane = filled_ % kWidth;
+      const std::int64_t part = min(count - begin, lane == 0 ? kSumBlock - filled_ : kWidth - lane);
+      const std::int64_t whole = lane == 0 ? part / kWidth * kWidth : 0;
+      if (whole > 0) add_whole(begin, whole, terms);
+      for (std::int64_t i = whole; i < part; i += kLanesHere)
+        add_vector(lane + i - whole, begin + i, min(part - i, kLanesHere), terms);
+      filled_ += (part + kSumLanes - 1) / kSumLanes * kSumLanes;
       begin += part;
     }
   }
 
   // All of it; nothing can be added then.
-  double total(int sum) {
-    if (steps_ > 0) end_block();
-    double* const lanes = blocks_[sum];
-    for (int half = kSumLanes / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
-    }
-    return lanes[0];
+  DMLOPS_INLINE double total(int sum) {
+    if (filled_ > 0) end_block();
+    return fold<kWidth / 2>(blocks_[sum]);
   }
 
  private:
-  static constexpr std::int64_t kSteps = kSumBlock / kSumLanes, kLanesHere = kLanes<f32x>;
-  static constexpr int kVectors = kSumLanes / kLanes<f32x>;
+  using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
+  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
+  // Vectors that are added to side by side, which hides latency.
+  static constexpr int kTogether = kWidth / kSumLanes;
 
   template <class Terms>
-  DMLOPS_INLINE void add_steps(std::int64_t begin, std::int64_t count, const Terms& terms) {
-    const std::int64_t whole = count / kSumLanes * kSumLanes;
-    for (int v = 0; v < kVectors; ++v) {
-      Doubles sums[kSums], added[kSums];
-      const std::int64_t lane = v * kLanesHere;
-      for (int s = 0; s < kSums; ++s) sums[s] = load_lanes(lanes_[s] + lane);
-      for (std::int64_t i = lane; i < whole; i += kSumLanes) {
-        terms(begin + i, kLanesHere, added);
-        for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + added[s];
+  DMLOPS_INLINE void add_whole(std::int64_t begin, std::int64_t count, const Terms& terms) {
+    for (std::int64_t lane = 0; lane < kWidth; lane += kTogether * kLanesHere) {
+      V sums[kTogether][kSums];
+      for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kLanesHere, sums[v]);
+      for (std::int64_t i = lane; i < count; i += kWidth) {
+        for (int v = 0; v < kTogether; ++v) terms(begin + i + v * kLanesHere, kLanesHere, sums[v]);
       }
-      const std::int64_t used = min(count - whole - lane, kLanesHere);
-      if (used > 0) {
-        terms(begin + whole + lane, used, added);
-        for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + first_lanes(added[s], used);
-      }
-      for (int s = 0; s < kSums; ++s) store_lanes(lanes_[s] + lane, sums[s]);
+      for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kLanesHere, sums[v]);
     }
   }
 
-  DMLOPS_INLINE static Doubles load_lanes(const double* lanes) {
-    return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
+  template <class Terms>
+  DMLOPS_INLINE void add_vector(std::int64_t lane, std::int64_t i, std::int64_t used,
+                                const Terms& terms) {
+    V sums[kSums], added[kSums] = {};
+    load_lanes(lane, sums);
+    terms(i, used, added);
+    for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + first_lanes(added[s], used);
+    store_lanes(lane, sums);
   }
-  DMLOPS_INLINE static void store_lanes(double* lanes, Doubles v) {
-    store(lanes, v.lower);
-    store(lanes + kLanes<f64x>, v.upper);
+
+  DMLOPS_INLINE static void load(const float* lanes, f32x& v) {
+    v = DMLOPS_TARGET::load<f32x>(lanes);
   }
-  DMLOPS_INLINE static Doubles first_lanes(Doubles v, std::int64_t used) {
-    alignas(kVectorBytes) double lanes[kLanesHere];
-    store_lanes(lanes, v);
+  DMLOPS_INLINE static void load(const double* lanes, Doubles& v) { v = load_doubles(lanes); }
+  DMLOPS_INLINE static void store(float* lanes, f32x v) { DMLOPS_TARGET::store(lanes, v); }
+  DMLOPS_INLINE static void store(double* lanes, Doubles v) {
+    DMLOPS_TARGET::store(lanes, v.lower);
+    DMLOPS_TARGET::store(lanes + kLanes<f64x>, v.upper);
+  }
+
+  DMLOPS_INLINE void load_lanes(std::int64_t lane, V (&sums)[kSums]) const {
+    for (int s = 0; s < kSums; ++s) load(lanes_[s] + lane, sums[s]);
+  }
+  DMLOPS_INLINE void store_lanes(std::int64_t lane, const V (&sums)[kSums]) {
+    for (int s = 0; s < kSums; ++s) store(lanes_[s] + lane, sums[s]);
+  }
+  DMLOPS_INLINE static V first_lanes(V v, std::int64_t used) {
+    if (used == kLanesHere) return v;
+    alignas(kVectorBytes) Lane lanes[kLanesHere];
+    store(lanes, v);
     for (std::int64_t i = used; i < kLanesHere; ++i) lanes[i] = 0;
-    return load_lanes(lanes);
+    load(lanes, v);
+    return v;
   }
 
-  DMLOPS_NO_INLINE void end_block() {
+  DMLOPS_INLINE void end_block() {
     for (int s = 0; s < kSums; ++s) {
-      for (int j = 0; j < kSumLanes; ++j) {
-        blocks_[s][j] += lanes_[s][j];
-        lanes_[s][j] = 0;
+      for (int j = 0; j < kWidth; j += kLanesHere) {
+        Doubles sums;
+        load(blocks_[s] + j, sums);
+        store(blocks_[s] + j, sums + load_doubles(lanes_[s] + j));
+        store(lanes_[s] + j, V{});
       }
     }
-    steps_ = 0;
+    filled_ = 0;
   }
 
-  alignas(kVectorBytes) double lanes_[kSums][kSumLanes] = {};   // of the current block
-  alignas(kVectorBytes) double blocks_[kSums][kSumLanes] = {};  // of those before
-  std::int64_t steps_ = 0;
+  // Adds lane j + kHalf to lane j, and so on.
+  template <int kHalf>
+  DMLOPS_INLINE static double fold(double* lanes) {
+    if constexpr (kHalf == 1) {
+      return lanes[0] + lanes[1];
+    } else {
+      constexpr int kBytes = kHalf * sizeof(double);
+      using Part = typename VectorOf < double, kBytes<kVectorBytes ? kBytes : kVectorBytes>::type;
+      for (int j = 0; j < kHalf; j += kLanes<Part>) {
+        const Part sums =
+            DMLOPS_TARGET::load<Part>(lanes + j) + DMLOPS_TARGET::load<Part>(lanes + kHalf + j);
+        DMLOPS_TARGET::store(lanes + j, sums);
+      }
+      return fold<kHalf / 2>(lanes);
+    }
+  }
+
+  alignas(kVectorBytes) Lane lanes_[kSums][kWidth];     // of the current block
+  alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of those before
+  std::int64_t filled_;  // elements of the current block, in whole steps of 16
 };
 
 // A vector of a row's elements from i on, of which `used` exist; 0 in the other lanes.

@@ -204,8 +204,9 @@ class GroupTiles {
   alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
 };
 
-// Runs a formula over the groups: kSweeps sweeps over their elements, and then the results. The
-// operands that each sweep reads, and finish(), are the bits of kReads[0], ..., kReads[kSweeps].
+// Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
+// and then the results. The operands that each sweep reads, and finish(), are the bits of
+// kReads[0], ..., kReads[kSweeps].
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles<T> tiles(reduction);
@@ -214,13 +215,21 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
     groups = tiles.select(first, reduction.end);
     for (std::int64_t k = 0; k < groups; ++k) formula.begin(states[k], tiles, k);
     for (int s = 0; s < Formula::kSweeps; ++s) {
-      if (!formula.needs(s)) continue;
+      bool needed[kTileGroups], any = false;
+      for (std::int64_t k = 0; k < groups; ++k) {
+        needed[k] = formula.needs(s, states[k]);
+        any = any || needed[k];
+      }
+      if (!any) continue;
       tiles.for_each_part([&](std::int64_t begin, std::int64_t length) {
         tiles.load(Formula::kReads[s], begin, length);
-        for (std::int64_t k = 0; k < groups; ++k)
-          formula.sweep(s, states[k], tiles, k, begin, length);
+        for (std::int64_t k = 0; k < groups; ++k) {
+          if (needed[k]) formula.sweep(s, states[k], tiles, k, begin, length);
+        }
       });
-      for (std::int64_t k = 0; k < groups; ++k) formula.end(s, states[k], tiles.count());
+      for (std::int64_t k = 0; k < groups; ++k) {
+        if (needed[k]) formula.end(s, states[k], tiles.count());
+      }
     }
     tiles.for_each_part([&](std::int64_t begin, std::int64_t length) {
       tiles.load(Formula::kReads[Formula::kSweeps], begin, length);

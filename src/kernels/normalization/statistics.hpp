@@ -1,7 +1,8 @@
 // Normalization by the moments of the input itself, and the gradients of batch normalization.
 //
-// Sums are float64: means and variances in two sweeps, so that large means lose nothing and no
-// variance overflows. Results are computed in float64, or for float16 in float32, and rounded once.
+// Sums are float64, and for float16 elements float32 within a block. One sweep adds up elements and
+// exact products. A second one adds up the deviations from the mean only if the mean is far from 0,
+// where the variance would lose digits as the difference of two sums.
 #pragma once
 
 #include "kernels/blocks/group_sum.hpp"
@@ -20,19 +21,14 @@ DMLOPS_INLINE void store_number(char* place, double value) {
   store_partial(reinterpret_cast<T*>(place), canonical_nan(rounded(to_doubles(value))), 1);
 }
 
-template <class T>
-DMLOPS_INLINE Doubles load_doubles(const T* row, std::int64_t i, std::int64_t used) {
-  if (used == kLanes<f32x>) return load_doubles(row + i);
-  return to_double(load_elements(row, i, used));
-}
-
-// The arithmetic of an element's result.
+// Vectors of sums, and of results where the mean is far from 0.
 template <class T>
 struct Wide {
   using Vector = Doubles;
 
   DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used) {
-    return load_doubles(row, i, used);
+    if (used == kLanes<f32x>) return load_doubles(row + i);
+    return to_double(load_elements(row, i, used));
   }
   DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }
   DMLOPS_INLINE static f32x rounded(Vector v) { return DMLOPS_TARGET::rounded(v); }
@@ -60,15 +56,44 @@ struct Wide<float16> {
 
   // The difference to the rounded value is exact where it is small.
   struct Minus {
-    Vector high, low;
+    FloatPair value;
 
-    explicit Minus(double number) : high(of(number)) {
-      const double rest = number - static_cast<double>(high[0]);
-      low = of(rest == rest ? rest : 0);  // no NaN where the number is infinite
-    }
-    DMLOPS_INLINE Vector operator()(Vector x) const { return (x - high) - low; }
+    explicit Minus(double number) : value(number) {}
+    DMLOPS_INLINE Vector operator()(Vector x) const { return (x - value.high) - value.low; }
   };
 };
+
+// The row of an operand, or the one element that all elements of a group share.
+template <class T>
+class OperandRow {
+ public:
+  OperandRow(const GroupTiles<T>& tiles, int operand, std::int64_t k)
+      : row_(tiles.row(operand, k)), uniform_(tiles.uniform(operand)) {}
+
+  double number() const { return load_number<T>(reinterpret_cast<const char*>(row_)); }
+  DMLOPS_INLINE f32x load(std::int64_t i, std::int64_t used) const {
+    if (uniform_) return splat<f32x>(static_cast<float>(number()));
+    return load_elements(row_, i, used);
+  }
+  DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used) const {
+    return uniform_ ? Wide<T>::of(number()) : Wide<T>::load(row_, i, used);
+  }
+
+ private:
+  const T* row_;
+  bool uniform_;
+};
+
+// True if a variance loses only a few digits as mean(x^2) - mean^2, and deviations as a x + b.
+DMLOPS_INLINE bool is_near_zero(double mean, double variance) {
+  return mean * mean <= 16 * variance;
+}
+// True if both parts of the number as a FloatPair, and their products with elements, are in
+// float32's normal range.
+DMLOPS_INLINE bool fits_pair(double number) {
+  const double size = number < 0 ? -number : number;
+  return number == 0 || (size > 0x1p-78 && size < 0x1p100);
+}
 
 // Act(scale * (x - mean) / sqrt(variance + epsilon) + bias + added).
 template <class T>
@@ -79,49 +104,61 @@ class Statistics {
   static constexpr unsigned int kReads[] = {
       kInput, kInput,
       kInput | 1u << kStatisticsScale | 1u << kStatisticsBias | 1u << kStatisticsAdded};
+  using W = Wide<T>;
+  using Vector = typename W::Vector;
 
   struct State {
     double mean, variance, inverse_deviation;
-    GroupSum<1> sum;
+    bool near_zero;
+    GroupSum<2, Vector, 2 * kSumLanes> sums;
   };
 
   Statistics(const Reduction& reduction, const StatisticsParameters& parameters)
       : reduction_(reduction), parameters_(parameters) {}
 
-  DMLOPS_INLINE bool needs(int s) const {
-    return s == 0 ? parameters_.use_mean : parameters_.use_variance;
+  DMLOPS_INLINE bool needs(int s, const State& state) const {
+    return s == 0 ? parameters_.use_mean || parameters_.use_variance : !state.near_zero;
   }
   static void begin(State& state, GroupTiles<T>&, std::int64_t) {
     state.mean = state.variance = 0;
     state.inverse_deviation = 1;
-    state.sum.clear();
+    state.near_zero = true;
+    state.sums.clear();
   }
 
   static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
                     std::int64_t length) {
     const T* const x = tiles.row(1, k);
     if (s == 0) {
-      state.sum.add(length, [x](std::int64_t i, std::int64_t used, Doubles* added)
-                                DMLOPS_LAMBDA_INLINE { added[0] = load_doubles(x, i, used); });
+      state.sums.add(length,
+                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                       const Vector v = W::load(x, i, used);
+                       sums[0] = sums[0] + v;
+                       sums[1] = add_exact_product(sums[1], v, v);
+                     });
     } else {
-      const Doubles mean = to_doubles(state.mean);
-      state.sum.add(length,
-                    [&](std::int64_t i, std::int64_t used, Doubles* added) DMLOPS_LAMBDA_INLINE {
-                      const Doubles d = load_doubles(x, i, used) - mean;
-                      added[0] = d * d;
-                    });
+      const typename W::Minus minus_mean(state.mean);
+      state.sums.add(length,
+                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                       const Vector d = minus_mean(W::load(x, i, used));
+                       sums[0] = sums[0] + d;
+                       sums[1] = sums[1] + d * d;
+                     });
     }
   }
 
   void end(int s, State& state, std::int64_t count) const {
-    const double mean = state.sum.total(0) / static_cast<double>(count);
-    if (s == 0) {
-      state.mean = mean;
-    } else {
-      state.variance = mean;
-      state.inverse_deviation = 1.0 / square_root(mean + static_cast<double>(parameters_.epsilon));
+    const auto elements = static_cast<double>(count);
+    const double offset = parameters_.use_mean ? state.sums.total(0) / elements : 0;
+    const double variance = state.sums.total(1) / elements - offset * offset;
+    state.mean += offset;
+    state.variance = variance < 0 ? 0 : variance;
+    state.near_zero = s == 0 && is_near_zero(state.mean, variance);
+    if (parameters_.use_variance) {
+      state.inverse_deviation =
+          1.0 / square_root(state.variance + static_cast<double>(parameters_.epsilon));
     }
-    state.sum.clear();
+    state.sums.clear();
   }
 
   void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) const {
@@ -158,37 +195,41 @@ class Statistics {
     }
   }
 
-  // kUniform: a group has one scale and one bias. The same operations in the same order either way.
+  // kUniform: a group has one scale and one bias, as it always has where a tensor is added.
   template <bool kUniform, class Out>
   DMLOPS_NO_INLINE void normalize_row(const State& state, GroupTiles<T>& tiles, std::int64_t k,
                                       Out* target, std::int64_t length) const {
     const T* const x = tiles.row(1, k);
-    const T* const scale = tiles.row(kStatisticsScale, k);
-    const T* const bias = tiles.row(kStatisticsBias, k);
+    const OperandRow<T> scale(tiles, kStatisticsScale, k), bias(tiles, kStatisticsBias, k);
     const bool adds = reduction_.data[kStatisticsAdded] != nullptr;
-    const T* const added = adds ? tiles.row(kStatisticsAdded, k) : nullptr;
-    const bool one_added = adds && tiles.uniform(kStatisticsAdded);
-    const bool one_scale = tiles.uniform(kStatisticsScale),
-               one_bias = tiles.uniform(kStatisticsBias);
-    using W = Wide<T>;
+    const OperandRow<T> added(tiles, adds ? kStatisticsAdded : 1, k);
+    const double factor = state.inverse_deviation * (kUniform ? scale.number() : 1);
+    const double addend = (kUniform ? bias.number() : 0) - state.mean * factor;
+    if (state.near_zero && fits_pair(factor) && fits_pair(addend)) {
+      const FloatPair a(factor), b(addend);
+      for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+        const f32x v = load_elements(x, i, used);
+        const f32x high = fma(v, a.high, b.high);
+        f32x low = fma(v, a.low, b.low), result;
+        if constexpr (kUniform) {
+          if (adds) low = low + added.load(i, used);
+          result = high + low;
+        } else {
+          const f32x factors = scale.load(i, used);
+          result = fma(high, factors, fma(low, factors, bias.load(i, used)));
+        }
+        store_elements(target, i, used, canonical_nan(result));
+      });
+      return;
+    }
     const typename W::Minus minus_mean(state.mean);
-    const auto inverse = W::of(state.inverse_deviation);
-    const auto number = [](const T* place) {
-      return W::of(load_number<T>(reinterpret_cast<const char*>(place)));
-    };
-    const auto group_scale = one_scale ? number(scale) : W::of(0);
-    const auto group_bias = one_bias ? number(bias) : W::of(0);
-    const auto group_added = one_added ? number(added) : W::of(0);
-    const auto group_factor = inverse * group_scale;
+    const Vector inverse = W::of(state.inverse_deviation);
+    const Vector group_factor = inverse * W::of(scale.number()), group_bias = W::of(bias.number());
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      const auto d = minus_mean(W::load(x, i, used));
-      auto factor = group_factor, addend = group_bias;
-      if constexpr (!kUniform) {
-        if (!one_scale) factor = inverse * W::load(scale, i, used);
-        if (!one_bias) addend = W::load(bias, i, used);
-      }
-      auto result = d * factor + addend;
-      if (adds) result = result + (one_added ? group_added : W::load(added, i, used));
+      const Vector d = minus_mean(W::load(x, i, used));
+      Vector result = kUniform ? d * group_factor + group_bias
+                               : d * (inverse * scale.load_wide(i, used)) + bias.load_wide(i, used);
+      if (kUniform && adds) result = result + added.load_wide(i, used);
       store_elements(target, i, used, canonical_nan(W::rounded(result)));
     });
   }
@@ -205,67 +246,79 @@ template <class T>
 class Gradients {
  public:
   static constexpr int kSweeps = 2;
-  static constexpr unsigned int kInput = 1u << 1, kBoth = kInput | 1u << kOutputGradient;
-  static constexpr unsigned int kReads[] = {kInput, kBoth, kBoth};
+  static constexpr unsigned int kBoth = 1u << 1 | 1u << kOutputGradient;
+  static constexpr unsigned int kReads[] = {kBoth, kBoth, kBoth};
+  using W = Wide<T>;
+  using Vector = typename W::Vector;
 
   struct State {
-    double center, mean, sum, variance;  // variance: with epsilon
-    double factor;                       // scale i
-    double mean_gradient, slope;         // slope: mean(g d) i^2
+    double center, mean, variance;  // variance: with epsilon
+    double factor;                  // scale i
+    double mean_gradient, slope;    // slope: mean(g d) i^2
     double scale_gradient, bias_gradient;
     double scale;
-    GroupSum<2> sums;
+    bool near_zero;
+    GroupSum<3, Vector, 2 * kSumLanes> sums;
   };
 
   explicit Gradients(const GradientParameters& parameters) : parameters_(parameters) {}
 
-  DMLOPS_INLINE bool needs(int s) const { return s == 1 || parameters_.training; }
+  DMLOPS_INLINE static bool needs(int s, const State& state) { return state.near_zero == (s == 0); }
 
   void begin(State& state, GroupTiles<T>& tiles, std::int64_t k) const {
-    state.mean = state.center = load_number<T>(tiles.group_operand(kGradientMean, k));
+    state.mean = load_number<T>(tiles.group_operand(kGradientMean, k));
+    state.center = parameters_.training ? 0 : state.mean;
     state.variance = load_number<T>(tiles.group_operand(kGradientVariance, k)) +
                      static_cast<double>(parameters_.epsilon);
     state.scale = load_number<T>(tiles.group_operand(kGradientScale, k));
+    state.near_zero = is_near_zero(state.center, state.variance);
     state.sums.clear();
   }
 
   static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
                     std::int64_t length) {
     const T* const x = tiles.row(1, k);
+    const OperandRow<T> gradient(tiles, kOutputGradient, k);
     if (s == 0) {
       state.sums.add(length,
-                     [x](std::int64_t i, std::int64_t used, Doubles* added) DMLOPS_LAMBDA_INLINE {
-                       added[0] = load_doubles(x, i, used);
-                       added[1] = to_doubles(0);
+                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                       const Vector v = W::load(x, i, used), g = gradient.load_wide(i, used);
+                       sums[0] = sums[0] + v;
+                       sums[1] = sums[1] + g;
+                       sums[2] = add_exact_product(sums[2], g, v);
                      });
-      return;
+    } else {
+      const typename W::Minus minus_center(state.center);
+      state.sums.add(length,
+                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                       const Vector d = minus_center(W::load(x, i, used));
+                       const Vector g = gradient.load_wide(i, used);
+                       sums[0] = sums[0] + d;
+                       sums[1] = sums[1] + g;
+                       sums[2] = sums[2] + g * d;
+                     });
     }
-    const T* const gradient = tiles.row(kOutputGradient, k);
-    const bool one = tiles.uniform(kOutputGradient);
-    const Doubles center = to_doubles(state.center);
-    state.sums.add(length,
-                   [&](std::int64_t i, std::int64_t used, Doubles* added) DMLOPS_LAMBDA_INLINE {
-                     const Doubles g = load_gradient(gradient, one, i, used);
-                     added[0] = g;
-                     added[1] = g * (load_doubles(x, i, used) - center);
-                   });
   }
 
   void end(int s, State& state, std::int64_t count) const {
     const auto elements = static_cast<double>(count);
-    if (s == 0) {
-      state.center = state.sums.total(0) / elements;
-      state.sums.clear();
-      return;
+    const double sum = state.sums.total(1), products = state.sums.total(2);
+    // The distance from the origin of the sums to the center.
+    double offset = s == 0 ? state.center : 0;
+    if (parameters_.training) {
+      offset = state.sums.total(0) / elements;
+      state.center += offset;
     }
+    state.near_zero = s == 0 && is_near_zero(state.center, state.variance);
     const double inverse = 1.0 / square_root(state.variance);
-    const double sum = state.sums.total(0), product = state.sums.total(1);
+    const double product = products - offset * sum;
     state.factor = state.scale * inverse;
     state.mean_gradient = sum / elements;
     state.slope = product / elements / state.variance;
     state.scale_gradient =
         (parameters_.training ? product + (state.center - state.mean) * sum : product) * inverse;
     state.bias_gradient = sum;
+    state.sums.clear();
   }
 
   static void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) {
@@ -276,26 +329,31 @@ class Gradients {
   void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target, std::int64_t,
               std::int64_t length) const {
     const T* const x = tiles.row(1, k);
-    const T* const gradient = tiles.row(kOutputGradient, k);
-    const bool one = tiles.uniform(kOutputGradient), training = parameters_.training;
-    using W = Wide<T>;
+    const OperandRow<T> gradient(tiles, kOutputGradient, k);
+    const bool training = parameters_.training;
+    const double of_input = -state.factor * state.slope;
+    const double addend = state.factor * (state.center * state.slope - state.mean_gradient);
+    if (training && state.near_zero && fits_pair(state.factor) && fits_pair(of_input) &&
+        fits_pair(addend)) {
+      const FloatPair a(state.factor), b(of_input), c(addend);
+      for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+        const f32x v = load_elements(x, i, used), g = gradient.load(i, used);
+        const f32x low = fma(g, a.low, fma(v, b.low, c.low));
+        const f32x result = fma(g, a.high, fma(v, b.high, c.high)) + low;
+        store_elements(target, i, used, canonical_nan(result));
+      });
+      return;
+    }
     const typename W::Minus minus_center(state.center), minus_mean(state.mean_gradient);
-    const auto factor = W::of(state.factor), slope = W::of(state.slope);
+    const Vector factor = W::of(state.factor), slope = W::of(state.slope);
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      auto g = one ? W::of(load_number<T>(reinterpret_cast<const char*>(gradient)))
-                   : W::load(gradient, i, used);
+      Vector g = gradient.load_wide(i, used);
       if (training) g = minus_mean(g) - minus_center(W::load(x, i, used)) * slope;
       store_elements(target, i, used, canonical_nan(W::rounded(g * factor)));
     });
   }
 
  private:
-  DMLOPS_INLINE static Doubles load_gradient(const T* row, bool one, std::int64_t i,
-                                             std::int64_t used) {
-    if (one) return to_doubles(load_number<T>(reinterpret_cast<const char*>(row)));
-    return load_doubles(row, i, used);
-  }
-
   const GradientParameters& parameters_;
 };
 

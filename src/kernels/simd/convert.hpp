@@ -135,6 +135,9 @@ DMLOPS_INLINE Doubles to_double(f32x v) {
 DMLOPS_INLINE Doubles load_doubles(const float* source) {
   return {to_double(source), to_double(source + kLanes<f64x>)};
 }
+DMLOPS_INLINE Doubles load_doubles(const double* source) {
+  return {load<f64x>(source), load<f64x>(source + kLanes<f64x>)};
+}
 DMLOPS_INLINE Doubles load_doubles(const float16* source) {
 #if defined(__AVX512F__)
   const auto* const halves = reinterpret_cast<const __m128i*>(source);

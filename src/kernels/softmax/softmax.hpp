@@ -54,15 +54,6 @@ DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) 
                                   load_element<T>(reinterpret_cast<const char*>(x + i)));
 }
 
-// A number as an unevaluated sum of two float32.
-struct FloatPair {
-  float high, low;
-
-  explicit FloatPair(double value)
-      : high(static_cast<float>(value)),
-        low(static_cast<float>(value - static_cast<double>(high))) {}
-};
-
 // The maximum, and the sum of the terms.
 template <class T>
 struct Softmax {
@@ -79,7 +70,7 @@ struct Softmax {
   // The terms of a tile's groups, where these are whole groups: the results need them again.
   alignas(kVectorBytes) float powers[kTileElements], remainders[kTileElements];
 
-  DMLOPS_INLINE static bool needs(int) { return true; }
+  DMLOPS_INLINE static bool needs(int, const State&) { return true; }
   DMLOPS_INLINE static void begin(State& state, GroupTiles<T>&, std::int64_t) {
     state.max = splat<f32x>(-kInfinity);
     state.terms.clear();
@@ -145,7 +136,7 @@ struct Softmax {
                         store(remainders + kept + i, value.m);
                       }
                       const Doubles power = to_double(value.power);
-                      added[0] = power + power * to_double(value.m);
+                      added[0] = added[0] + (power + power * to_double(value.m));
                     });
   }
 
@@ -153,7 +144,7 @@ struct Softmax {
   DMLOPS_INLINE static void divide(const State& state, T* target, std::int64_t length,
                                    const Term& term) {
     const FloatPair inverse(0x1p64 / state.sum);  // the sum has the factor 2^64
-    const f32x high = splat<f32x>(inverse.high), low = splat<f32x>(inverse.low);
+    const f32x high = inverse.high, low = inverse.low;
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
       const auto value = term(i, used);
       const f32x p = value.power * high;
@@ -175,7 +166,7 @@ struct Hardmax {
     std::int64_t index;
   };
 
-  DMLOPS_INLINE static bool needs(int) { return true; }
+  DMLOPS_INLINE static bool needs(int, const State&) { return true; }
   DMLOPS_INLINE static void begin(State& state, GroupTiles<T>&, std::int64_t) {
     state.max = -kInfinity;
     state.index = 0;
