@@ -1,5 +1,5 @@
 // The operators as Python functions: vectorcall entries. A call allocates nothing but the result,
-// except for a fused activation, whose attributes are read through Python.
+// except to read the attributes of a fused activation, or a list of axes.
 #include "functions.hpp"
 
 #include <utility>
