@@ -87,7 +87,6 @@ def test_every_allocation_fails_once() -> None:
             (lambda: dmlops.clip(lazy, max=1), "TypeError"),
             (lambda: _core.compile(owning, 0x6400, ["text"]), "TypeError"),
             (lambda: _core.compile(owning, 0x6400, [transposed]), "BindingError"),
-            (lambda: _core.check_batch_normalization(x, "text", x, x, x), "TypeError"),
             (lambda: dmlops.log_softmax(x, 2), "ValueError"),
             (lambda: compiled.dispatch([], [out]), "BindingError"),
         )

@@ -110,9 +110,6 @@ def calc_buffer_tensor_size(tensor: BufferTensorDesc) -> int: ...
 
 LOG_SOFTMAX_BLOCK: int
 
-def check_batch_normalization(
-    input: Any, mean: Any, variance: Any, scale: Any, bias: Any, /
-) -> None: ...
 def log_softmax_sums(
     x: NDArray[Any], max: NDArray[np.float32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...

@@ -6,6 +6,7 @@ The core calls this module when it has refused the type of an argument and dask.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dmlops import _core
-from dmlops._dask_log_softmax import log_softmax, normalized_axes
+from dmlops._dask_log_softmax import (
+    has_whole_groups,
+    log_softmax,
+    normalized_axes,
+    rechunk,
+    require_known_sizes,
+)
 from dmlops._foreign import require_unmasked
 from dmlops._table import ROWS
 
@@ -33,24 +40,18 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
             f"{name}: out cannot be given with a dask.array: the result is a new, lazy one; "
             "dask.array.store writes it to memory or a file"
         )
-    row = ROWS[name]
-    if len(row.outputs) > 1:
-        raise TypeError(
-            f"{name}: input is a dask.array, of which {name} takes none: compute() it first"
-        )
-    names = [tensor.name.removesuffix("_tensor") for tensor in row.inputs]
+    names = [tensor.name.removesuffix("_tensor") for tensor in ROWS[name].inputs]
     given = {key: value for key in names if (value := values.pop(key)) is not None}
     for key, value in given.items():
         _require_numpy_blocks(name, key, value)
     _refuse_arrays(name, values)
-    if name == "batch_normalization":
-        _check_shapes(list(given.values()))
-    _check_values(function, given, values)
+    _check(name, function, given, values)
     if name == "log_softmax":
         return log_softmax(given["input"], values["axes"])
-    if "axes" in values:
-        return _by_groups(function, given, values)
-    return _with_parameters(function, given, values)
+    if "axes" in values or len(ROWS[name].outputs) > 1:
+        return _by_groups(name, given, values)
+    x, *others = map(da.asarray, given.values())
+    return _by_blocks(name, [x, *(_chunked_as(x, array) for array in others)], values)
 
 
 def _require_numpy_blocks(name: str, argument: str, value: Any) -> None:
@@ -80,70 +81,76 @@ def _refuse_arrays(name: str, values: dict[str, Any]) -> None:
             raise TypeError(f"{name}: {key} is a dask.array; it must be known now: compute() it")
 
 
-def _check_shapes(arrays: list[Any]) -> None:
-    if any(np.isnan(size) for array in arrays for size in array.shape):
-        return  # sizes not known yet are checked when the block is computed
-    _core.check_batch_normalization(
-        *(np.broadcast_to(np.empty((), array.dtype), array.shape) for array in arrays)
-    )
-
-
-def _check_values(
-    function: Callable[..., object], given: dict[str, Any], values: dict[str, Any]
+def _check(
+    name: str, function: Callable[..., object], given: dict[str, Any], values: dict[str, Any]
 ) -> None:
-    """Call the function on empty arrays, which checks data types, ranks and values."""
-    empty = {key: np.empty((0,) * array.ndim, array.dtype) for key, array in given.items()}
+    """Check data types, shapes and values by a call without data.
+
+    The output is refused, after the other arguments, since its elements overlap.
+    """
+    known = not any(np.isnan(size) for array in given.values() for size in array.shape)
+
+    def view(array: Any) -> npt.NDArray[Any]:
+        shape = array.shape if known else (0,) * array.ndim  # blocks are checked when computed
+        one = np.zeros((), array.dtype)
+        return np.lib.stride_tricks.as_strided(one, shape, (0,) * array.ndim)
+
+    views = {key: view(array) for key, array in given.items()}
+    like = (given[tensor.like.removesuffix("_tensor")] for tensor in ROWS[name].outputs)
+    outputs = tuple(view(array) for array in like)
     try:
-        function(**empty, **values)
+        function(**views, **values, out=outputs if len(outputs) > 1 else outputs[0])
     except ValueError as error:
-        message = str(error).replace(str(empty["input"].shape), str(given["input"].shape))
-        raise ValueError(message) from None
+        if "has elements that overlap one another" not in str(error):
+            raise
 
 
-def _by_blocks(
-    function: Callable[..., npt.NDArray[Any]], arrays: list[Any], values: dict[str, Any]
-) -> Any:
+def _chunked_as(x: Any, array: Any) -> Any:
+    """Return an array with the chunks of another one, but for sizes of 1."""
+    sizes = zip(array.shape, x.chunks, strict=True)
+    return da.asarray(array).rechunk(tuple((1,) if size == 1 else part for size, part in sizes))
+
+
+def _by_blocks(name: str, arrays: list[Any], values: dict[str, Any]) -> Any:
+    """Call the core on each block of the first array with those of the others."""
     x = arrays[0]
-    return da.map_blocks(
-        function, *arrays, **values, dtype=x.dtype, meta=np.empty((0,) * x.ndim, x.dtype)
+    meta = np.empty((0,) * x.ndim, x.dtype)
+    function, outputs = getattr(_core, name), ROWS[name].outputs
+    if len(outputs) == 1:
+        return da.map_blocks(function, *arrays, **values, dtype=x.dtype, meta=meta)
+    tuples = da.map_blocks(function, *arrays, **values, dtype=object, meta=meta.astype(object))
+    keys = [tensor.name for tensor in ROWS[name].inputs]
+    return tuple(
+        da.map_blocks(
+            operator.itemgetter(i),
+            tuples,
+            dtype=x.dtype,
+            meta=meta,
+            chunks=arrays[keys.index(tensor.like)].chunks,
+            token=f"{name}-{tensor.name}",
+        )
+        for i, tensor in enumerate(outputs)
     )
 
 
-def _by_groups(
-    function: Callable[..., npt.NDArray[Any]], given: dict[str, Any], values: dict[str, Any]
-) -> Any:
-    """Compute a reduction on chunks that hold whole groups."""
-    x = da.asarray(given["input"])
-    values = values | {"axes": normalized_axes(x, values["axes"])}
-    whole = x if x.ndim == 0 else x.rechunk(dict.fromkeys(values["axes"], -1), method="tasks")
-    parameters = []
-    if len(given) > 1:  # scale and bias of mean-variance normalization
-        parameters = [
-            given.get(key, np.full((1,) * x.ndim, number, x.dtype))
-            for key, number in (("scale", 1), ("bias", 0))
-        ]
-    arrays = [whole, *_chunked_alike(whole, parameters)]
-    return _by_blocks(function, arrays, values).rechunk(x.chunks)
-
-
-def _chunked_alike(x: Any, parameters: list[Any]) -> list[Any]:
-    """Return parameters with the chunks of the input, but for sizes of 1."""
-    arrays = [da.asarray(parameter) for parameter in parameters]
-    return [
-        array.rechunk(
-            tuple(
-                (1,) if size == 1 else chunks
-                for size, chunks in zip(array.shape, x.chunks, strict=True)
-            )
-        )
-        for array in arrays
-    ]
-
-
-def _with_parameters(
-    function: Callable[..., npt.NDArray[Any]], given: dict[str, Any], values: dict[str, Any]
-) -> Any:
-    """Compute a function of several arrays, all chunked as the input."""
-    x = da.asarray(given["input"])
-    parameters = [value for key, value in given.items() if key != "input"]
-    return _by_blocks(function, [x, *_chunked_alike(x, parameters)], values)
+def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
+    """Call the core on chunks that hold whole groups."""
+    x = da.asarray(given.pop("input"))
+    if "axes" in values:
+        reduced = normalized_axes(x, values["axes"])
+        values = values | {"axes": reduced}
+    else:
+        parameter = given[ROWS[name].outputs[-1].like.removesuffix("_tensor")]
+        reduced = tuple(axis for axis, size in enumerate(parameter.shape) if size == 1)
+    if name == "mean_variance_normalization":  # None is the number 1 or 0
+        one = np.ones((1,) * x.ndim, x.dtype)
+        given = {"scale": given.get("scale", one), "bias": given.get("bias", 0 * one)}
+    whole = x
+    if not has_whole_groups(x, reduced):
+        require_known_sizes(name, x, reduced)
+        whole = rechunk(x, {axis: (x.shape[axis],) for axis in reduced})
+    others = (_chunked_as(whole, array) for array in given.values())
+    results = _by_blocks(name, [whole, *others], values)
+    if not isinstance(results, tuple):
+        return results.rechunk(x.chunks)
+    return tuple(result.rechunk(_chunked_as(x, result).chunks) for result in results)

@@ -35,27 +35,21 @@ _Lanes = tuple[Array, Array]  # of some groups, and their numbers of maxima
 def log_softmax(x: Any, axes: Any) -> Any:
     """Return the lazy result; the axes, one or several, have been checked."""
     reduced = normalized_axes(x, axes)
-    if x.ndim == 0:
+    if has_whole_groups(x, reduced):
         return _by_blocks(x, reduced)
-    if all(len(x.chunks[axis]) == 1 for axis in reduced):
-        return _by_blocks(x, reduced)
-    if any(math.isnan(size) for size in x.shape):
-        raise ValueError(
-            f"log_softmax: input has chunks of unknown size, shape {x.shape}, and is chunked along "
-            f"the axes {reduced}; call compute_chunk_sizes() on it first"
-        )
+    require_known_sizes("log_softmax", x, reduced)
     if x.size == 0:
         return x
     elements = math.prod(x.shape[axis] for axis in reduced)
     if elements <= _BLOCK:
-        whole = _rechunk(x, {axis: (x.shape[axis],) for axis in reduced})
+        whole = rechunk(x, {axis: (x.shape[axis],) for axis in reduced})
         return _by_blocks(whole, reduced).rechunk(x.chunks)
     kept = tuple(axis for axis in range(x.ndim) if axis not in reduced)
     top = da.reduction(
         x, _max, _max, axis=reduced, dtype=x.dtype, meta=np.empty((0,) * len(kept), x.dtype)
     )
     groups = x.transpose(kept + reduced).reshape((*(x.shape[axis] for axis in kept), elements))
-    groups = _rechunk(groups, {len(kept): _whole_blocks(groups.chunks[-1])})
+    groups = rechunk(groups, {len(kept): _whole_blocks(groups.chunks[-1])})
     sums = _sums(groups, top.rechunk(groups.chunks[:-1]))
     return da.blockwise(
         _finish,
@@ -80,6 +74,20 @@ def normalized_axes(x: Any, axes: Any) -> tuple[int, ...]:
     return tuple(sorted(operator.index(axis) % max(x.ndim, 1) for axis in np.ravel(axes)))
 
 
+def has_whole_groups(x: Any, reduced: Sequence[int]) -> bool:
+    """Return True if each group lies in one chunk."""
+    return x.ndim == 0 or all(len(x.chunks[axis]) == 1 for axis in reduced)
+
+
+def require_known_sizes(name: str, x: Any, reduced: tuple[int, ...]) -> None:
+    """Raise ValueError for chunks of unknown size."""
+    if any(math.isnan(size) for size in x.shape):
+        raise ValueError(
+            f"{name}: input has chunks of unknown size, shape {x.shape}, and is chunked along "
+            f"the axes {reduced}; call compute_chunk_sizes() on it first"
+        )
+
+
 def _by_blocks(x: Any, reduced: tuple[int, ...]) -> Any:
     meta = np.empty((0,) * x.ndim, x.dtype)
     return da.map_blocks(_core.log_softmax, x, axes=reduced, dtype=x.dtype, meta=meta)
@@ -93,7 +101,7 @@ def _whole_blocks(chunks: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(after - before for before, after in itertools.pairwise(bounds))
 
 
-def _rechunk(x: Any, chunks: dict[int, tuple[int, ...]]) -> Any:
+def rechunk(x: Any, chunks: dict[int, tuple[int, ...]]) -> Any:
     """Rechunk these axes; split the others if the chunks would become too large."""
     limit = max(_bytes(x, x.chunks), parse_bytes(dask.config.get("array.chunk-size")))
     new: list[Any] = [chunks.get(axis, before) for axis, before in enumerate(x.chunks)]

@@ -17,16 +17,6 @@ constexpr int kInputs = 5;
 
 }  // namespace
 
-void check_batch_normalization(const BatchNormalizationInputs& inputs) {
-  const ConstTensorView& input = inputs.input;
-  require_floating_point(kBatchNormalization, "input", input);
-  require_addressable(kBatchNormalization, "input", input);
-  require_broadcastable(kBatchNormalization, "mean", inputs.mean, input);
-  require_broadcastable(kBatchNormalization, "variance", inputs.variance, input);
-  require_broadcastable(kBatchNormalization, "scale", inputs.scale, input);
-  require_broadcastable(kBatchNormalization, "bias", inputs.bias, input);
-}
-
 OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
                                       const std::optional<FusedActivation>& fused_activation,
                                       const TensorView& output) {
@@ -41,8 +31,13 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
   const FloatEnvironment environment;
-  check_batch_normalization(inputs);
   const ConstTensorView& input = inputs.input;
+  require_floating_point(kBatchNormalization, "input", input);
+  require_addressable(kBatchNormalization, "input", input);
+  require_broadcastable(kBatchNormalization, "mean", inputs.mean, input);
+  require_broadcastable(kBatchNormalization, "variance", inputs.variance, input);
+  require_broadcastable(kBatchNormalization, "scale", inputs.scale, input);
+  require_broadcastable(kBatchNormalization, "bias", inputs.bias, input);
   require_data(kBatchNormalization, "input", input);
   require_data(kBatchNormalization, "mean", inputs.mean);
   require_data(kBatchNormalization, "variance", inputs.variance);

@@ -61,9 +61,6 @@ void require_same_sizes(const char* op, const char* argument, const ConstTensorV
 // no overlapping elements.
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
-// Throws unless the types and shapes of batch normalization's inputs match; needs no data.
-void check_batch_normalization(const BatchNormalizationInputs& inputs);
-
 // Throws unless a parameter has the type and the number of dimensions of the input, each of size 1
 // or the input's, and is addressable; needs no data.
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,

@@ -1,12 +1,10 @@
-// Functions for dask arrays: log_softmax in chunks, and checks without data.
+// Functions for dask arrays: log_softmax in chunks.
 #include "dask.hpp"
 
 #include <pybind11/numpy.h>
 
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
-#include "errors.hpp"
-#include "ndarray.hpp"
 
 namespace py = pybind11;
 
@@ -66,28 +64,6 @@ py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const 
   return result;
 }
 
-// Checks the types and shapes of batch normalization's arguments.
-void check_batch_normalization(const py::object& input, const py::object& mean,
-                               const py::object& variance, const py::object& scale,
-                               const py::object& bias) {
-  const std::pair<const char*, PyObject*> given[] = {{"input", input.ptr()},
-                                                     {"mean", mean.ptr()},
-                                                     {"variance", variance.ptr()},
-                                                     {"scale", scale.ptr()},
-                                                     {"bias", bias.ptr()}};
-  InputArray arrays[5];
-  for (std::size_t k = 0; k < 5; ++k) {
-    if (!arrays[k].read_input("batch_normalization", given[k].first, given[k].second))
-      throw_python_error();
-  }
-  try {
-    dmlops::check_batch_normalization(
-        {arrays[0].view(), arrays[1].view(), arrays[2].view(), arrays[3].view(), arrays[4].view()});
-  } catch (const TypeError& error) {
-    throw py::type_error(error.what());
-  }
-}
-
 }  // namespace
 
 void add_dask_functions(py::module_& module) {
@@ -95,9 +71,6 @@ void add_dask_functions(py::module_& module) {
   module.def("log_softmax_sums", &log_softmax_sums, py::arg("x"), py::arg("max"));
   module.def("log_softmax_finish", &log_softmax_finish, py::arg("x"), py::arg("max"),
              py::arg("sums"), py::arg("maxima"));
-  module.def("check_batch_normalization", &check_batch_normalization, py::arg("input"),
-             py::arg("mean"), py::arg("variance"), py::arg("scale"), py::arg("bias"),
-             py::pos_only());
 }
 
 }  // namespace dmlops::python
