@@ -11,7 +11,7 @@ import faulthandler
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,10 @@ def _one(function: Callable[..., Array], **more: Any) -> Operator:
     return lambda arrays, out: function(arrays[0], **more, out=out)
 
 
+def _all_of(function: Callable[..., Array], arrays: list[Array], out: Array, **more: Any) -> Array:
+    return function(*arrays, **more, out=out)
+
+
 def _over_all(function: Callable[..., Array], arrays: list[Array], out: Array) -> Array:
     return function(arrays[0], range(arrays[0].ndim), out=out)
 
@@ -62,22 +66,52 @@ def _normalize(activation: str, arrays: list[Array], out: Array) -> Array:
     return dmlops.batch_normalization(*arrays, fused_activation=ACTIVATIONS[activation](), out=out)
 
 
-def operators() -> Iterator[tuple[str, Operator, int, tuple[str, ...]]]:
-    """Yield each function with the number of its inputs and the data types that it takes."""
-    yield "clip", _one(dmlops.clip, min=1, max=5), 1, FLOATS + INTEGERS
+def _first_of(function: Callable[..., Any], arrays: list[Array], out: Array) -> Array:
+    result: Array = function(*arrays, out=(out, None, None))[0]
+    return result
+
+
+def _mean_variance(arrays: list[Array], out: Array) -> Array:
+    axes = range(arrays[0].ndim)
+    return _all_of(dmlops.mean_variance_normalization, arrays, out, axes=axes)
+
+
+def operators() -> Iterator[tuple[str, Operator, str, tuple[str, ...]]]:
+    """Yield each function with its inputs and the data types that it takes.
+
+    An input is "x" if it has the input's shape, "p" if it may be broadcast, and "1" if it has one
+    element.
+    """
+    yield "clip", _one(dmlops.clip, min=1, max=5), "x", FLOATS + INTEGERS
     scale = dmlops.ScaleBias(1.5, -0.25)
-    yield "clip scaled", _one(dmlops.clip, min=1, max=50, scale_bias=scale), 1, FLOATS + INTEGERS
-    integers = {"relu": ("int8", "int16", "int32"), "shrink": INTEGERS[:3] + INTEGERS[4:7]}
+    yield "clip scaled", _one(dmlops.clip, min=1, max=50, scale_bias=scale), "x", FLOATS + INTEGERS
+    clip_grad = functools.partial(_all_of, dmlops.clip_grad, min=1, max=3)
+    yield "clip_grad", clip_grad, "xx", FLOATS + INTEGERS
+    signed = ("int8", "int16", "int32")
+    integers = {"relu": signed, "shrink": INTEGERS[:3] + INTEGERS[4:7]}
+    yield "relu_grad", functools.partial(_all_of, dmlops.relu_grad), "xx", FLOATS + signed
+    slopes = functools.partial(_all_of, dmlops.parameterized_relu)
+    yield "parameterized_relu", slopes, "xp", FLOATS + signed
     for row in ROWS:
         types = FLOATS + integers.get(row.name, ())
-        yield row.name, _one(getattr(dmlops, row.name)), 1, types
+        yield row.name, _one(getattr(dmlops, row.name)), "x", types
     for name in ACTIVATIONS:
-        yield f"batch_normalization {name}", functools.partial(_normalize, name), 5, FLOATS
+        yield f"batch_normalization {name}", functools.partial(_normalize, name), "xpppp", FLOATS
     for function in (dmlops.log_softmax, dmlops.softmax, dmlops.hardmax):
         name = function.__name__
-        yield name, _one(function), 1, FLOATS
-        yield f"{name} first", _one(function, axes=0), 1, FLOATS
-        yield f"{name} all", functools.partial(_over_all, function), 1, FLOATS
+        yield name, _one(function), "x", FLOATS
+        yield f"{name} first", _one(function, axes=0), "x", FLOATS
+        yield f"{name} all", functools.partial(_over_all, function), "x", FLOATS
+    mvn = dmlops.mean_variance_normalization
+    yield "mean_variance_normalization", _one(mvn), "x", FLOATS
+    first = functools.partial(_all_of, mvn, axes=0)
+    yield "mean_variance_normalization first", first, "xpp", FLOATS
+    yield "mean_variance_normalization all", _mean_variance, "x11", FLOATS
+    train = functools.partial(_first_of, dmlops.batch_normalization_training)
+    yield "batch_normalization_training", train, "xpp", FLOATS
+    yield "batch_normalization_training added", train, "xppx", FLOATS
+    for gradient in (dmlops.batch_normalization_grad, dmlops.batch_normalization_training_grad):
+        yield gradient.__name__, functools.partial(_first_of, gradient), "xxppp", FLOATS
 
 
 @functools.cache
@@ -88,7 +122,7 @@ def uniform(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
 
 def check(
     operator: Operator,
-    shapes: list[tuple[int, ...]],
+    shapes: Sequence[tuple[int, ...]],
     dtype: str,
     memory: list[GuardedMemory],
     layouts: tuple[Layout, Layout],
@@ -124,27 +158,30 @@ def functions(memory: list[GuardedMemory], share: int) -> None:
             lengths = range(LENGTHS[np.dtype(dtype).itemsize])
             cases = list(itertools.product(lengths, (dense, EVERY_SECOND)))
             for length, layout in cases[begin::share]:
-                check(operator, [(length,)] * inputs, dtype, memory, (layout, dense))
+                shapes = [(1,) if kind == "1" else (length,) for kind in inputs]
+                check(operator, shapes, dtype, memory, (layout, dense))
             # The activations share their traversal: some of them go through every shape.
             brief = name.split()[-1] not in THOROUGH
             pairs = list(itertools.product(SHAPES[:2] if brief else SHAPES, runs))
             for shape, pair in pairs[begin::share]:
                 last = (*(1 for _ in shape[:-1]), shape[-1])
-                check(operator, [shape, *[last] * (inputs - 1)], dtype, memory, pair)
-            for shape in SHAPES[:4] if inputs > 1 else ():
-                check(operator, [shape] * inputs, dtype, memory, (dense, dense))
+                one = (1,) * len(shape)
+                shapes = [{"x": shape, "p": last, "1": one}[kind] for kind in inputs]
+                check(operator, shapes, dtype, memory, pair)
+            for shape in SHAPES[:4] if "p" in inputs else ():
+                check(operator, [shape] * len(inputs), dtype, memory, (dense, dense))
 
 
 def large(memory: list[GuardedMemory], share: int) -> None:
     """Split enough work for threads, with both ends of every operand at a guard."""
     dense, *_ = LAYOUTS
     for name, operator, inputs, types in list(operators())[::share]:
-        if name.startswith("batch_normalization") and not name.endswith(("identity", "tanh")):
+        if name.startswith("batch_normalization ") and not name.endswith(("identity", "tanh")):
             continue
         for dtype, layout in itertools.product(types[:2], (dense, EVERY_SECOND)):
             print("large", name, dtype, layout, flush=True)
-            parameters = [(1,)] * (inputs - 1)
-            check(operator, [(LARGE,), *parameters], dtype, memory, (layout, dense))
+            shapes = [(LARGE,) if kind == "x" else (1,) for kind in inputs]
+            check(operator, shapes, dtype, memory, (layout, dense))
 
 
 def bindings(memory: list[GuardedMemory], share: int) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,16 @@ X = np.zeros((2, 3, 4), np.float32)
 PARAMETERS = {
     name: np.ones((1, 3, 1), np.float32) for name in ("mean", "variance", "scale", "bias")
 }
+GRADIENTS = ("batch_normalization_grad", "batch_normalization_training_grad")
+
+
+def first_of(name: str, x: Any, out: Any = None) -> Any:
+    """Call a function of several outputs, of which `out` is the first."""
+    others = (x, *OTHERS) if name in GRADIENTS else OTHERS[:2]
+    return getattr(dmlops, name)(x, *others, out=None if out is None else (out, None, None))
+
+
+OTHERS = (PARAMETERS["mean"], PARAMETERS["variance"], PARAMETERS["scale"])
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "clip": dmlops.clip,
     "hard_sigmoid": dmlops.hard_sigmoid,
@@ -27,6 +38,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "softmax": dmlops.softmax,
     "hardmax": dmlops.hardmax,
     "batch_normalization": lambda x, out=None: normalize(x, out=out),
+    "mean_variance_normalization": dmlops.mean_variance_normalization,
+    "parameterized_relu": lambda x, out=None: dmlops.parameterized_relu(x, x, out=out),
+    "relu_grad": lambda x, out=None: dmlops.relu_grad(x, x, out=out),
+    "clip_grad": lambda x, out=None: dmlops.clip_grad(x, x, out=out),
+    **{n: partial(first_of, n) for n in ("batch_normalization_training", *GRADIENTS)},
 }
 each_function = pytest.mark.parametrize("name", FUNCTIONS)
 
@@ -71,7 +87,9 @@ def test_input_of_a_type_that_no_operator_takes(name: str, dtype: str) -> None:
     refused(TypeError, [name, "input", x.dtype.name, "float32", "float16"], FUNCTIONS[name], x)
 
 
-@pytest.mark.parametrize("name", ["hard_sigmoid", "log_softmax", "batch_normalization"])
+@pytest.mark.parametrize(
+    "name", [name for name in FUNCTIONS if not name.startswith(("clip", "relu_grad", "param"))]
+)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64"])
 def test_integers_where_only_floats_are_taken(name: str, dtype: str) -> None:
     words = [name, "input", dtype, "float32", "float16"]
