@@ -147,6 +147,15 @@ def test_exact_results(dtype: Any) -> None:
     assert y.tolist() == [[0.5, 1, 1.5, 6]]
 
 
+def test_no_epsilon() -> None:
+    """The inverse deviation of equal elements is infinite, without a warning."""
+    node = node_of("LayerNormalization", 2, ["y", "mean", "inverse"], epsilon=0.0)
+    x, scale = np.full((2, 4), 3, np.float32), np.ones(4, np.float32)
+    y, mean, inverse = backend.run_node(node, [x, scale])
+    assert np.isnan(y).all()
+    assert (mean.tolist(), inverse.tolist()) == ([[3], [3]], [[np.inf], [np.inf]])
+
+
 # Instance, group and mean-variance normalization
 
 

@@ -63,6 +63,14 @@ WRONG = {
         model_of("y = LogSoftmax <axis = -4> (x)", opset=11),
         "LogSoftmax (node 'it'): axis -4 is out of range for an input of 3 dimensions, -3 to 2",
     ),
+    "axes of one number": (
+        model_of("y = MeanVarianceNormalization <axes = [1, 1]> (x)"),
+        "MeanVarianceNormalization (node 'it'): axes [1, 1] name axis 1 twice",
+    ),
+    "axes of one dimension": (
+        model_of("y = MeanVarianceNormalization <axes = [0, 1, -3]> (x)"),
+        "MeanVarianceNormalization (node 'it'): axes [0, 1, -3] name axis 0 twice",
+    ),
     "too many parameters": (
         model_of("y = BatchNormalization (x, s, b, m, v)", FOUR),
         "BatchNormalization (node 'it'): scale has shape (4,), but X has shape (2, 3, 4), "

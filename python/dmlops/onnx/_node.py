@@ -77,13 +77,15 @@ def axes_from(axis: int, rank: int) -> range:
 
 
 def require_axes(node: Node, *axes: int) -> None:
-    """Refuse axes that the input lacks."""
+    """Refuse axes that the input lacks, and those named twice."""
     shape = node.input(0).shape
     try:
-        for axis in axes if shape is not None else ():
-            axes_from(axis, len(shape or ()))
+        places = [axis if shape is None else axes_from(axis, len(shape))[0] for axis in axes]
     except ValueError as error:
         raise node.invalid(str(error)) from None
+    for axis in axes:
+        if places.count(places[axes.index(axis)]) > 1:
+            raise node.invalid(f"axes {list(axes)} name axis {axis} twice")
 
 
 # Shapes of parameters

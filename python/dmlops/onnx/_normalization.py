@@ -129,7 +129,8 @@ def layer_normalization(node: Node) -> Step:
         if len(node.outputs) == 1:
             return y
         mean, variance = _statistics(x, axes)
-        inverse = 1 / np.sqrt(variance + np.float32(epsilon))
+        with np.errstate(divide="ignore"):  # infinite where all elements are equal and epsilon is 0
+            inverse = 1 / np.sqrt(variance + np.float32(epsilon))
         return (y, mean, inverse)[: len(node.outputs)]
 
     return run
