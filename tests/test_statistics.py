@@ -115,41 +115,6 @@ def test_training_is_normalization_with_its_statistics(dtype: str) -> None:
     assert_within(added, np.maximum(exact + add.astype(np.float64), 0), allowed)
 
 
-def test_gradients_are_those_of_pytorch() -> None:
-    torch = pytest.importorskip("torch")
-    x = samples.uniform((5, 4, 6, 7), "float32", -3, 5)
-    dy = samples.uniform(x.shape, "float32", -1, 1, seed=1)
-    scale, bias = (samples.uniform((1, 4, 1, 1), "float32", 0.5, 2, seed=i) for i in (2, 3))
-    _, mean, variance = dmlops.batch_normalization_training(x, scale, bias)
-    for training, function in (
-        (False, dmlops.batch_normalization_grad),
-        (True, dmlops.batch_normalization_training_grad),
-    ):
-        tensors = [torch.from_numpy(a.astype(np.float64)) for a in (x, scale.ravel(), bias.ravel())]
-        for tensor in tensors:
-            tensor.requires_grad_()
-        statistics = [torch.from_numpy(a.astype(np.float64).ravel()) for a in (mean, variance)]
-        y = torch.nn.functional.batch_norm(
-            tensors[0], *statistics, *tensors[1:], training=training, momentum=0.0, eps=1e-5
-        )
-        y.backward(torch.from_numpy(dy.astype(np.float64)))
-        for actual, tensor in zip(function(x, dy, mean, variance, scale), tensors, strict=True):
-            exact = tensor.grad.numpy().reshape(actual.shape)
-            np.testing.assert_allclose(actual, exact, rtol=2e-6, atol=2e-6)
-
-
-def test_normalizations_are_those_of_pytorch() -> None:
-    torch = pytest.importorskip("torch")
-    nn, x = torch.nn.functional, samples.uniform((3, 6, 5, 7), "float32", -3, 5)
-    wide, mvn = torch.from_numpy(x.astype(np.float64)), dmlops.mean_variance_normalization
-    layer = nn.layer_norm(wide, (5, 7)).numpy()
-    np.testing.assert_allclose(mvn(x, axes=(2, 3)), layer, rtol=1e-6, atol=1e-6)
-    rms = nn.rms_norm(wide, (7,), eps=1e-5).numpy()
-    np.testing.assert_allclose(mvn(x, use_mean=False), rms, rtol=1e-6, atol=1e-6)
-    groups = mvn(x.reshape(3, 2, 3, 5, 7), axes=(2, 3, 4)).reshape(x.shape)
-    np.testing.assert_allclose(groups, nn.group_norm(wide, 2).numpy(), rtol=1e-6, atol=1e-6)
-
-
 def test_outputs_and_their_errors() -> None:
     x, one = samples.uniform((6, 5), "float32"), np.ones((1, 5), np.float32)
     expected = dmlops.batch_normalization_training(x, one, one)

@@ -1,0 +1,162 @@
+"""Gradients: central differences of float64 formulas, and PyTorch's automatic differentiation.
+
+The loss is the sum of the outputs, weighted by the gradient that the operator takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import FLOATS
+
+import dmlops as _dmlops
+
+dmlops: Any = _dmlops
+Array = npt.NDArray[Any]
+Float64 = npt.NDArray[np.float64]
+STEP = 2.0**-16  # rounding errors of 2^-53 / STEP, truncation errors of STEP^2
+EPSILON = 0.1
+SHAPES = [  # of the input, and of the statistics
+    ((6, 3, 4), (1, 3, 1)),
+    ((5, 4), (1, 4)),
+    ((9,), (1,)),
+    ((2, 3, 2, 3), (2, 1, 1, 3)),
+]
+each_shape = pytest.mark.parametrize(("shape", "of_groups"), SHAPES, ids=str)
+each_dtype = pytest.mark.parametrize("dtype", FLOATS)
+each_mode = pytest.mark.parametrize("training", [False, True])
+
+
+def differences(loss: Callable[[Float64], float], x: Float64) -> Float64:
+    """Return the derivative of the loss by each element."""
+    result = np.empty_like(x)
+    for index in np.ndindex(x.shape):
+        ends = []
+        for step in (STEP, -STEP):
+            moved = x.copy()
+            moved[index] += step
+            ends.append(loss(moved))
+        result[index] = (ends[0] - ends[1]) / (2 * STEP)
+    return result
+
+
+def normalized(x: Float64, mean: Any, variance: Any, scale: Any, bias: Any) -> Float64:
+    epsilon = np.float64(np.float32(EPSILON))
+    return np.asarray(scale * (x - mean) / np.sqrt(variance + epsilon) + bias)
+
+
+def inputs_of(shape: Any, of_groups: Any, dtype: str) -> tuple[Array, Array, Array, Array]:
+    """Return the input, the gradient of the output, scale and bias."""
+    x, dy = (samples.uniform(shape, dtype, -2, 3, seed=i) for i in (0, 1))
+    scale, bias = (samples.uniform(of_groups, dtype, 0.5, 2, seed=i) for i in (2, 3))
+    return x, dy, scale, bias
+
+
+def gradients(x: Array, dy: Array, scale: Array, bias: Array, training: bool) -> Any:
+    """Return the results of dmlops, and the statistics that it was given."""
+    _, mean, variance = dmlops.batch_normalization_training(x, scale, bias, epsilon=EPSILON)
+    name = "batch_normalization_training_grad" if training else "batch_normalization_grad"
+    return getattr(dmlops, name)(x, dy, mean, variance, scale, EPSILON), (mean, variance)
+
+
+def assert_near(actual: Array, exact: Float64) -> None:
+    """Compare within 4 ulp of the largest number (the statistics are rounded, too)."""
+    assert actual.shape == exact.shape
+    tolerance = 4 * float(np.finfo(actual.dtype).eps) * max(1, float(np.abs(exact).max()))
+    np.testing.assert_allclose(actual.astype(np.float64), exact, rtol=0, atol=tolerance)
+
+
+@each_shape
+@each_dtype
+@each_mode
+def test_batch_normalization(shape: Any, of_groups: Any, dtype: str, training: bool) -> None:
+    x, dy, scale, bias = inputs_of(shape, of_groups, dtype)
+    results, statistics = gradients(x, dy, scale, bias, training)
+    wide, dy, scale, bias = (each.astype(np.float64) for each in (x, dy, scale, bias))
+    mean, variance = (each.astype(np.float64) for each in statistics)
+    axes = tuple(axis for axis, size in enumerate(of_groups) if size == 1)
+
+    def output(x: Float64, scale: Any, bias: Any) -> Float64:
+        if not training:
+            return normalized(x, mean, variance, scale, bias)
+        return normalized(x, x.mean(axes, keepdims=True), x.var(axes, keepdims=True), scale, bias)
+
+    assert_near(results[0], differences(lambda v: float((dy * output(v, scale, bias)).sum()), wide))
+    assert_near(results[1], differences(lambda v: float((dy * output(wide, v, bias)).sum()), scale))
+    assert_near(results[2], differences(lambda v: float((dy * output(wide, scale, v)).sum()), bias))
+
+
+@each_dtype
+def test_piecewise_linear_operators(dtype: str) -> None:
+    x, dy = (samples.uniform((40,), dtype, -2, 3, seed=i) for i in (0, 1))
+    edges = np.abs(np.subtract.outer(x.astype(np.float64), [-1, 0, 2])).min(axis=1)
+    assert edges.min() > 2 * STEP  # no derivative exists there
+    weights, wide = dy.astype(np.float64), x.astype(np.float64)
+    exact = differences(lambda v: float((weights * np.maximum(v, 0)).sum()), wide)
+    assert_near(dmlops.relu_grad(x, dy), exact)
+    exact = differences(lambda v: float((weights * np.clip(v, -1, 2)).sum()), wide)
+    assert_near(dmlops.clip_grad(x, dy, -1, 2), exact)
+
+
+# Against PyTorch in float64
+
+
+@each_dtype
+@each_mode
+def test_batch_normalization_is_that_of_pytorch(dtype: str, training: bool) -> None:
+    torch = pytest.importorskip("torch")
+    x, dy, scale, bias = inputs_of((5, 4, 6, 7), (1, 4, 1, 1), dtype)
+    results, statistics = gradients(x, dy, scale, bias, training)
+    tensors = [torch.from_numpy(a.astype(np.float64)) for a in (x, scale.ravel(), bias.ravel())]
+    for tensor in tensors:
+        tensor.requires_grad_()
+    constants = [torch.from_numpy(a.astype(np.float64).ravel()) for a in statistics]
+    y = torch.nn.functional.batch_norm(
+        tensors[0],
+        *constants,
+        *tensors[1:],
+        training=training,
+        momentum=0.0,
+        eps=float(np.float32(EPSILON)),
+    )
+    y.backward(torch.from_numpy(dy.astype(np.float64)))
+    for actual, tensor in zip(results, tensors, strict=True):
+        assert_near(actual, tensor.grad.numpy().reshape(actual.shape))
+
+
+@each_dtype
+def test_piecewise_linear_operators_are_those_of_pytorch(dtype: str) -> None:
+    """At the edges too: PyTorch's hardtanh and relu have the gradient 0 there."""
+    torch = pytest.importorskip("torch")
+    x = np.concatenate([samples.uniform((99,), dtype, -2, 3), np.array([-1, -0.0, 0, 2], dtype)])
+    dy = samples.uniform(x.shape, dtype, -2, 3, seed=1)
+    for result, function in (
+        (dmlops.relu_grad(x, dy), torch.relu),
+        (dmlops.clip_grad(x, dy, -1, 2), lambda v: torch.nn.functional.hardtanh(v, -1, 2)),
+    ):
+        tensor = torch.from_numpy(x.astype(np.float64)).requires_grad_()
+        function(tensor).backward(torch.from_numpy(dy.astype(np.float64)))
+        np.testing.assert_array_equal(result, tensor.grad.numpy())
+
+
+@each_dtype
+def test_normalizations_are_those_of_pytorch(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    nn, mvn = torch.nn.functional, dmlops.mean_variance_normalization
+    x = samples.uniform((3, 6, 5, 7), dtype, -3, 5)
+    scale, bias = (samples.uniform((1, 6, 5, 7), dtype, 0.5, 2, seed=i) for i in (1, 2))
+    wide, weight, shift = (torch.from_numpy(a.astype(np.float64)) for a in (x, scale, bias))
+    epsilon = float(np.float32(1e-5))
+    layer = nn.layer_norm(wide, (6, 5, 7), weight[0], shift[0], epsilon)
+    assert_near(mvn(x, scale, bias, axes=(1, 2, 3)), layer.numpy())
+    assert_near(mvn(x, axes=(2, 3)), nn.layer_norm(wide, (5, 7), eps=epsilon).numpy())
+    rms = nn.rms_norm(wide, (6, 5, 7), weight[0], eps=epsilon)
+    assert_near(mvn(x, scale, axes=(1, 2, 3), use_mean=False), rms.numpy())
+    groups = mvn(x.reshape(3, 2, 3, 5, 7), axes=(2, 3, 4)).reshape(x.shape)
+    assert_near(groups, nn.group_norm(wide, 2, eps=epsilon).numpy())
+    assert_near(mvn(x, axes=(2, 3)), nn.instance_norm(wide, eps=epsilon).numpy())
