@@ -87,9 +87,9 @@ fused_activation : descriptor or name of an activation, optional
 
 Notes
 -----
-Implements {struct}. Sums are accumulated in float64, of
-float16 elements in float32 within short blocks, in one order
-for every memory layout, thread count and processor.
+Implements {struct}. Sums are accumulated in float64,
+for float16 in float32 within short blocks, in the same order for every memory layout,
+thread count and processor.
 
 Examples
 --------
