@@ -17,14 +17,15 @@ class ColumnBlock {
   static constexpr std::int64_t kPitch = kColumns * kSize;
 
   ColumnBlock(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
-      : groups_(groups), in_(in), out_(out), count_(in.count()), offsets_(groups.kept) {}
+      : groups_(groups), in_(in), out_(out), count_(in.count()), places_(groups.kept) {}
 
   // Selects `columns` groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
     loaded_ = -1;
-    offsets_.select(first, columns, false);
-    more_ = offsets_.input_step == kSize && first + columns + kColumns <= groups_.end;
+    places_.select(first, columns);
+    more_ = places_.input.is_uniform() && places_.input.step == kSize &&
+            first + columns + kColumns <= groups_.end;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
@@ -41,8 +42,9 @@ class ColumnBlock {
       columns = min(columns, size - first % size);
     }
     if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
-      offsets_.select(first, 1, true);
-      const auto place = reinterpret_cast<std::uintptr_t>(groups_.data[0] + offsets_.output[0]);
+      places_.select(first, 1);
+      const auto place =
+          reinterpret_cast<std::uintptr_t>(groups_.data[0] + places_.output.runs[0].offset);
       columns = min(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
     }
     return min(columns, groups_.end - first);
@@ -60,17 +62,9 @@ class ColumnBlock {
       if (columns_ < kColumns) {
         std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
       }
-      const char* const input = groups_.data[1] + offsets_.input[0];
       in_.for_each_run(begin, begin + rows(block),
                        [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-                         for (std::int64_t r = 0; r < length; ++r) {
-                           ahead_[i + r] =
-                               more_ ? input + offset + r * in_.step() + columns_ * kSize : buffer_;
-                         }
-                         const bool uniform = offsets_.input_step != 0;
-                         pack<Bits<T>>(buffer_ + i * kPitch, kPitch, columns_, length,
-                                       {(uniform ? input : groups_.data[1]) + offset, in_.step(),
-                                        offsets_.input_step, uniform ? nullptr : offsets_.input});
+                         pack_rows(buffer_ + i * kPitch, groups_.data[1] + offset, i, length);
                        });
       loaded_ = block;
     }
@@ -88,8 +82,8 @@ class ColumnBlock {
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
     const std::int64_t begin = block * kBlockRows;
-    const bool direct =
-        offsets_.output_step == kSize && columns_ % kLanes<f32x> == 0 && !groups_.streaming;
+    const bool direct = places_.output.is_uniform() && places_.output.step == kSize &&
+                        columns_ % kLanes<f32x> == 0 && !groups_.streaming;
     if (!direct) {
       write(buffer_, kPitch, buffer_, rows(block));
       loaded_ = -1;
@@ -100,7 +94,7 @@ class ColumnBlock {
                             const char* const source = buffer_ + i * kPitch;
                             char* const target = groups_.data[0] + offset;
                             if (direct) {
-                              write(target + offsets_.output[0], out_.step(), source, length);
+                              write(target + places_.output.runs[0].offset, out_.step(), source, length);
                             } else {
                               unpack_results(target, source, length);
                             }
@@ -108,30 +102,59 @@ class ColumnBlock {
   }
 
  private:
-  // Unpacks along the groups or along their elements, whichever are contiguous.
-  void unpack_results(char* target, const char* source, std::int64_t rows) const {
-    const std::int64_t step = offsets_.output_step;
-    if (step != kSize && out_.step() == kSize && rows > 1) {
+  using Run = typename OperandGroups<kColumns>::Run;
+
+  // Packs elements [i, i + length) of a block's groups.
+  void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
+    auto& groups = places_.input;
+    for (std::int64_t r = 0; r < length; ++r)
+      ahead_[i + r] = more_ ? input + groups.runs[0].offset + r * in_.step() + columns_ * kSize
+                            : buffer_;
+    if (groups.has_short_runs()) {
+      return pack<Bits<T>>(target, kPitch, columns_, length,
+                           {input, in_.step(), 0, groups.offsets()});
+    }
+    for (int r = 0; r < groups.run_count; ++r) {
+      const Run& run = groups.runs[r];
+      pack<Bits<T>>(target + run.first * kSize, kPitch, run.count, length,
+                    {input + run.offset, in_.step(), groups.step, nullptr});
+    }
+  }
+
+  void unpack_results(char* target, const char* source, std::int64_t rows) {
+    auto& groups = places_.output;
+    // Along the groups, if their elements are contiguous.
+    if (groups.step != kSize && out_.step() == kSize && rows > 1) {
       const Source results = {source, kSize, kPitch, nullptr};
-      if (step != 0)
-        return pack<Bits<T>>(target + offsets_.output[0], step, rows, columns_, results);
+      if (groups.is_uniform())
+        return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
       alignas(kVectorBytes) char columns[kBlockRows * kPitch];
       const std::int64_t bytes = rows * kSize;
+      const std::int64_t* const offsets = groups.offsets();
       pack<Bits<T>>(columns, bytes, rows, columns_, results);
       for (std::int64_t c = 0; c < columns_; ++c)
-        copy_run(target + offsets_.output[c], columns + c * bytes, bytes);
+        copy_run(target + offsets[c], columns + c * bytes, bytes);
       return;
     }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
-      if (step == 0) {
-        unpack<Bits<T>>(target, 0, offsets_.output, source, columns_);
-      } else if (step != kSize) {
-        unpack<Bits<T>>(target + offsets_.output[0], step, nullptr, source, columns_);
-      } else if (groups_.streaming) {
-        copy_streaming(target + offsets_.output[0], source, columns_ * kSize);
-      } else {
-        copy_run(target + offsets_.output[0], source, columns_ * kSize);
+      if (groups.has_short_runs()) {
+        unpack<Bits<T>>(target, 0, groups.offsets(), source, columns_);
+        continue;
       }
+      for (int r = 0; r < groups.run_count; ++r)
+        unpack_run(target, source, groups.runs[r], groups.step);
+    }
+  }
+
+  void unpack_run(char* target, const char* source, const Run& run, std::int64_t step) const {
+    target += run.offset;
+    source += run.first * kSize;
+    if (step != kSize) {
+      unpack<Bits<T>>(target, step, nullptr, source, run.count);
+    } else if (groups_.streaming) {
+      copy_streaming(target, source, run.count * kSize);
+    } else {
+      copy_run(target, source, run.count * kSize);
     }
   }
 
@@ -139,7 +162,7 @@ class ColumnBlock {
   const ElementLoops& in_;
   const ElementLoops& out_;
   std::int64_t count_, columns_ = 0, loaded_ = -1;
-  GroupOffsets<kColumns> offsets_;
+  GroupOffsets<kColumns> places_;
   bool more_ = false;
   const char* ahead_[kBlockRows];  // elements of the next groups
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];

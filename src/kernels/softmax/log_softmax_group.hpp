@@ -101,15 +101,66 @@ struct ElementLoops {
   }
 };
 
-// Byte offsets of up to kCapacity groups in both operands.
+// Up to kCapacity groups in an operand, as runs of groups with a common step.
+template <int kCapacity>
+class OperandGroups {
+ public:
+  struct Run {
+    std::int64_t first, count;
+    std::int64_t offset;  // of the first group, in bytes
+  };
+
+  void clear(std::int64_t between_groups) {
+    step = between_groups;
+    run_count = 0;
+    filled_ = false;
+  }
+  void append(std::int64_t first, std::int64_t count, std::int64_t offset) {
+    if (run_count > 0) {
+      Run& last = runs[run_count - 1];
+      if (last.offset + last.count * step == offset) {
+        last.count += count;
+        return;
+      }
+    }
+    runs[run_count++] = {first, count, offset};
+  }
+
+  bool is_uniform() const { return run_count == 1; }
+  // True if a table of offsets is faster than the runs.
+  bool has_short_runs() const {
+    constexpr std::int64_t kShort = 4;
+    const Run& last = runs[run_count - 1];
+    return last.first + last.count < kShort * run_count;
+  }
+
+  // Returns the offsets of each group.
+  const std::int64_t* offsets() {
+    for (int r = 0; !filled_ && r < run_count; ++r) {
+      for (std::int64_t k = 0; k < runs[r].count; ++k)
+        offsets_[runs[r].first + k] = runs[r].offset + k * step;
+    }
+    filled_ = true;
+    return offsets_;
+  }
+
+  int run_count = 0;
+  Run runs[kCapacity];
+  std::int64_t step = 0;  // bytes between the groups of a run
+
+ private:
+  bool filled_ = false;
+  std::int64_t offsets_[kCapacity];
+};
+
+// A selection of groups in both operands.
 template <int kCapacity>
 class GroupOffsets {
  public:
   explicit GroupOffsets(const ReductionNest& kept) : kept_(kept) {}
 
-  // Selects `count` groups from `first` on. Groups with a common step need no table of offsets
-  // unless `table`.
-  void select(std::int64_t first, std::int64_t count, bool table) {
+  // Selects `count` groups from `first` on.
+  void select(std::int64_t first, std::int64_t count) {
     std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
     for (int d = 0; d < kept_.rank; ++d) {
       index[d] = position % kept_.sizes[d];
@@ -117,44 +168,30 @@ class GroupOffsets {
       in += index[d] * kept_.strides[1][d];
       out += index[d] * kept_.strides[0][d];
     }
-    if (kept_.rank > 0 && index[0] + count <= kept_.sizes[0]) {
-      input_step = kept_.strides[1][0];
-      output_step = kept_.strides[0][0];
-      const bool filled = table || input_step == 0 || output_step == 0;
-      for (std::int64_t k = 0; k < (filled ? count : 1); ++k) {
-        input[k] = in + k * input_step;
-        output[k] = out + k * output_step;
-      }
-      return;
-    }
-    for (std::int64_t k = 0; k < count; ++k) {
-      input[k] = in;
-      output[k] = out;
-      for (int d = 0; d < kept_.rank; ++d) {
-        in += kept_.strides[1][d];
-        out += kept_.strides[0][d];
-        if (++index[d] < kept_.sizes[d]) break;
-        in -= kept_.sizes[d] * kept_.strides[1][d];
-        out -= kept_.sizes[d] * kept_.strides[0][d];
+    input.clear(kept_.rank > 0 ? kept_.strides[1][0] : 0);
+    output.clear(kept_.rank > 0 ? kept_.strides[0][0] : 0);
+    for (std::int64_t k = 0; k < count;) {
+      const std::int64_t length =
+          kept_.rank > 0 ? min(count - k, kept_.sizes[0] - index[0]) : count;
+      input.append(k, length, in);
+      output.append(k, length, out);
+      k += length;
+      if (k == count) return;
+      in += length * input.step;
+      out += length * output.step;
+      index[0] += length;
+      for (int d = 0; index[d] == kept_.sizes[d]; ++d) {
+        in += kept_.strides[1][d + 1] - kept_.sizes[d] * kept_.strides[1][d];
+        out += kept_.strides[0][d + 1] - kept_.sizes[d] * kept_.strides[0][d];
         index[d] = 0;
+        ++index[d + 1];
       }
     }
-    input_step = common_step(input, count);
-    output_step = common_step(output, count);
   }
 
-  std::int64_t input[kCapacity], output[kCapacity];
-  std::int64_t input_step = 0, output_step = 0;  // bytes between groups; 0 without a common step
+  OperandGroups<kCapacity> input, output;
 
  private:
-  static std::int64_t common_step(const std::int64_t* offsets, std::int64_t count) {
-    const std::int64_t step = count > 1 ? offsets[1] - offsets[0] : 0;
-    for (std::int64_t k = 2; k < count; ++k) {
-      if (offsets[k] - offsets[k - 1] != step) return 0;
-    }
-    return step;
-  }
-
   const ReductionNest& kept_;
 };
 

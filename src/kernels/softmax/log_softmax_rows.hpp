@@ -37,10 +37,10 @@ class WholeRows {
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  void load(const GroupOffsets<kRowBatch>& offsets, std::int64_t groups) {
+  void load(const std::int64_t* offsets, std::int64_t groups) {
     for (std::int64_t k = 0; packs_ && k < groups; ++k) {
       char* const target = buffer_ + k * count_ * kSize;
-      const char* const input = groups_.data[1] + offsets.input[k];
+      const char* const input = groups_.data[1] + offsets[k];
       in_.for_each_run(0, count_, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
         pack<Bits<T>>(target + i * kSize, 0, run, 1, {input + offset, 0, in_.step(), nullptr});
       });
@@ -111,7 +111,7 @@ class ChunkedRows {
 
   std::int64_t count() const { return count_; }  // elements in a group
 
-  void load(const GroupOffsets<kRowBatch>&, std::int64_t) {}
+  void load(const std::int64_t*, std::int64_t) {}
   void select(std::int64_t, std::int64_t input_offset, std::int64_t output_offset) {
     input_ = groups_.data[1] + input_offset;
     output_ = groups_.data[0] + output_offset;
@@ -196,8 +196,8 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   void run(std::int64_t first, std::int64_t end) {
     for (; first < end; first += size_) {
       count_ = min(size_, end - first);
-      offsets_.select(first, count_, true);
-      rows_.load(offsets_, count_);
+      offsets_.select(first, count_);
+      rows_.load(offsets_.input.offsets(), count_);
       Base::run(count_);
     }
   }
@@ -209,9 +209,13 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   std::int64_t elements() const { return rows_.count(); }
 
+  void select(std::int64_t k) {
+    rows_.select(k, offsets_.input.offsets()[k], offsets_.output.offsets()[k]);
+  }
+
   void find_maxima() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      select(k);
       RowMaximum<T> maximum;
       rows_.add_to(maximum);
       maxima_.set(k, maximum.largest);
@@ -222,7 +226,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
   template <bool kInRange>
   void add_plain() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      select(k);
       RowSum<PlainTerms<T, kInRange>> sum({});
       add_group(k, sum, log_sum_exp_.plain_sum);
       minima_.set(k, sum.seen().smallest);
@@ -235,7 +239,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   void add_excluding_max() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      select(k);
       if (log_sum_exp_.sum_excluding_max[k] >= 0) {  // the plain sum sufficed
         non_max_counts_.set(k, i32x{});
         continue;
@@ -289,7 +293,7 @@ class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
 
   void finish() {
     for (std::int64_t k = 0; k < count_; ++k) {
-      rows_.select(k, offsets_.input[k], offsets_.output[k]);
+      select(k);
       const float high = log_sum_exp_.high[k], low = log_sum_exp_.low[k];
       if (log_sum_exp_.in_range(k)) {
         rows_.template finish<true>(high, low);
