@@ -39,13 +39,12 @@ struct Rows {
   std::int64_t length = 0;  // elements of a row
   std::int64_t count = 0;   // rows
   char* data[kMaxOperands];
-  std::int64_t step[kMaxOperands];   // bytes between elements of a row
+  std::int64_t step[kMaxOperands];   // bytes between elements of a row, or of a run
   std::int64_t pitch[kMaxOperands];  // bytes between rows
   Layout layout[kMaxOperands];
-  // Byte offsets of a row's units, replacing the step, or null. A unit is one or several contiguous
-  // elements.
+  // Byte offsets of a row's runs, or null. Rows with runs of several elements are packed as a whole.
   const std::int64_t* offsets[kMaxOperands];
-  std::int64_t unit[kMaxOperands];  // bytes; set with `offsets`
+  std::int64_t run[kMaxOperands];  // elements of a run, which have a common step; set with `offsets`
   // Byte offsets of the output's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets = nullptr;
   bool streaming = false;  // write the output by non-temporal stores

@@ -125,20 +125,16 @@ void LoopLayout::choose_row() {
   }
 }
 
-// Fills the table of the offsets of a chain's units in an operand. Each dimension repeats the
-// offsets of the inner ones.
-void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand,
-                      std::int64_t unit) const {
+// Fills the table of the offsets of a chain in an operand, over its dimensions from `first` on. Each
+// dimension repeats the offsets of the inner ones.
+void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const {
   offsets[0] = 0;
   std::int64_t filled = 1;
-  for (int i = 0; i < chain.rank; ++i) {
+  for (int i = first; i < chain.rank; ++i) {
     const int d = chain.dimensions[i];
-    std::int64_t size = i == chain.rank - 1 && chain.chunk != 0 ? chain.chunk : nest_.sizes[d];
-    std::int64_t stride = nest_.strides[operand][d];
-    if (i == 0 && unit != nest_.element_size) {
-      size = size * nest_.element_size / unit;
-      stride = unit;
-    }
+    const std::int64_t size =
+        i == chain.rank - 1 && chain.chunk != 0 ? chain.chunk : nest_.sizes[d];
+    const std::int64_t stride = nest_.strides[operand][d];
     const std::int64_t total = filled * size;
     for (std::int64_t k = filled; k < total; ++k) offsets[k] = offsets[k - filled] + stride;
     filled = total;
@@ -148,23 +144,23 @@ void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand,
 void LoopLayout::set_operand(int k) {
   const std::int64_t size = nest_.element_size;
   const std::int64_t step = nest_.strides[k][row_.dimensions[0]];
-  bool uniform = true;
-  std::int64_t length = nest_.sizes[row_.dimensions[0]];
-  for (int i = 1; i < row_.rank; ++i) {
-    const int d = row_.dimensions[i];
-    uniform = uniform && nest_.strides[k][d] == step * length;
-    length *= nest_.sizes[d];
+  std::int64_t run = nest_.sizes[row_.dimensions[0]];
+  int in_run = 1;  // dimensions with a common step
+  for (; in_run < row_.rank; ++in_run) {
+    const int d = row_.dimensions[in_run];
+    if (nest_.strides[k][d] != step * run) break;
+    run *= nest_.sizes[d];
   }
   rows_.step[k] = step;
   rows_.offsets[k] = nullptr;
-  rows_.unit[k] = size;
-  if (!uniform) {
-    // Contiguous elements are gathered in units of up to 8 bytes.
-    if (k == 1 && nest_.operands == 2 && column_.rank == 0 && step == size) {
-      rows_.unit[k] = unit_of(nest_.sizes[row_.dimensions[0]] * size, size);
-    }
-    fill(tables_[k], row_, k, rows_.unit[k]);
+  if (in_run < row_.rank) {
+    // Runs that are neither contiguous nor broadcast must be long, or they are gathered one by one;
+    // so are the columns of a transposition.
+    const bool simple = step == size || (k != 0 && (step == 0 || run >= kShort / 2));
+    const bool by_run = simple && column_.rank == 0;
+    fill(tables_[k], row_, k, by_run ? in_run : 0);
     rows_.offsets[k] = tables_[k];
+    rows_.run[k] = by_run ? run : 1;
     rows_.layout[k] = Layout::gathered;
   } else if (step == size || row_.length == 1) {
     rows_.layout[k] = Layout::in_place;
@@ -235,7 +231,7 @@ void LoopLayout::choose_outer_loops() {
   if (column_.rank > 0) {
     add(main_, column_.dimensions[0], column_.length, 1);
     if (column_.rank > 1) {
-      fill(tables_[0], column_, 0, nest_.element_size);
+      fill(tables_[0], column_, 0, 0);
       rows_.row_offsets = tables_[0];
       main_.loops[0].strides[0] = 0;
     }
@@ -261,6 +257,13 @@ void LoopLayout::choose_outer_loops() {
 bool LoopLayout::has_common_steps() const {
   return std::all_of(rows_.offsets, rows_.offsets + nest_.operands,
                      [](const std::int64_t* offsets) { return offsets == nullptr; });
+}
+
+bool LoopLayout::has_runs() const {
+  for (int k = 0; k < nest_.operands; ++k) {
+    if (rows_.offsets[k] != nullptr && rows_.run[k] > 1) return true;
+  }
+  return false;
 }
 
 // Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
@@ -312,10 +315,9 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
     rows.outer_rank = loop_nest.rank - 1;
     rows.outer = loops + 1;
   }
-  // Units of several elements are not transposed.
+  // Rows with runs of several elements are not transposed, since this splits them.
   const bool packed = rows.layout[1] == Layout::strided || rows.layout[1] == Layout::gathered;
-  if (packed && rows.count > 1 && rows.pitch[1] == nest_.element_size &&
-      rows.unit[1] == nest_.element_size)
+  if (packed && rows.count > 1 && rows.pitch[1] == nest_.element_size && !has_runs())
     rows.layout[1] = Layout::transposed;
   kernel(rows, parameters);
 }

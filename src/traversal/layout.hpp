@@ -44,10 +44,11 @@ class LoopLayout {
   std::int64_t shortest_normalized_row() const;
   bool extend(Chain& chain, int operand);
   void set_operand(int k);
-  void fill(std::int64_t* offsets, const Chain& chain, int operand, std::int64_t unit) const;
+  void fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const;
   void choose_outer_loops();
   int row_counter(const int* dimensions, int count) const;
   bool has_common_steps() const;  // true if no operand is gathered
+  bool has_runs() const;          // true if an operand is gathered in runs of several elements
   int split_loop(const LoopNest& loop_nest, std::int64_t shards) const;
   void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;

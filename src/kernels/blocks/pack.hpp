@@ -95,6 +95,45 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
   }
 }
 
+// Copies runs of `bytes` between a dense row and places at `offsets`. Each run is copied as its
+// first and its last V.
+template <bool kUnpack, class V>
+DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const std::int64_t* offsets,
+                                     std::int64_t count, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t dense = i * bytes;
+    copy_ends<V>(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
+                 bytes);
+  }
+}
+
+template <bool kUnpack>
+DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int64_t* offsets,
+                                std::int64_t count, std::int64_t bytes) {
+  const auto by_ends = [=](auto v) DMLOPS_LAMBDA_INLINE {
+    copy_runs_by_ends<kUnpack, decltype(v)>(target, source, offsets, count, bytes);
+  };
+  if (bytes > 2 * kVectorBytes) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t dense = i * bytes;
+      copy_run(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
+               bytes);
+    }
+  } else if (kVectorBytes > 32 && bytes >= 64) {
+    by_ends(typename VectorOf<std::uint8_t, 64>::type());
+  } else if (kVectorBytes > 16 && bytes >= 32) {
+    by_ends(typename VectorOf<std::uint8_t, 32>::type());
+  } else if (bytes >= 16) {
+    by_ends(Bytes16());
+  } else if (bytes >= 8) {
+    by_ends(std::uint64_t());
+  } else if (bytes >= 4) {
+    by_ends(std::uint32_t());
+  } else {
+    by_ends(std::uint16_t());
+  }
+}
+
 // Packs the elements at source(i) into a dense row. Assembles words of 8 bytes, since store
 // throughput is lower than that of shifts.
 template <class U, class Source>
@@ -311,13 +350,45 @@ struct GatheredColumns {
   DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
 };
 
-// Rows `pitch` bytes apart, whose elements are `step` bytes apart or at `offsets`.
+// Rows `pitch` bytes apart, whose elements are `step` bytes apart, in runs at `offsets` unless null.
 struct Source {
   const char* data;
   std::int64_t pitch;
   std::int64_t step;
-  const std::int64_t* offsets;
+  const std::int64_t* offsets = nullptr;
+  std::int64_t run = 1;
 };
+
+// Operand k of a traversal from (row, column) on.
+DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
+  const char* const data = rows.data[k] + row * rows.pitch[k];
+  if (rows.offsets[k] == nullptr)
+    return {data + column * rows.step[k], rows.pitch[k], rows.step[k]};
+  return {data, rows.pitch[k], rows.step[k], rows.offsets[k] + column / rows.run[k], rows.run[k]};
+}
+
+// Packs whole runs, of several elements, into a dense row.
+template <class U>
+DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* source,
+                             const Source& from) {
+  using V = Vec<U>;
+  constexpr std::int64_t size = sizeof(U);
+  const std::int64_t bytes = from.run * size, count = length / from.run;
+  const std::int64_t* const offsets = from.offsets;
+  if (from.step == size) return copy_runs<false>(target, source, offsets, count, bytes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    char* const run = target + i * bytes;
+    if (from.step != 0) {
+      pack_strided<U>(run, from.run, source + offsets[i], from.step);
+    } else if (bytes <= std::int64_t{sizeof(V)} &&
+               (count - i) * bytes >= std::int64_t{sizeof(V)}) {
+      // The next runs overwrite the remainder of the vector.
+      store_element(run, splat<V>(load_element<U>(source + offsets[i])));
+    } else {
+      fill_row<U>(run, from.run, load_element<U>(source + offsets[i]));
+    }
+  }
+}
 
 // Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. `spills`
 // allows the overwriting of kSpill bytes after the target, whose rows must be dense.
@@ -327,6 +398,11 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t step = from.step;
   const char* source = from.data;
+  if (from.offsets != nullptr && from.run > 1) {
+    for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
+      pack_runs<U>(target, length, source, from);
+    return;
+  }
   if (from.offsets != nullptr) {
     const std::int64_t* const offsets = from.offsets;
     // Wider blocks make up for the smaller elements.
@@ -356,12 +432,13 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
   }
 }
 
-// The inverse of pack() for a row: writes dense elements to elements `step` bytes apart or at
-// `offsets`.
+// The inverse of pack() for a row: writes dense elements to elements `step` bytes apart, or in runs
+// of contiguous elements at `offsets`.
 template <class U>
 DMLOPS_NO_INLINE void unpack(char* target, std::int64_t step, const std::int64_t* offsets,
-                             const char* source, std::int64_t length) {
+                             const char* source, std::int64_t length, std::int64_t run = 1) {
   constexpr std::int64_t size = sizeof(U);
+  if (run > 1) return copy_runs<true>(target, source, offsets, length / run, run * size);
   for (std::int64_t i = 0; i < length; ++i)
     store_element(target + (offsets != nullptr ? offsets[i] : i * step),
                   load_element<U>(source + i * size));
@@ -384,16 +461,16 @@ inline void pack(std::int64_t size, char* target, std::int64_t target_pitch, std
 }
 
 inline void unpack(std::int64_t size, char* target, std::int64_t step, const std::int64_t* offsets,
-                   const char* source, std::int64_t length) {
+                   const char* source, std::int64_t length, std::int64_t run) {
   switch (size) {
     case 1:
-      return unpack<std::uint8_t>(target, step, offsets, source, length);
+      return unpack<std::uint8_t>(target, step, offsets, source, length, run);
     case 2:
-      return unpack<std::uint16_t>(target, step, offsets, source, length);
+      return unpack<std::uint16_t>(target, step, offsets, source, length, run);
     case 4:
-      return unpack<std::uint32_t>(target, step, offsets, source, length);
+      return unpack<std::uint32_t>(target, step, offsets, source, length, run);
     default:
-      return unpack<std::uint64_t>(target, step, offsets, source, length);
+      return unpack<std::uint64_t>(target, step, offsets, source, length, run);
   }
 }
 

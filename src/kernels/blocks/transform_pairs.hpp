@@ -18,12 +18,8 @@ DMLOPS_NO_INLINE void pack_pairs(const Block& block, const Row& row) {
     for (std::int64_t r = 0, count; r < block.count; r += count) {
       count = min(capacity / length, block.count - r);
       const std::int64_t first = block.column + column;
-      const char* const data = rows.data[2] + (block.row + r) * rows.pitch[2];
-      const Source source =
-          rows.offsets[2] != nullptr
-              ? Source{data, rows.pitch[2], 0, rows.offsets[2] + first}
-              : Source{data + first * rows.step[2], rows.pitch[2], rows.step[2], nullptr};
-      pack<Bits<T>>(packed, length * size, length, count, source, true);
+      pack<Bits<T>>(packed, length * size, length, count, source_of(rows, 2, block.row + r, first),
+                    true);
       for (std::int64_t k = 0; k < count; ++k)
         row(block.output_row(r + k) + column * size, block.input_row(r + k) + column * size,
             packed + k * length * size, length);

@@ -28,8 +28,10 @@ void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t c
   char* const target = output_row(rows, row);
   if (rows.layout[0] != Layout::in_place) {
     const std::int64_t* const offsets = rows.offsets[0];
-    if (offsets != nullptr) return unpack(size, target, 0, offsets + column, results, length);
-    return unpack(size, target + column * rows.step[0], rows.step[0], nullptr, results, length);
+    const std::int64_t step = rows.step[0], run = rows.run[0];
+    if (offsets != nullptr)
+      return unpack(size, target, step, offsets + column / run, results, length, run);
+    return unpack(size, target + column * step, step, nullptr, results, length, 1);
   }
   if (rows.streaming) return copy_streaming(target + column * size, results, length * size, ahead);
   copy_run(target + column * size, results, length * size);
@@ -38,15 +40,7 @@ void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t c
 // Packs ranges of the input's rows. The buffer needs kSpill extra bytes.
 void pack_input(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
                 std::int64_t length, std::int64_t count, char* buffer) {
-  const char* const data = rows.data[1] + row * rows.pitch[1];
-  if (rows.offsets[1] != nullptr) {
-    const std::int64_t unit = rows.unit[1];
-    pack(unit, buffer, length * size, length * size / unit, count,
-         {data, rows.pitch[1], 0, rows.offsets[1] + column * size / unit}, true);
-  } else {
-    pack(size, buffer, length * size, length, count,
-         {data + column * rows.step[1], rows.pitch[1], rows.step[1], nullptr}, true);
-  }
+  pack(size, buffer, length * size, length, count, source_of(rows, 1, row, column), true);
 }
 
 // Fills each row with one of the values.

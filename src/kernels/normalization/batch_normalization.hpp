@@ -83,7 +83,7 @@ class Normalization {
 
   // Packs the parameters into dense rows for loops_.unshared, which supports extreme parameters.
   DMLOPS_NO_INLINE void normalize_extreme(const Block& chunk) {
-    constexpr std::int64_t kChunk = 512;
+    constexpr std::int64_t kChunk = Channels<T>::kCapacity;
     alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kChunk] = {};
     Rows operands = *chunk.rows;
     for (int k = kMean; k < kBatchNormalizationEnd; ++k)
@@ -99,7 +99,7 @@ class Normalization {
         slice.output_offsets = nullptr;
         for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
           pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, slice.length, 1,
-                        Channels<T>::source(*chunk.rows, k, chunk.row + r, chunk.column + column));
+                        source_of(*chunk.rows, k, chunk.row + r, chunk.column + column));
         }
         loops_.unshared(slice, operands, epsilon_, act_);
       }

@@ -33,13 +33,6 @@ class Channels {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
   }
 
-  // Returns the source of parameter k from (row, column) on.
-  static Source source(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
-    const char* const data = rows.data[k] + row * rows.pitch[k];
-    if (rows.offsets[k] != nullptr) return {data, 0, 0, rows.offsets[k] + column};
-    return {data + column * rows.step[k], 0, rows.step[k], nullptr};
-  }
-
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
   // Returns false if any is_extreme(), whose factor is unspecified.
   bool pack_parameters(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
@@ -56,7 +49,7 @@ class Channels {
       if (of_rows) {
         load_floats(target, {first[k - kMean], 0, rows.pitch[k], nullptr});
       } else {
-        load_floats(target, source(rows, k, row, column));
+        load_floats(target, source_of(rows, k, row, column));
       }
     };
     load_operand(mean_, kMean);
