@@ -17,13 +17,6 @@ constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hp
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by a table of offsets
 
-// Returns the size of the largest unit, up to 8 bytes, that divides `bytes`.
-std::int64_t unit_of(std::int64_t bytes, std::int64_t element_size) {
-  std::int64_t unit = element_size;
-  while (unit < 8 && bytes % (2 * unit) == 0) unit *= 2;
-  return unit;
-}
-
 }  // namespace
 
 LoopLayout::LoopLayout(const Nest& nest, char* const* data, bool streaming) : nest_(nest) {
@@ -73,6 +66,16 @@ bool LoopLayout::choose_transposition() {
   return false;
 }
 
+// Returns the size of the shortest row that is not extended, in bytes: the traversal of a row costs as
+// much as the packing of a few runs.
+std::int64_t LoopLayout::shortest_row() const {
+  const std::int64_t size = nest_.element_size, step = nest_.strides[1][0];
+  if (step == size && nest_.strides[0][0] == size) return 32;
+  // Extended rows compute broadcast results more than once.
+  if (step == 0) return nest_.rank > 1 && nest_.sizes[1] < 16 ? 64 : 32;
+  return std::llabs(step) <= 4 * size ? 128 : 256;
+}
+
 // Returns the shortest row that batch normalization does not extend. The parameters of an extended
 // row are packed, which pays off if other rows share them; constant parameters need no packing.
 std::int64_t LoopLayout::shortest_normalized_row() const {
@@ -103,14 +106,7 @@ void LoopLayout::choose_row() {
   if (nest_.operands > 2) {
     if (row_.length >= shortest_normalized_row()) return;
   } else {
-    // A row costs as much as gathering a few units.
-    const std::int64_t step = nest_.strides[1][0];
-    const bool dense = step == size && nest_.strides[0][0] == size;
-    const std::int64_t unit = dense ? unit_of(row_.length * size, size) : size;
-    if (row_.length * size / unit >= (dense || step == 0             ? 4
-                                      : std::llabs(step) <= 4 * size ? 16
-                                                                     : 64))
-      return;
+    if (row_.length * size >= shortest_row()) return;
   }
   const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {
@@ -156,7 +152,7 @@ void LoopLayout::set_operand(int k) {
   if (in_run < row_.rank) {
     // Runs that are neither contiguous nor broadcast must be long, or they are gathered one by one;
     // so are the columns of a transposition.
-    const bool simple = step == size || (k != 0 && (step == 0 || run >= kShort / 2));
+    const bool simple = step == size || (k != 0 && (step == 0 || run >= kShort));
     const bool by_run = simple && column_.rank == 0;
     fill(tables_[k], row_, k, by_run ? in_run : 0);
     rows_.offsets[k] = tables_[k];

@@ -41,6 +41,7 @@ class LoopLayout {
 
   bool choose_transposition();
   void choose_row();
+  std::int64_t shortest_row() const;
   std::int64_t shortest_normalized_row() const;
   bool extend(Chain& chain, int operand);
   void set_operand(int k);

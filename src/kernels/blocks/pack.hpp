@@ -189,43 +189,46 @@ DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
 #endif
 }
 
-// Shuffles every kStep-th element of a window of 16 * kStep bytes into 16 bytes, in forward or
-// reverse order.
-template <class U, int kStep>
-class StepShuffle {
- public:
-  explicit StepShuffle(bool down) : offset_(down ? kSize - 16 * kStep : 0) {
-    for (int k = 0; k < kStep; ++k) {
-      for (int i = 0; i < 16; ++i) {
-        const int element = i / kSize * kStep * kSize;
-        const int place = (down ? 16 * kStep - kSize - element : element) + i % kSize - 16 * k;
-        masks_[k][i] = static_cast<std::uint8_t>(place >= 0 && place < 16 ? place : 0x80);
+// Indices for shuffle_bytes() that select every kStep-th element of a window of 16 * kStep bytes, in
+// forward or reverse order.
+template <int kSize, int kStep>
+struct StepMasks {
+  alignas(16) std::uint8_t bytes[2][kStep][16] = {};
+
+  constexpr StepMasks() {
+    for (int reverse = 0; reverse < 2; ++reverse) {
+      for (int k = 0; k < kStep; ++k) {
+        for (int i = 0; i < 16; ++i) {
+          const int element = i / kSize * kStep * kSize;
+          const int place =
+              (reverse != 0 ? 16 * kStep - kSize - element : element) + i % kSize - 16 * k;
+          bytes[reverse][k][i] = static_cast<std::uint8_t>(place >= 0 && place < 16 ? place : 0x80);
+        }
       }
     }
   }
-  // `source` points to the first element of the result.
-  DMLOPS_INLINE Bytes16 operator()(const char* source) const {
-    Bytes16 result = shuffle_bytes(load_element<Bytes16>(source + offset_), masks_[0]);
-    for (int k = 1; k < kStep; ++k)
-      result |= shuffle_bytes(load_element<Bytes16>(source + offset_ + 16 * k), masks_[k]);
-    return result;
-  }
-
- private:
-  static constexpr int kSize = sizeof(U);
-  std::int64_t offset_;
-  Bytes16 masks_[kStep];
 };
+template <int kSize, int kStep>
+inline constexpr StepMasks<kSize, kStep> kStepMasks;
 
 template <class U, int kStep>
 DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, const char* source,
                                          std::int64_t step) {
   constexpr std::int64_t size = sizeof(U), lanes = 16 / size;
-  const StepShuffle<U, kStep> shuffle(step < 0);
+  Bytes16 masks[kStep];
+  for (int k = 0; k < kStep; ++k)
+    masks[k] = load_element<Bytes16>(
+        reinterpret_cast<const char*>(kStepMasks<size, kStep>.bytes[step < 0 ? 1 : 0][k]));
+  // A reverse window ends at its first element.
+  const char* window = step < 0 ? source + size - 16 * kStep : source;
   std::int64_t i = 0;
   // A window extends less than a step past its last element, so the last one is left out.
-  for (; i + lanes < length; i += lanes)
-    store_element(target + i * size, shuffle(source + i * step));
+  for (; i + lanes < length; i += lanes, window += lanes * step) {
+    Bytes16 result = shuffle_bytes(load_element<Bytes16>(window), masks[0]);
+    for (int k = 1; k < kStep; ++k)
+      result |= shuffle_bytes(load_element<Bytes16>(window + 16 * k), masks[k]);
+    store_element(target + i * size, result);
+  }
   return i;
 }
 #endif
@@ -255,22 +258,29 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     for (; i + lanes <= length; i += lanes)
       store_element(target + i * size, reversed(load_element<V>(source - (i + lanes - 1) * size),
                                                 std::make_index_sequence<std::size_t{lanes}>()));
-#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
-  } else if (size < 8 && length > 16 / size && abs(step) <= 4 * size) {
-    const std::int64_t elements = abs(step) / size;
-    if (elements * size != abs(step)) {
-      // the step is not a multiple of the size: packed one by one
-    } else if (elements == 1) {
-      i = pack_shuffled<U, 1>(target, length, source, step);
-    } else if (elements == 2) {
-      i = pack_shuffled<U, 2>(target, length, source, step);
-    } else if (elements == 3) {
-      i = pack_shuffled<U, 3>(target, length, source, step);
-    } else {
-      i = pack_shuffled<U, 4>(target, length, source, step);
-    }
-#endif
   }
+#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
+  if (size < 8 && length - i > 16 / size) {
+    char* const next = target + i * size;
+    const char* const from = source + i * step;
+    switch (abs(step)) {
+      case 1 * size:
+        i += pack_shuffled<U, 1>(next, length - i, from, step);
+        break;
+      case 2 * size:
+        i += pack_shuffled<U, 2>(next, length - i, from, step);
+        break;
+      case 3 * size:
+        i += pack_shuffled<U, 3>(next, length - i, from, step);
+        break;
+      case 4 * size:
+        i += pack_shuffled<U, 4>(next, length - i, from, step);
+        break;
+      default:
+        break;
+    }
+  }
+#endif
   pack_words<U>(target + i * size, length - i,
                 [source, step, i](std::int64_t j)
                     DMLOPS_LAMBDA_INLINE { return source + (i + j) * step; });
@@ -376,18 +386,18 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   const std::int64_t bytes = from.run * size, count = length / from.run;
   const std::int64_t* const offsets = from.offsets;
   if (from.step == size) return copy_runs<false>(target, source, offsets, count, bytes);
-  for (std::int64_t i = 0; i < count; ++i) {
-    char* const run = target + i * bytes;
-    if (from.step != 0) {
-      pack_strided<U>(run, from.run, source + offsets[i], from.step);
-    } else if (bytes <= std::int64_t{sizeof(V)} &&
-               (count - i) * bytes >= std::int64_t{sizeof(V)}) {
-      // The next runs overwrite the remainder of the vector.
+  std::int64_t i = 0;
+  if (from.step != 0) {
+    for (; i < count; ++i)
+      pack_strided<U>(target + i * bytes, from.run, source + offsets[i], from.step);
+  } else if (bytes <= std::int64_t{sizeof(V)}) {
+    // The next runs overwrite the remainder of the vector.
+    const std::int64_t end = count - std::int64_t{sizeof(V)} / bytes;
+    for (char* run = target; i < end; ++i, run += bytes)
       store_element(run, splat<V>(load_element<U>(source + offsets[i])));
-    } else {
-      fill_row<U>(run, from.run, load_element<U>(source + offsets[i]));
-    }
   }
+  for (; i < count; ++i)
+    fill_row<U>(target + i * bytes, from.run, load_element<U>(source + offsets[i]));
 }
 
 // Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. `spills`

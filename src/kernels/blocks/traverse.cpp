@@ -49,14 +49,25 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
   using V = Vec<U>;
   constexpr std::int64_t step = sizeof(V);
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
-  const bool contiguous = rows.row_offsets == nullptr && rows.pitch[0] == bytes;
-  for (std::int64_t r = 0; r < count; ++r) {
+  std::int64_t r = 0;
+  if (bytes < step && rows.row_offsets == nullptr && rows.pitch[0] == bytes) {
+    // Contiguous short rows: each overwrites the spilled bytes of the previous one; the last rows
+    // go through a buffer.
+    alignas(kVectorBytes) char last[3 * step];
+    char* const target = output_row(rows, row);
+    const std::int64_t buffered = min(count, step / bytes + 1);
+    for (; r < count - buffered; ++r) store_element(target + r * bytes, splat<V>(values[r]));
+    char* const rest = target + r * bytes;
+    for (std::int64_t i = 0; r < count; ++i, ++r)
+      store_element(last + i * bytes, splat<V>(values[r]));
+    return copy_run(rest, last, buffered * bytes);
+  }
+  for (; r < count; ++r) {
     char* const target = output_row(rows, row + r);
     const V filled = splat<V>(values[r]);
-    // Each row overwrites the spilled bytes of the previous one.
-    if (bytes >= step || (contiguous && (count - r) * bytes >= step)) {
+    if (bytes >= step) {
       for (std::int64_t i = 0; i + step < bytes; i += step) store_element(target + i, filled);
-      store_element(target + (bytes > step ? bytes - step : 0), filled);
+      store_element(target + bytes - step, filled);
     } else {
       alignas(kVectorBytes) char lanes[sizeof(V)];
       store_element(lanes, filled);
