@@ -42,7 +42,7 @@ struct Rows {
   std::int64_t step[kMaxOperands];   // bytes between elements of a row, or of a run
   std::int64_t pitch[kMaxOperands];  // bytes between rows
   Layout layout[kMaxOperands];
-  // Byte offsets of a row's runs, or null. Rows with runs of several elements are packed as a whole.
+  // Byte offsets of a row's runs, or null. Output rows with runs of several elements are not split.
   const std::int64_t* offsets[kMaxOperands];
   std::int64_t run[kMaxOperands];  // elements of a run, which have a common step; set with `offsets`
   // Byte offsets of the output's rows, replacing the pitch, or null.

@@ -15,6 +15,7 @@ constexpr std::int64_t kLineBytes = 64;
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hpp has it
 
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
+constexpr std::int64_t kLongRun = 64;          // bytes of a strided run that is packed by itself
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by a table of offsets
 
 }  // namespace
@@ -150,9 +151,9 @@ void LoopLayout::set_operand(int k) {
   rows_.step[k] = step;
   rows_.offsets[k] = nullptr;
   if (in_run < row_.rank) {
-    // Runs that are neither contiguous nor broadcast must be long, or they are gathered one by one;
-    // so are the columns of a transposition.
-    const bool simple = step == size || (k != 0 && (step == 0 || run >= kShort));
+    // Runs that are neither contiguous nor broadcast must be long, or their elements are gathered one
+    // by one; so are the columns of a transposition.
+    const bool simple = step == size || (k != 0 && (step == 0 || run * size > kLongRun));
     const bool by_run = simple && column_.rank == 0;
     fill(tables_[k], row_, k, by_run ? in_run : 0);
     rows_.offsets[k] = tables_[k];
@@ -187,7 +188,8 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   if (rows_.layout[1] == Layout::strided || rows_.layout[1] == Layout::gathered) {
     const int i = index_of_least(input_stride);
     const std::int64_t stride = input_stride(dimensions[i]);
-    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1])) return i;
+    const bool few = nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
+    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1]) && !few) return i;
   }
   // Rows with the same parameters belong to one block.
   bool varies = false;
@@ -256,10 +258,8 @@ bool LoopLayout::has_common_steps() const {
 }
 
 bool LoopLayout::has_runs() const {
-  for (int k = 0; k < nest_.operands; ++k) {
-    if (rows_.offsets[k] != nullptr && rows_.run[k] > 1) return true;
-  }
-  return false;
+  return (rows_.offsets[0] != nullptr && rows_.run[0] > 1) ||
+         (rows_.offsets[1] != nullptr && rows_.run[1] > 1);
 }
 
 // Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
@@ -311,7 +311,7 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
     rows.outer_rank = loop_nest.rank - 1;
     rows.outer = loops + 1;
   }
-  // Rows with runs of several elements are not transposed, since this splits them.
+  // A transposition gathers columns, and splits the rows of the output.
   const bool packed = rows.layout[1] == Layout::strided || rows.layout[1] == Layout::gathered;
   if (packed && rows.count > 1 && rows.pitch[1] == nest_.element_size && !has_runs())
     rows.layout[1] = Layout::transposed;

@@ -134,6 +134,29 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int
   }
 }
 
+// Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors no
+// longer than necessary. The next runs overwrite the remainder of a vector. Returns the number of
+// filled runs: the last ones lack room for a vector.
+template <class U, class Source>
+DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int64_t count,
+                                     const Source& source) {
+  std::int64_t i = 0;
+  const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
+    constexpr int kMax = decltype(stored)::value, kStored = kMax < kVectorBytes ? kMax : kVectorBytes;
+    const std::int64_t end = count - kStored / bytes;
+    for (; i < end; ++i)
+      store_front<kStored>(target + i * bytes, splat<Vec<U>>(load_element<U>(source(i))));
+  };
+  if (bytes <= 16) {
+    by_vectors(std::integral_constant<int, 16>());
+  } else if (bytes <= 32 && kVectorBytes >= 32) {
+    by_vectors(std::integral_constant<int, 32>());
+  } else if (bytes <= kVectorBytes) {
+    by_vectors(std::integral_constant<int, 64>());
+  }
+  return i;
+}
+
 // Packs the elements at source(i) into a dense row. Assembles words of 8 bytes, since store
 // throughput is lower than that of shifts.
 template <class U, class Source>
@@ -366,7 +389,8 @@ struct Source {
   std::int64_t pitch;
   std::int64_t step;
   const std::int64_t* offsets = nullptr;
-  std::int64_t run = 1;
+  std::int64_t run = 1;   // elements of a run
+  std::int64_t skip = 0;  // elements of the first run before the row
 };
 
 // Operand k of a traversal from (row, column) on.
@@ -374,30 +398,45 @@ DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::i
   const char* const data = rows.data[k] + row * rows.pitch[k];
   if (rows.offsets[k] == nullptr)
     return {data + column * rows.step[k], rows.pitch[k], rows.step[k]};
-  return {data, rows.pitch[k], rows.step[k], rows.offsets[k] + column / rows.run[k], rows.run[k]};
+  const std::int64_t run = rows.run[k];
+  return {data, rows.pitch[k], rows.step[k], rows.offsets[k] + column / run, run, column % run};
 }
 
-// Packs whole runs, of several elements, into a dense row.
+// Packs elements with a common step into a dense row.
+template <class U>
+DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* source,
+                            std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U);
+  if (step == size) {
+    copy_run(target, source, length * size);
+  } else if (step == 0) {
+    fill_row<U>(target, length, load_element<U>(source));
+  } else {
+    pack_strided<U>(target, length, source, step);
+  }
+}
+
+// Packs runs of several elements into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* source,
                              const Source& from) {
-  using V = Vec<U>;
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t bytes = from.run * size, count = length / from.run;
   const std::int64_t* const offsets = from.offsets;
-  if (from.step == size) return copy_runs<false>(target, source, offsets, count, bytes);
   std::int64_t i = 0;
-  if (from.step != 0) {
-    for (; i < count; ++i)
-      pack_strided<U>(target + i * bytes, from.run, source + offsets[i], from.step);
-  } else if (bytes <= std::int64_t{sizeof(V)}) {
-    // The next runs overwrite the remainder of the vector.
-    const std::int64_t end = count - std::int64_t{sizeof(V)} / bytes;
-    for (char* run = target; i < end; ++i, run += bytes)
-      store_element(run, splat<V>(load_element<U>(source + offsets[i])));
+  if (from.skip == 0 && from.step == size) {
+    copy_runs<false>(target, source, offsets, count, bytes);
+    i = count;
+  } else if (from.skip == 0 && from.step == 0) {
+    i = fill_runs<U>(
+        target, bytes, count,
+        [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE { return source + offsets[k]; });
   }
-  for (; i < count; ++i)
-    fill_row<U>(target + i * bytes, from.run, load_element<U>(source + offsets[i]));
+  for (std::int64_t packed = i * from.run, skip = from.skip; packed < length; ++i, skip = 0) {
+    const std::int64_t left = min(from.run - skip, length - packed);
+    pack_run<U>(target + packed * size, left, source + offsets[i] + skip * from.step, from.step);
+    packed += left;
+  }
 }
 
 // Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. `spills`
@@ -431,15 +470,8 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
       pack_columns<U>(target, target_pitch, length, count,
                       SteppedColumns{source, step, count * size, length}, spills))
     return;
-  for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
-    if (step == size) {
-      copy_run(target, source, length * size);
-    } else if (step == 0) {
-      fill_row<U>(target, length, load_element<U>(source));
-    } else {
-      pack_strided<U>(target, length, source, step);
-    }
-  }
+  for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
+    pack_run<U>(target, length, source, step);
 }
 
 // The inverse of pack() for a row: writes dense elements to elements `step` bytes apart, or in runs

@@ -51,16 +51,8 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
   std::int64_t r = 0;
   if (bytes < step && rows.row_offsets == nullptr && rows.pitch[0] == bytes) {
-    // Contiguous short rows: each overwrites the spilled bytes of the previous one; the last rows
-    // go through a buffer.
-    alignas(kVectorBytes) char last[3 * step];
-    char* const target = output_row(rows, row);
-    const std::int64_t buffered = min(count, step / bytes + 1);
-    for (; r < count - buffered; ++r) store_element(target + r * bytes, splat<V>(values[r]));
-    char* const rest = target + r * bytes;
-    for (std::int64_t i = 0; r < count; ++i, ++r)
-      store_element(last + i * bytes, splat<V>(values[r]));
-    return copy_run(rest, last, buffered * bytes);
+    r = fill_runs<U>(output_row(rows, row), bytes, count, [values](std::int64_t i)
+                         DMLOPS_LAMBDA_INLINE { return reinterpret_cast<const char*>(values + i); });
   }
   for (; r < count; ++r) {
     char* const target = output_row(rows, row + r);

@@ -83,7 +83,7 @@ class Normalization {
 
   // Packs the parameters into dense rows for loops_.unshared, which supports extreme parameters.
   DMLOPS_NO_INLINE void normalize_extreme(const Block& chunk) {
-    constexpr std::int64_t kChunk = Channels<T>::kCapacity;
+    constexpr std::int64_t kChunk = 512;
     alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kChunk] = {};
     Rows operands = *chunk.rows;
     for (int k = kMean; k < kBatchNormalizationEnd; ++k)

@@ -65,6 +65,29 @@ using u32x = Vec<std::uint32_t>;
 using f64x = Vec<double>;
 using f32half = typename VectorOf<float, kVectorBytes / 2>::type;  // as many lanes as f64x
 
+// Stores the first kBytes of a vector.
+template <int kBytes, class V>
+DMLOPS_INLINE void store_front(char* target, V v) {
+  typename VectorOf<std::uint8_t, kBytes>::type front;
+  if constexpr (kBytes == sizeof(V)) {
+    std::memcpy(&front, &v, sizeof v);
+#if defined(__AVX512F__)
+  } else if constexpr (sizeof(V) == 64) {
+    __m512i all;
+    std::memcpy(&all, &v, sizeof v);
+    if constexpr (kBytes == 32) front = (decltype(front))_mm512_castsi512_si256(all);
+    if constexpr (kBytes == 16) front = (decltype(front))_mm512_castsi512_si128(all);
+#endif
+#if defined(__AVX2__)
+  } else {
+    __m256i all;
+    std::memcpy(&all, &v, sizeof v);
+    front = (decltype(front))_mm256_castsi256_si128(all);
+#endif
+  }
+  std::memcpy(target, &front, sizeof front);
+}
+
 template <class V>
 using Lane = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<V&>()[0])>>;
 template <class V>
