@@ -44,7 +44,8 @@ struct Rows {
   Layout layout[kMaxOperands];
   // Byte offsets of a row's runs, or null. Output rows with runs of several elements are not split.
   const std::int64_t* offsets[kMaxOperands];
-  std::int64_t run[kMaxOperands];  // elements of a run, which have a common step; set with `offsets`
+  std::int64_t
+      run[kMaxOperands];  // elements of a run, which have a common step; set with `offsets`
   // Byte offsets of the output's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets = nullptr;
   bool streaming = false;  // write the output by non-temporal stores

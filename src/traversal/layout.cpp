@@ -15,7 +15,7 @@ constexpr std::int64_t kLineBytes = 64;
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hpp has it
 
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
-constexpr std::int64_t kLongRun = 64;          // bytes of a strided run that is packed by itself
+constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by a table of offsets
 
 }  // namespace
@@ -67,8 +67,8 @@ bool LoopLayout::choose_transposition() {
   return false;
 }
 
-// Returns the size of the shortest row that is not extended, in bytes: the traversal of a row costs as
-// much as the packing of a few runs.
+// Returns the size of the shortest row that is not extended, in bytes: the traversal of a row costs
+// as much as the packing of a few runs.
 std::int64_t LoopLayout::shortest_row() const {
   const std::int64_t size = nest_.element_size, step = nest_.strides[1][0];
   if (step == size && nest_.strides[0][0] == size) return 32;
@@ -122,8 +122,8 @@ void LoopLayout::choose_row() {
   }
 }
 
-// Fills the table of the offsets of a chain in an operand, over its dimensions from `first` on. Each
-// dimension repeats the offsets of the inner ones.
+// Fills the table of the offsets of a chain in an operand, over its dimensions from `first` on.
+// Each dimension repeats the offsets of the inner ones.
 void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const {
   offsets[0] = 0;
   std::int64_t filled = 1;
@@ -151,8 +151,8 @@ void LoopLayout::set_operand(int k) {
   rows_.step[k] = step;
   rows_.offsets[k] = nullptr;
   if (in_run < row_.rank) {
-    // Runs that are neither contiguous nor broadcast must be long, or their elements are gathered one
-    // by one; so are the columns of a transposition.
+    // Runs that are neither contiguous nor broadcast must be long, or their elements are gathered
+    // one by one; so are the columns of a transposition.
     const bool simple = step == size || (k != 0 && (step == 0 || run * size > kLongRun));
     const bool by_run = simple && column_.rank == 0;
     fill(tables_[k], row_, k, by_run ? in_run : 0);
@@ -188,7 +188,8 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   if (rows_.layout[1] == Layout::strided || rows_.layout[1] == Layout::gathered) {
     const int i = index_of_least(input_stride);
     const std::int64_t stride = input_stride(dimensions[i]);
-    const bool few = nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
+    const bool few =
+        nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
     if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1]) && !few) return i;
   }
   // Rows with the same parameters belong to one block.

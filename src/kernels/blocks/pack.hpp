@@ -134,15 +134,16 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int
   }
 }
 
-// Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors no
-// longer than necessary. The next runs overwrite the remainder of a vector. Returns the number of
-// filled runs: the last ones lack room for a vector.
+// Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors
+// no longer than necessary. The next runs overwrite the remainder of a vector. Returns the number
+// of filled runs: the last ones lack room for a vector.
 template <class U, class Source>
 DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int64_t count,
                                      const Source& source) {
   std::int64_t i = 0;
   const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
-    constexpr int kMax = decltype(stored)::value, kStored = kMax < kVectorBytes ? kMax : kVectorBytes;
+    constexpr int kMax = decltype(stored)::value,
+                  kStored = kMax < kVectorBytes ? kMax : kVectorBytes;
     const std::int64_t end = count - kStored / bytes;
     for (; i < end; ++i)
       store_front<kStored>(target + i * bytes, splat<Vec<U>>(load_element<U>(source(i))));
@@ -212,8 +213,8 @@ DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
 #endif
 }
 
-// Indices for shuffle_bytes() that select every kStep-th element of a window of 16 * kStep bytes, in
-// forward or reverse order.
+// Indices for shuffle_bytes() that select every kStep-th element of a window of 16 * kStep bytes,
+// in forward or reverse order.
 template <int kSize, int kStep>
 struct StepMasks {
   alignas(16) std::uint8_t bytes[2][kStep][16] = {};
@@ -383,7 +384,8 @@ struct GatheredColumns {
   DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
 };
 
-// Rows `pitch` bytes apart, whose elements are `step` bytes apart, in runs at `offsets` unless null.
+// Rows `pitch` bytes apart, whose elements are `step` bytes apart, in runs at `offsets` unless
+// null.
 struct Source {
   const char* data;
   std::int64_t pitch;
@@ -428,9 +430,9 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
     copy_runs<false>(target, source, offsets, count, bytes);
     i = count;
   } else if (from.skip == 0 && from.step == 0) {
-    i = fill_runs<U>(
-        target, bytes, count,
-        [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE { return source + offsets[k]; });
+    i = fill_runs<U>(target, bytes, count, [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE {
+      return source + offsets[k];
+    });
   }
   for (std::int64_t packed = i * from.run, skip = from.skip; packed < length; ++i, skip = 0) {
     const std::int64_t left = min(from.run - skip, length - packed);

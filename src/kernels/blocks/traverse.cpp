@@ -51,8 +51,10 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
   std::int64_t r = 0;
   if (bytes < step && rows.row_offsets == nullptr && rows.pitch[0] == bytes) {
-    r = fill_runs<U>(output_row(rows, row), bytes, count, [values](std::int64_t i)
-                         DMLOPS_LAMBDA_INLINE { return reinterpret_cast<const char*>(values + i); });
+    r = fill_runs<U>(output_row(rows, row), bytes, count,
+                     [values](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+                       return reinterpret_cast<const char*>(values + i);
+                     });
   }
   for (; r < count; ++r) {
     char* const target = output_row(rows, row + r);

@@ -88,17 +88,17 @@ class ColumnBlock {
       write(buffer_, kPitch, buffer_, rows(block));
       loaded_ = -1;
     }
-    out_.for_each_run(begin, begin + rows(block),
-                      [&](std::int64_t offset, std::int64_t i, std::int64_t length)
-                          DMLOPS_LAMBDA_INLINE {
-                            const char* const source = buffer_ + i * kPitch;
-                            char* const target = groups_.data[0] + offset;
-                            if (direct) {
-                              write(target + places_.output.runs[0].offset, out_.step(), source, length);
-                            } else {
-                              unpack_results(target, source, length);
-                            }
-                          });
+    out_.for_each_run(
+        begin, begin + rows(block),
+        [&](std::int64_t offset, std::int64_t i, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+          const char* const source = buffer_ + i * kPitch;
+          char* const target = groups_.data[0] + offset;
+          if (direct) {
+            write(target + places_.output.runs[0].offset, out_.step(), source, length);
+          } else {
+            unpack_results(target, source, length);
+          }
+        });
   }
 
  private:
@@ -108,8 +108,8 @@ class ColumnBlock {
   void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
     auto& groups = places_.input;
     for (std::int64_t r = 0; r < length; ++r)
-      ahead_[i + r] = more_ ? input + groups.runs[0].offset + r * in_.step() + columns_ * kSize
-                            : buffer_;
+      ahead_[i + r] =
+          more_ ? input + groups.runs[0].offset + r * in_.step() + columns_ * kSize : buffer_;
     if (groups.has_short_runs()) {
       return pack<Bits<T>>(target, kPitch, columns_, length,
                            {input, in_.step(), 0, groups.offsets()});
