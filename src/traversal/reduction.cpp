@@ -100,8 +100,11 @@ void run(const Reduction& reduction, std::int64_t element_size, int weight, Redu
   for (int d = 0; d < reduction.elements.rank; ++d) bytes *= reduction.elements.sizes[d];
   const std::int64_t count = reduction.end, wanted = shard_count(count * bytes * weight);
   Reduction whole = reduction;
-  // Packing does not overlap with the reads that regular stores cause.
-  whole.streaming = whole.data[0] != whole.data[1] && count * bytes >= non_temporal_threshold() / 2;
+  // Packing does not overlap with the reads that regular stores cause, so half of the traffic
+  // suffices.
+  const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size;
+  whole.streaming = whole.data[0] != whole.data[1] &&
+                    count * bytes >= non_temporal_threshold() / (packed ? 2 : 1);
   // Adjacent groups of different shards do not share cache lines where there are groups enough.
   const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);

@@ -71,12 +71,10 @@ class GroupSum {
  public:
   DMLOPS_INLINE void clear() {
     for (int s = 0; s < kSums; ++s) {
-      for (int j = 0; j < kWidth; j += kLanesHere) {
-        store(lanes_[s] + j, V{});
-        store(blocks_[s] + j, Doubles{});
-      }
+      for (int j = 0; j < kWidth; j += kLanesHere) store(lanes_[s] + j, V{});
     }
     filled_ = 0;
+    has_blocks_ = false;
   }
 
   // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used,
@@ -96,10 +94,10 @@ class GroupSum {
     }
   }
 
-  // All of it; nothing can be added then.
-  DMLOPS_INLINE double total(int sum) {
-    if (filled_ > 0) end_block();
-    return fold<kWidth / 2>(blocks_[sum]);
+  DMLOPS_INLINE double total(int sum) const {
+    alignas(kVectorBytes) double lanes[kWidth];
+    for (int j = 0; j < kWidth; j += kLanesHere) store(lanes + j, with_blocks(sum, j));
+    return fold<kWidth / 2>(lanes);
   }
 
  private:
@@ -155,16 +153,21 @@ class GroupSum {
     return v;
   }
 
+  // A vector of lanes of all blocks.
+  DMLOPS_INLINE Doubles with_blocks(int sum, int lane) const {
+    const Doubles sums = load_doubles(lanes_[sum] + lane);
+    return has_blocks_ ? load_doubles(blocks_[sum] + lane) + sums : sums;
+  }
+
   DMLOPS_INLINE void end_block() {
     for (int s = 0; s < kSums; ++s) {
       for (int j = 0; j < kWidth; j += kLanesHere) {
-        Doubles sums;
-        load(blocks_[s] + j, sums);
-        store(blocks_[s] + j, sums + load_doubles(lanes_[s] + j));
+        store(blocks_[s] + j, with_blocks(s, j));
         store(lanes_[s] + j, V{});
       }
     }
     filled_ = 0;
+    has_blocks_ = true;
   }
 
   // Adds lane j + kHalf to lane j, and so on.
@@ -187,6 +190,7 @@ class GroupSum {
   alignas(kVectorBytes) Lane lanes_[kSums][kWidth];     // of the current block
   alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of those before
   std::int64_t filled_;  // elements of the current block, in whole steps of 16
+  bool has_blocks_;
 };
 
 // A vector of a row's elements from i on, of which `used` exist; 0 in the other lanes.
@@ -210,6 +214,28 @@ DMLOPS_INLINE void for_each_vector_of_row(std::int64_t length, const Visit& visi
   std::int64_t i = 0;
   for (; i + kLanes<f32x> <= length; i += kLanes<f32x>) visit(i, std::int64_t{kLanes<f32x>});
   if (i < length) visit(i, length - i);
+}
+
+// Stores formula(i, used) for each vector of a row; if `streaming`, by non-temporal stores from the
+// first aligned vector on.
+template <class T, class Formula>
+DMLOPS_INLINE void store_row(T* target, std::int64_t length, bool streaming,
+                             const Formula& formula) {
+  constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
+  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) %
+                                              static_cast<std::uintptr_t>(lanes * size));
+  streaming = streaming && past % size == 0;
+  std::int64_t i = streaming ? min(length, (lanes - past / size) % lanes) : 0;
+  if (i > 0) store_elements(target, 0, i, formula(0, i));
+  for (; i + lanes <= length; i += lanes) {
+    const f32x results = formula(i, lanes);
+    if (streaming) {
+      store_non_temporal(target + i, results);
+    } else {
+      store(target + i, results);
+    }
+  }
+  if (i < length) store_elements(target, i, length - i, formula(i, length - i));
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -39,11 +39,15 @@ class GroupTiles {
     part_ = kTileElements / batch_ / kGroupStep * kGroupStep;
     part_ = min(part_, by_run ? run : count_);
     run_ = by_run ? run : count_;
+    streams_ = reduction.streaming && in_place_[0] && part_ * kSize >= kShortestStreamed;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool has_whole_groups() const { return part_ >= count_; }
   bool uniform(int operand) const { return uniform_[operand]; }
+  bool shared(int operand) const { return shared_[operand]; }  // by all groups
+  // True if results are to be written by non-temporal stores.
+  bool streams() const { return streams_; }
 
   // Selects groups from `first` on, and returns their number.
   DMLOPS_NO_INLINE std::int64_t select(std::int64_t first, std::int64_t end) {
@@ -127,6 +131,8 @@ class GroupTiles {
  private:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed together
+  // Bytes; shorter rows share too many of their cache lines.
+  static constexpr std::int64_t kShortestStreamed = 1024;
 
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
   // Bytes from a group to the next one; 0 if they have no common step.
@@ -196,6 +202,7 @@ class GroupTiles {
   const ReductionNest& elements_;
   const ReductionNest& kept_;
   std::int64_t count_ = 1, batch_, part_, run_, groups_ = 0;
+  bool streams_;
   bool common_ = true;  // true if the selected groups have common steps
   bool in_place_[kFirstGroupOperand], uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t loaded_[kFirstGroupOperand];  // the part that a buffer holds; -1: none
@@ -240,6 +247,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
     // Last, as outputs may be the memory of inputs.
     for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
   }
+  if (tiles.streams()) finish_non_temporal();
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

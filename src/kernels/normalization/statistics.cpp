@@ -1,6 +1,7 @@
 // The kernels of normalization by the input's own moments, and of its gradients.
 #include "kernels/normalization/statistics.hpp"
 
+#include "kernels/normalization/gradients.hpp"
 #include "kernels/table.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

@@ -1,0 +1,99 @@
+// Sums over groups, and their operands, as the kernels of statistics and gradients share them.
+//
+// Sums are float64, and for float16 elements float32 within a block. One sweep adds up elements and
+// exact products. A second one adds up the deviations from the mean only if the mean is far from 0,
+// where the variance would lose digits as the difference of two sums.
+#pragma once
+
+#include "kernels/blocks/group_sum.hpp"
+#include "kernels/blocks/group_tiles.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+DMLOPS_INLINE double load_number(const char* place) {
+  return static_cast<double>(load_partial<f32x>(reinterpret_cast<const T*>(place), 1)[0]);
+}
+template <class T>
+DMLOPS_INLINE void store_number(char* place, double value) {
+  store_partial(reinterpret_cast<T*>(place), canonical_nan(rounded(to_doubles(value))), 1);
+}
+
+// Vectors of sums, and of results where the mean is far from 0.
+template <class T>
+struct Wide {
+  using Vector = Doubles;
+
+  DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used) {
+    if (used == kLanes<f32x>) return load_doubles(row + i);
+    return to_double(load_elements(row, i, used));
+  }
+  DMLOPS_INLINE static Vector of(f32x v) { return to_double(v); }
+  DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }
+  DMLOPS_INLINE static f32x rounded(Vector v) { return DMLOPS_TARGET::rounded(v); }
+
+  // x - value
+  struct Minus {
+    Vector value;
+
+    explicit Minus(double number) : value(of(number)) {}
+    DMLOPS_INLINE Vector operator()(Vector x) const { return x - value; }
+  };
+};
+
+// Float32's range holds every product of float16 numbers, deviations and their inverses that does
+// not overflow float16 in the end.
+template <>
+struct Wide<float16> {
+  using Vector = f32x;
+
+  DMLOPS_INLINE static Vector load(const float16* row, std::int64_t i, std::int64_t used) {
+    return load_elements(row, i, used);
+  }
+  DMLOPS_INLINE static Vector of(f32x v) { return v; }
+  DMLOPS_INLINE static Vector of(double value) { return splat<f32x>(static_cast<float>(value)); }
+  DMLOPS_INLINE static f32x rounded(Vector v) { return v; }
+
+  // The difference to the rounded value is exact where it is small.
+  struct Minus {
+    FloatPair value;
+
+    explicit Minus(double number) : value(number) {}
+    DMLOPS_INLINE Vector operator()(Vector x) const { return (x - value.high) - value.low; }
+  };
+};
+
+// The row of an operand, or the one element that all elements of a group share.
+template <class T>
+class OperandRow {
+ public:
+  OperandRow(const T* row, bool uniform) : row_(row), uniform_(uniform) {}
+  OperandRow(const GroupTiles<T>& tiles, int operand, std::int64_t k)
+      : OperandRow(tiles.row(operand, k), tiles.uniform(operand)) {}
+
+  double number() const { return load_number<T>(reinterpret_cast<const char*>(row_)); }
+  DMLOPS_INLINE f32x load(std::int64_t i, std::int64_t used) const {
+    if (uniform_) return splat<f32x>(static_cast<float>(number()));
+    return load_elements(row_, i, used);
+  }
+  DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used) const {
+    return uniform_ ? Wide<T>::of(number()) : Wide<T>::load(row_, i, used);
+  }
+
+ private:
+  const T* row_;
+  bool uniform_;
+};
+
+// True if a variance loses only a few digits as mean(x^2) - mean^2, and deviations as a x + b.
+DMLOPS_INLINE bool is_near_zero(double mean, double variance) {
+  return mean * mean <= 16 * variance;
+}
+// True if both parts of the number as a FloatPair, and their products with elements, are in
+// float32's normal range.
+DMLOPS_INLINE bool fits_pair(double number) {
+  const double size = number < 0 ? -number : number;
+  return number == 0 || (size > 0x1p-78 && size < 0x1p100);
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
