@@ -58,13 +58,13 @@ def close(value: Any, expected: Any, magnitude: Any) -> bool:
 @pytest.mark.parametrize("row", rows_of(*FORMULAS), ids=lambda row: row.name)
 def test_formulas_against_50_digits(row: Row) -> None:
     with mpmath.workdps(50):
-        numbers = [mpmath.mpf(float(np.float32(v))) for v in row.parameters.values()]
+        parameters = [mpmath.mpf(float(np.float32(v))) for v in row.parameters.values()]
         inputs = [x[:COUNT] for x in row.inputs_of(1000)]
         value, magnitude = exact(row.operator, inputs, row.parameters)
         for x, got, size in zip(inputs[0].tolist(), value, magnitude, strict=True):
             if abs(x) > 1e4 and row.operator != "softsign":
                 continue  # beyond all curves, where 50 digits are too few for mpmath itself
-            expected = FORMULAS[row.operator](mpmath.mpf(x), *numbers)
+            expected = FORMULAS[row.operator](mpmath.mpf(x), *parameters)
             assert close(got, expected, size), f"{x!r}: {got!r}, not {expected}"
 
 
@@ -86,6 +86,90 @@ def test_normalization_against_50_digits(row: Row) -> None:
             assert close(value[index], expected, magnitude[index])
 
 
+def normalized_by(x: list[Any], use_mean: bool) -> tuple[Any, Any]:
+    """Return mean and variance with 50 digits."""
+    mean = mpmath.fsum(x) / len(x) if use_mean else mpmath.mpf(0)
+    return mean, mpmath.fsum((v - mean) ** 2 for v in x) / len(x)
+
+
+def numbers(array: Array) -> list[Any]:
+    return [mpmath.mpf(float(v)) for v in array.ravel()]
+
+
+@pytest.mark.parametrize("row", rows_of("mean_variance_normalization"), ids=lambda row: row.name)
+def test_own_moments_against_50_digits(row: Row) -> None:
+    inputs = row.inputs_of(1000)
+    value, magnitude = row.exact(inputs)
+    with mpmath.workdps(50):
+        epsilon = mpmath.mpf(float(np.float32(1e-5)))
+        x, scale, bias = (numbers(array[0]) for array in inputs)
+        mean, variance = normalized_by(x, bool(row.parameters.get("use_mean", True)))
+        root = mpmath.sqrt(variance + epsilon)
+        for i in range(COUNT):
+            expected = scale[i] * (x[i] - mean) / root + bias[i]
+            assert close(value[0, i], expected, magnitude[0, i])
+
+
+SEVERAL = (
+    "batch_normalization_training",
+    "batch_normalization_grad",
+    "batch_normalization_training_grad",
+)
+
+
+@pytest.mark.parametrize("row", rows_of(*SEVERAL), ids=lambda row: row.name)
+def test_training_against_50_digits(row: Row) -> None:
+    inputs = row.inputs_of(1000)
+    value, magnitude = row.exact(inputs)
+    with mpmath.workdps(50):
+        epsilon = mpmath.mpf(float(np.float32(1e-5)))
+        for channel in range(8):
+            x, *others = (numbers(array[:, channel]) for array in inputs)
+            own = normalized_by(x, use_mean=True)
+            if row.operator == "batch_normalization_training":
+                (scale,), (bias,) = others
+                root = mpmath.sqrt(own[1] + epsilon)
+                normalized = [scale * (v - own[0]) / root + bias for v in x]
+                expected = (normalized, [own[0]], [own[1]])[row.output]
+            else:
+                dy, (mean,), (variance,), (scale,) = others
+                inverse, center = 1 / mpmath.sqrt(variance + epsilon), own[0]
+                if row.operator == "batch_normalization_grad":
+                    shifts = [mpmath.mpf(0)] * len(x)
+                else:
+                    each = zip(x, dy, strict=True)
+                    slope = mpmath.fsum(g * (v - center) for v, g in each) / len(x) * inverse**2
+                    shifts = [(v - center) * slope + mpmath.fsum(dy) / len(x) for v in x]
+                gradient = [
+                    scale * inverse * (g - shift) for g, shift in zip(dy, shifts, strict=True)
+                ]
+                each = zip(x, dy, strict=True)
+                of_scale = mpmath.fsum(g * (v - mean) for v, g in each) * inverse
+                expected = (gradient, [of_scale], [mpmath.fsum(dy)])[row.output]
+            found = zip(value[:, channel], expected, magnitude[:, channel], strict=True)
+            assert all(close(got, right, size) for got, right, size in found)
+
+
+@pytest.mark.parametrize("row", rows_of("softmax"), ids=lambda row: row.name)
+def test_softmax_against_50_digits(row: Row) -> None:
+    inputs = [x[:2, :1000] for x in row.inputs_of(1000)]
+    value, magnitude = row.exact(inputs)
+    with mpmath.workdps(50):
+        for x, got, sizes in zip(inputs[0], value, magnitude, strict=True):
+            logits = numbers(x)
+            terms = [mpmath.exp(v - max(logits)) for v in logits]
+            for term, one, size in list(zip(terms, got, sizes, strict=True))[:COUNT]:
+                assert close(one, term / mpmath.fsum(terms), size)
+
+
+def test_hardmax_and_gradients_by_hand() -> None:
+    x, dy = np.array([[1, 3, 3, -2]], np.float32), np.array([[1, 2, 3, 4]], np.float32)
+    assert exact("hardmax", [x], {})[0].tolist() == [[0, 1, 0, 0]]
+    assert exact("relu_grad", [x - 1, dy], {})[0].tolist() == [[0, 2, 3, 0]]
+    assert exact("clip_grad", [x, dy], {"min": -2, "max": 3})[0].tolist() == [[1, 0, 0, 0]]
+    assert exact("parameterized_relu", [x, dy], {})[0].tolist() == [[1, 3, 3, -8]]
+
+
 SMALL_GROUPS = [row for row in rows_of("log_softmax") if "100,000" not in row.inputs]
 
 
@@ -95,10 +179,10 @@ def test_log_softmax_against_50_digits(row: Row) -> None:
     value, magnitude = exact(row.operator, inputs, {})
     with mpmath.workdps(50):
         for x, got, sizes in list(zip(inputs[0], value, magnitude, strict=True))[:10]:
-            numbers = [mpmath.mpf(float(v)) for v in x]
-            top = max(numbers)
-            log = mpmath.log(mpmath.fsum(mpmath.exp(v - top) for v in numbers))
-            for one, result, size in list(zip(numbers, got, sizes, strict=True))[:COUNT]:
+            logits = numbers(x)
+            top = max(logits)
+            log = mpmath.log(mpmath.fsum(mpmath.exp(v - top) for v in logits))
+            for one, result, size in list(zip(logits, got, sizes, strict=True))[:COUNT]:
                 unit = abs(one - top - log) if row.relative else size
                 assert close(result, one - top - log, unit)
 

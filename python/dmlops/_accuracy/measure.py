@@ -38,7 +38,7 @@ class Line:
     @property
     def allowed(self) -> float:
         """The promised bound in the row's data type; float16 results are rounded from float32."""
-        if self.row.dtype == "float32":
+        if self.row.dtype == "float32" or self.row.bound == 0:
             return self.row.bound
         return EXACT + self.row.bound * 2.0**-13
 
@@ -75,6 +75,8 @@ def measure(row: Row, contestants: Mapping[str, Any], count: int) -> Line:
             # any exception of a peer is its reason
             missing[name] = str(error).strip().splitlines()[0]
         else:
+            if isinstance(result, tuple):
+                result = result[row.output]
             worst[name] = largest(result, exact, magnitude, inputs[0])
     return Line(row, exact.size, worst, missing)
 

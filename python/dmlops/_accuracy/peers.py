@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from dmlops._table import ACTIVATIONS, ROWS
 
 OURS = "dmlops"
 Numbers = Mapping[str, float]
+Results = Array | tuple[Array, ...]
 
 
 class Dmlops:
@@ -24,14 +26,14 @@ class Dmlops:
     def __init__(self) -> None:
         self.version = dmlops.__version__
 
-    def __call__(self, operator: str, inputs: Sequence[Array], parameters: Numbers) -> Array:
+    def __call__(self, operator: str, inputs: Sequence[Array], parameters: Numbers) -> Results:
         """Call the function of that name."""
         numbers = dict(parameters)
         if "scale" in numbers:
             pair = dmlops.ScaleBias(numbers.pop("scale"), numbers.pop("bias"))
             x = inputs[0]
             return dmlops.clip(x, numbers["min"], numbers["max"], scale_bias=pair)
-        result: Array = getattr(dmlops, operator)(*inputs, **numbers)
+        result: Results = getattr(dmlops, operator)(*inputs, **numbers)
         return result
 
 
@@ -40,10 +42,57 @@ def _numpy_log_softmax(x: Array) -> Array:
     return np.asarray(difference - np.log(np.exp(difference).sum(axis=-1, keepdims=True)))
 
 
+def _numpy_softmax(x: Array) -> Array:
+    terms = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(terms / terms.sum(axis=-1, keepdims=True))
+
+
+def _numpy_hardmax(x: Array) -> Array:
+    return np.asarray(np.arange(x.shape[-1]) == x.argmax(axis=-1)[..., None])
+
+
+def _numpy_mvn(x: Array, scale: Array, bias: Array, epsilon: Any, use_mean: Any = True) -> Array:
+    centered = x - x.mean(axis=-1, keepdims=True) if use_mean else x
+    variance = np.square(centered).mean(axis=-1, keepdims=True)
+    return np.asarray(centered / np.sqrt(variance + epsilon) * scale + bias)
+
+
+def _numpy_training(x: Array, scale: Array, bias: Array, epsilon: Any) -> tuple[Array, ...]:
+    mean, variance = x.mean(axis=0, keepdims=True), x.var(axis=0, keepdims=True)
+    return (x - mean) / np.sqrt(variance + epsilon) * scale + bias, mean, variance
+
+
+def _numpy_grad(
+    x: Array, dy: Array, mean: Array, variance: Array, scale: Array, *, epsilon: Any
+) -> tuple[Array, ...]:
+    inverse = 1 / np.sqrt(variance + epsilon)
+    of_scale = (dy * (x - mean) * inverse).sum(axis=0, keepdims=True)
+    return dy * scale * inverse, of_scale, dy.sum(axis=0, keepdims=True)
+
+
+def _numpy_training_grad(
+    x: Array, dy: Array, mean: Array, variance: Array, scale: Array, *, epsilon: Any
+) -> tuple[Array, ...]:
+    _, of_scale, of_bias = _numpy_grad(x, dy, mean, variance, scale, epsilon=epsilon)
+    inverse = 1 / np.sqrt(variance + epsilon)
+    normalized, count = (x - mean) * inverse, np.float32(len(x))
+    return (
+        scale * inverse * (dy - of_bias / count - normalized * of_scale / count),
+        of_scale,
+        of_bias,
+    )
+
+
 NUMPY: dict[str, Callable[..., Any]] = {
     **{name: formula for name, formula in ELEMENTWISE.items() if name != "gelu"},
     "batch_normalization": lambda x, m, v, s, b, epsilon: (x - m) / np.sqrt(v + epsilon) * s + b,
+    "batch_normalization_grad": _numpy_grad,
+    "batch_normalization_training": _numpy_training,
+    "batch_normalization_training_grad": _numpy_training_grad,
+    "hardmax": _numpy_hardmax,
     "log_softmax": _numpy_log_softmax,
+    "mean_variance_normalization": _numpy_mvn,
+    "softmax": _numpy_softmax,
     "parametric_softplus": lambda x, alpha, beta: alpha * np.logaddexp(0, beta * x),
     "softplus": lambda x, steepness: np.logaddexp(0, steepness * x) / steepness,
 }
@@ -55,12 +104,15 @@ class NumPy:
     def __init__(self) -> None:
         self.version = np.__version__
 
-    def __call__(self, operator: str, inputs: Sequence[Array], parameters: Numbers) -> Array:
+    def __call__(self, operator: str, inputs: Sequence[Array], parameters: Numbers) -> Results:
         """Compute the formula; it has no error function for gelu."""
         numbers = {name: np.float32(value) for name, value in parameters.items()}
         with np.errstate(all="ignore"):
             result = NUMPY[operator](*(x.astype(np.float32) for x in inputs), **numbers)
-            return np.asarray(result).astype(inputs[0].dtype)
+            dtype = inputs[0].dtype
+            if isinstance(result, tuple):
+                return tuple(each.astype(dtype) for each in result)
+            return np.asarray(result).astype(dtype)
 
 
 class Torch:
@@ -70,12 +122,17 @@ class Torch:
         self.torch: Any = import_module("torch")
         self.version = str(self.torch.__version__).partition("+")[0]
 
-    def __call__(self, operator: str, inputs: Sequence[Array], parameters: Numbers) -> Array:
+    def __call__(self, operator: str, inputs: Sequence[Array], parameters: Numbers) -> Results:
         """Call the function of PyTorch that has these parameters, or KeyError."""
         tensors = [self.torch.from_numpy(x) for x in inputs]
         with self.torch.no_grad():
-            result: Array = self.functions()[operator](*tensors, **parameters).numpy()
-        return result
+            result = self.functions()[operator](*tensors, **parameters)
+            if not isinstance(result, tuple):
+                array: Array = result.numpy()
+                return array
+            return tuple(
+                each.numpy().reshape(1, -1) if i else each.numpy() for i, each in enumerate(result)
+            )
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """Return the functions by DirectML's names."""
@@ -89,6 +146,26 @@ class Torch:
 
         def normalization(x: Any, *tensors: Any, epsilon: float) -> Any:
             return nn.batch_norm(x, *(t.flatten() for t in tensors), eps=epsilon)
+
+        def mvn(x: Any, scale: Any, bias: Any, epsilon: float, use_mean: bool = True) -> Any:
+            scale, bias = scale.flatten(), bias.flatten()
+            if not use_mean:
+                return nn.rms_norm(x, scale.shape, scale, epsilon) + bias
+            return nn.layer_norm(x, scale.shape, scale, bias, epsilon)
+
+        def training(x: Any, scale: Any, bias: Any, epsilon: float) -> Any:
+            y, mean, inverse = torch.native_batch_norm(
+                x, scale.flatten(), bias.flatten(), None, None, True, 0.0, epsilon
+            )
+            return y, mean, 1 / inverse**2 - epsilon
+
+        def differentiate(is_training: bool, *tensors: Any, epsilon: float) -> Any:
+            x, dy, mean, variance, scale = tensors
+            mean, variance, scale = (each.flatten() for each in (mean, variance, scale))
+            saved = (mean, 1 / torch.sqrt(variance + epsilon))
+            return torch.ops.aten.native_batch_norm_backward(
+                dy, x, scale, mean, variance, *saved, is_training, epsilon, [True] * 3
+            )
 
         def scaled_elu(x: Any, alpha: float, gamma: float) -> Any:
             return known(nn.selu, round(alpha, 4) == 1.6733)(x)
@@ -104,8 +181,12 @@ class Torch:
 
         return {
             "batch_normalization": normalization,
+            "batch_normalization_grad": partial(differentiate, False),
+            "batch_normalization_training": training,
+            "batch_normalization_training_grad": partial(differentiate, True),
             "celu": nn.celu,
             "clip": clip,
+            "clip_grad": lambda x, dy, min, max: torch.ops.aten.hardtanh_backward(dy, x, min, max),
             "elu": nn.elu,
             "gelu": nn.gelu,
             "hard_swish": hard_swish,
@@ -115,11 +196,14 @@ class Torch:
                 torch.tensor(beta, dtype=x.dtype), x, alpha=alpha
             ),
             "log_softmax": lambda x: nn.log_softmax(x, -1),
+            "mean_variance_normalization": mvn,
             "relu": nn.relu,
+            "relu_grad": lambda x, dy: torch.ops.aten.threshold_backward(dy, x, 0),
             "scaled_elu": scaled_elu,
             "scaled_tanh": lambda x, alpha, beta: alpha * torch.tanh(beta * x),
             "shrink": shrink,
             "sigmoid": torch.sigmoid,
+            "softmax": lambda x: nn.softmax(x, -1),
             "softplus": lambda x, steepness: nn.softplus(x, beta=steepness),
             "softsign": nn.softsign,
             "swish": swish,
@@ -142,7 +226,9 @@ class OnnxRuntime:
     OPERATORS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         "gelu": ("Gelu", {}),
         "identity": ("Identity", {}),
+        "hardmax": ("Hardmax", {}),
         "log_softmax": ("LogSoftmax", {}),
+        "softmax": ("Softmax", {}),
         **{row.function: (row.onnx, row.onnx_attributes) for row in ACTIVATIONS if row.onnx},
     }
 
@@ -174,6 +260,13 @@ class OnnxRuntime:
         if operator == "batch_normalization":
             m, v, s, b = (graph.constant(t.ravel()) for t in inputs[1:])
             return graph.add("BatchNormalization", x, s, b, m, v, epsilon=p["epsilon"])
+        if operator == "mean_variance_normalization":
+            if not p.get("use_mean", True):
+                raise KeyError("no bias")
+            s, b = (graph.constant(t.ravel()) for t in inputs[1:])
+            return graph.add("LayerNormalization", x, s, b, epsilon=p["epsilon"])
+        if operator == "parameterized_relu":
+            return graph.add("PRelu", x, graph.constant(inputs[1]))
         if operator in ("clip", "linear"):
             scale, bias = (p.get(name) for name in ("scale", "bias"))
             scale, bias = (p["alpha"], p["beta"]) if operator == "linear" else (scale, bias)
@@ -187,7 +280,7 @@ class OnnxRuntime:
         if any(ROWS[operator].defaults[name] != p[name] for name in p.keys() - names.keys()):
             raise KeyError("other parameters")
         attributes: dict[str, Any] = {names[name]: float(p[name]) for name in names}
-        if operator == "log_softmax":
+        if operator.endswith("max"):
             attributes["axis"] = -1
         return graph.add(kind, x, **attributes)
 

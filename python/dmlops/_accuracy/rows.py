@@ -10,7 +10,8 @@ import numpy as np
 from dmlops._accuracy.exact import Array, Exact, exact
 from dmlops._table import ACTIVATIONS
 
-EXACT, CURVED, DOMINATED = 0.5, 2.0, 8.0  # ulp
+EXACT, SUMMED, CURVED, DOMINATED = 0.5, 1.0, 2.0, 8.0  # ulp
+THOUSANDTH = 8.0  # of float32, which is a thousandth of float16's
 DOMINATING = -0.1  # log_softmax: results above it keep digits of their own
 FULL, QUICK = 1_000_000, 20_000  # elements of a row, about
 Make = Callable[[int, np.random.Generator], list[Array]]
@@ -27,6 +28,7 @@ class Row:
     make: Make = field(repr=False)
     parameters: Mapping[str, float] = field(default_factory=dict)
     relative: bool = False  # only log_softmax's dominating results, in their own ulp
+    output: int = 0  # of an operator that has several
 
     @property
     def name(self) -> str:
@@ -36,7 +38,10 @@ class Row:
     @property
     def arguments(self) -> str:
         """The parameters as in a call."""
-        numbers = (f"{name}={value:.4g}" for name, value in self.parameters.items())
+        numbers = (
+            f"{name}={value if isinstance(value, bool) else f'{value:.4g}'}"
+            for name, value in self.parameters.items()
+        )
         return f"({', '.join(numbers)})" if self.parameters else ""
 
     def inputs_of(self, count: int) -> list[Array]:
@@ -47,7 +52,7 @@ class Row:
 
     def exact(self, inputs: list[Array]) -> Exact:
         """Return the exact results and the magnitudes of the unit; NaN where nothing counts."""
-        value, magnitude = exact(self.operator, inputs, self.parameters)
+        value, magnitude = exact(self.operator, inputs, self.parameters, self.output)
         if self.dtype == "float16":  # rounded once more, relative to the result itself
             magnitude = np.maximum(magnitude, np.abs(value))
         if not self.relative:
@@ -58,7 +63,14 @@ class Row:
 
 def all_rows() -> list[Row]:
     """Return all rows."""
-    return [*elementwise(), *normalizations(), *softmaxes()]
+    return [
+        *elementwise(),
+        *pairs(),
+        *normalizations(),
+        *own_moments(),
+        *gradients(),
+        *softmaxes(),
+    ]
 
 
 # Elementwise: all magnitudes (subnormal ones and those next to overflow among them), the usual
@@ -121,6 +133,28 @@ def elementwise() -> Iterator[Row]:
             yield Row(operator, dtype, inputs, bound, make, parameters)
 
 
+def with_another(make: Make, low: float = -2, high: float = 2) -> Make:
+    """Return a generator of the same inputs and a second tensor."""
+
+    def both(count: int, random: np.random.Generator) -> list[Array]:
+        (x,) = make(count, random)
+        return [x, random.uniform(low, high, x.shape)]
+
+    return both
+
+
+def pairs() -> Iterator[Row]:
+    """Yield the elementwise operators of two tensors."""
+    operators: tuple[tuple[str, float, Mapping[str, float]], ...] = (
+        ("clip_grad", 0, {"min": -1.5, "max": 2.5}),
+        ("parameterized_relu", EXACT, {}),
+        ("relu_grad", 0, {}),
+    )
+    for operator, bound, parameters in operators:
+        for dtype, inputs, make in SWEEPS:
+            yield Row(operator, dtype, inputs, bound, with_another(make), parameters)
+
+
 # Batch normalization: 64 channels, whose tensors are (1, 64).
 
 CHANNELS = 64
@@ -157,7 +191,99 @@ def normalizations() -> Iterator[Row]:
         yield Row("batch_normalization", dtype, inputs, CURVED, make, {"epsilon": 1e-5})
 
 
-# Log softmax along the last axis.
+# Normalization by the moments of groups: along the last axis, of 768 elements, or along the first.
+
+LAYER = 768
+
+
+def distributed(mean: float, deviation: float) -> Make:
+    """Return a generator of elements around a mean, with scales and biases."""
+
+    def make(count: int, random: np.random.Generator) -> list[Array]:
+        x = mean + deviation * random.uniform(-2, 2, (max(2, count // LAYER), LAYER))
+        return [x, random.uniform(0.5, 2, (1, LAYER)), random.uniform(-1, 1, (1, LAYER))]
+
+    return make
+
+
+def differentiated(mean: float, deviation: float) -> Make:
+    """Return a generator of an input, a gradient, and the input's rounded statistics."""
+
+    def make(count: int, random: np.random.Generator) -> list[Array]:
+        x, *parameters = normalized(mean, deviation)(count, random)
+        dy = random.uniform(-1, 1, x.shape)
+        return [x, dy, x.mean(axis=0, keepdims=True), x.var(axis=0, keepdims=True), parameters[2]]
+
+    return make
+
+
+def own_moments() -> Iterator[Row]:
+    """Yield mean-variance normalization, and batch normalization's training pass."""
+    kinds = (
+        ("float32", "usual", distributed(0.5, 1)),
+        ("float32", "mean of 10,000 deviations", distributed(1e4, 1)),
+        ("float32", "mean of 1,000,000, small variance", distributed(1e6, 0.5)),
+        ("float32", "subnormal", distributed(0, 1e-39)),
+        ("float32", "near overflow", distributed(1e37, 1e38)),
+        ("float16", "usual", distributed(0.5, 1)),
+        ("float16", "mean of 1,000 deviations", distributed(1e3, 1)),
+        ("float16", "variance beyond float16", distributed(0, 3e4)),
+    )
+    uses: tuple[Mapping[str, float], ...] = ({}, {"use_mean": False})
+    for use in uses:
+        for dtype, inputs, make in kinds:
+            parameters = {"epsilon": 1e-5, **use}
+            bound = CURVED if dtype == "float32" else THOUSANDTH
+            yield Row("mean_variance_normalization", dtype, inputs, bound, make, parameters)
+    for dtype, inputs, mean in (
+        ("float32", "usual", 0.5),
+        ("float32", "mean of 10,000 deviations", 1e4),
+        ("float16", "usual", 0.5),
+        ("float16", "mean of 1,000 deviations", 1e3),
+    ):
+        for output, name in enumerate(("output", "mean", "variance")):
+            yield Row(
+                "batch_normalization_training",
+                dtype,
+                f"{inputs}: {name}",
+                SUMMED if output else CURVED,
+                channels_first(mean),
+                {"epsilon": 1e-5},
+                output=output,
+            )
+
+
+def channels_first(mean: float) -> Make:
+    """Return a generator of inputs of channels, with scales and biases."""
+
+    def make(count: int, random: np.random.Generator) -> list[Array]:
+        x, _, _, scale, bias = normalized(mean, 1)(count, random)
+        return [x, scale, bias]
+
+    return make
+
+
+def gradients() -> Iterator[Row]:
+    """Yield the gradients of batch normalization."""
+    for operator in ("batch_normalization_grad", "batch_normalization_training_grad"):
+        for dtype, inputs, mean in (
+            ("float32", "usual", 0.5),
+            ("float32", "mean of 10,000 deviations", 1e4),
+            ("float16", "usual", 0.5),
+        ):
+            for output, name in enumerate(("gradient", "scale_gradient", "bias_gradient")):
+                yield Row(
+                    operator,
+                    dtype,
+                    f"{inputs}: {name}",
+                    SUMMED if output else CURVED,
+                    differentiated(mean, 1),
+                    {"epsilon": 1e-5},
+                    output=output,
+                )
+
+
+# The softmax family along the last axis.
 
 
 def logits(group: int, low: float, high: float) -> Make:
@@ -177,7 +303,7 @@ def dominated(group: int) -> Make:
 
 
 def softmaxes() -> Iterator[Row]:
-    """Yield log softmax on groups of many kinds."""
+    """Yield the softmax family on groups of many kinds."""
     for dtype in ("float32", "float16"):
         kinds = [
             ("groups of 2", logits(2, -4, 4)),
@@ -195,3 +321,6 @@ def softmaxes() -> Iterator[Row]:
         for group in (2, 10, 1000, 100_000):
             inputs = f"one of {group:,} dominates"
             yield Row("log_softmax", dtype, inputs, DOMINATED, dominated(group), relative=True)
+        for operator, bound in (("softmax", CURVED), ("hardmax", 0)):
+            for inputs, make in kinds:
+                yield Row(operator, dtype, inputs, bound, make)
