@@ -68,7 +68,9 @@ def test_every_kind_is_drawn() -> None:
     kinds = {"dense", "step 2", "step 3", "step 4", "reversed", "padded", "broadcast"}
     kinds |= {"permuted, same order", "permuted, output dense"}
     assert {kind for cell in drawn for kind in cell.kinds} == kinds
-    assert {cell.operator for cell in drawn} == set(draws.OPERATORS)
+    assert {cell.operator for cell in drawn} == set(draws.USUAL)
+    more = draws.cells(200, 2, [], draws.OPERATORS)
+    assert {cell.operator for cell in more} == set(draws.OPERATORS)
     assert {cell.dtype for cell in drawn} == set(DTYPES)
 
 
@@ -101,14 +103,18 @@ def test_kinds_are_those_of_the_strides() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_memory_order_is_the_same_work() -> None:
-    for cell in draws.cells(200, 5, []):
+    for cell in draws.cells(200, 5, [], draws.OPERATORS):
         posed = cell.make()
         dense = posed.in_memory_order()
         assert dense.output.flags.c_contiguous
         assert np.shares_memory(dense.output, posed.output)
         expected = reference(posed)
         axes = posed.output_axes or tuple(range(expected.ndim))
-        np.testing.assert_array_equal(reference(dense).transpose(axes), expected)
+        result = reference(dense).transpose(axes)
+        if posed.operator in draws.USUAL:
+            np.testing.assert_array_equal(result, expected)
+        else:  # whose sums are in another order
+            np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("part", [slice(None, None, -1), slice(5, None, -2), slice(4, 1, -1)])
@@ -127,7 +133,7 @@ def test_reversed_slices_for_peers_without_them(part: slice) -> None:
 def solved(name: str) -> Iterator[tuple[Problem, str]]:
     """Yield small drawn problems, and why a peer has no right result, if that is so."""
     loaded, _ = peers.load([name] if name in peers.PEERS else [], 1)
-    for cell in draws.cells(20, 6, []):
+    for cell in draws.cells(20, 6, []) + draws.cells(50, 6, [], draws.OPERATORS):
         posed = cell.make()
         _, reasons = timing.entrants(posed, {name: loaded[name]}, FAST)
         yield posed, reasons.get(name, "")
@@ -152,9 +158,11 @@ def test_peers_solve_drawn_problems(name: str) -> None:
             library.set_grad_enabled(True)
         if name == "jax":
             library.config.update("jax_enable_x64", False)
-    # Each lacks some integers, or is wrong about them.
+    # Each lacks some operators and integers, or is wrong about them.
     for posed, reason in results:
-        assert reason == "" or posed.base.dtype.kind != "f", posed.described
+        lacks = posed.base.dtype.kind != "f" or reason.startswith(("has no", "takes no"))
+        lacks = lacks or (posed.operator not in draws.USUAL and name != "torch")
+        assert reason == "" or lacks, (posed.described, reason)
 
 
 def test_figures_of_drawn_cells() -> None:
@@ -177,6 +185,7 @@ def test_figures_of_drawn_cells() -> None:
         (["--random", "0"], "'0' is not a number from 1 up"),
         (["--random", "5", "--quick"], "not allowed with argument --random"),
         ([], "--seed goes with --random N"),
+        (["--random", "5", "--operators", "relu,clip"], "relu unknown; the operators are clip"),
         (["--random", "5", "--picture", "a.png"], "--picture draws the named cells"),
         (
             ["--random", "5", "--only", "nothing", "--only", "1:2"],
@@ -188,6 +197,11 @@ def test_wrong_options(words: list[str], message: str, capsys: pytest.CaptureFix
     with contextlib.suppress(SystemExit):
         assert main(["bench", *words, "--seed", "7"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_operators_go_with_random(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--operators", "all"]) == 2
+    assert "--operators goes with --random N" in capsys.readouterr().err
 
 
 def test_a_small_run(tmp_path: Path) -> None:

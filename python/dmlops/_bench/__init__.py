@@ -33,6 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, metavar="S", help="seed of the random cells (default: random)"
     )
     parser.add_argument(
+        "--operators",
+        type=operators,
+        metavar="NAMES",
+        help="comma-separated list that --random draws from, or all"
+        f" (default: {', '.join(draws.USUAL)})",
+    )
+    parser.add_argument(
         "--only",
         metavar="TEXT",
         action="append",
@@ -69,6 +76,11 @@ def count(text: str) -> int:
     return int(text)
 
 
+def operators(text: str) -> list[str]:
+    """Return the operators to draw from."""
+    return list(draws.OPERATORS) if text == "all" else choice_of(draws.OPERATORS, "operators")(text)
+
+
 def thread_count(text: str) -> int:
     """Return a number of threads, at most the number of processors."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -82,13 +94,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.random is None:
         if arguments.seed is not None:
             raise CommandError("--seed goes with --random N")
+        if arguments.operators is not None:
+            raise CommandError("--operators goes with --random N; --only selects named cells")
         chosen = choose(quick=arguments.quick, only=arguments.only)
     else:
         if arguments.picture:
             raise CommandError("--picture draws the named cells, not those of --random")
         if arguments.seed is None:
             arguments.seed = random.randrange(1, 100_000)
-        chosen = draws.cells(arguments.random, arguments.seed, arguments.only)
+        chosen = draws.cells(
+            arguments.random, arguments.seed, arguments.only, arguments.operators or draws.USUAL
+        )
         if not chosen:
             raise CommandError(f"no drawn cell is {' or '.join(map(repr, arguments.only))}")
     if arguments.picture and find_spec("matplotlib") is None:

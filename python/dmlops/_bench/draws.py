@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
+from typing import Any
 
-from dmlops._bench.cells import DTYPES, Cell, Layout, clip, elementwise, normalization
+from dmlops._bench.cells import DTYPES, Cell, Layout, clip, normalization, with_arrays
 from dmlops._bench.problem import Problem, View, permutation
 
-OPERATORS = ("clip", "hard_sigmoid", "batch_normalization", "log_softmax")
+USUAL = ("clip", "hard_sigmoid", "batch_normalization", "log_softmax")  # of published figures
+STATISTICS = {  # the further tensors, of the sizes of the statistics
+    "batch_normalization_training": ("scale", "bias"),
+    "batch_normalization_grad": ("mean", "variance", "scale"),
+    "batch_normalization_training_grad": ("mean", "variance", "scale"),
+}
+OPERATORS = (
+    *USUAL,
+    *("softmax", "hardmax", "mean_variance_normalization", *STATISTICS),
+    *("parameterized_relu", "relu_grad", "clip_grad", "swish", "hard_swish"),
+)
 FLOATS = ("f32", "f16")
 RANKS = (1, 6)
 BITS = (14.0, 20.0)  # of the number of elements
@@ -20,18 +31,18 @@ LARGEST_GAP = 16
 LARGEST_BASE = 1 << 23  # elements, padding and skipped ones included: 64 MiB of 64-bit integers
 
 
-def cells(number: int, seed: int, only: list[str]) -> list[Cell]:
+def cells(number: int, seed: int, only: list[str], operators: Sequence[str] = USUAL) -> list[Cell]:
     """Return the cells 0 to `number` - 1 of a seed, filtered by the texts in `only`.
 
     A text is a cell's number or name, or part of "operator/dtype" or of a kind of layout. A number
     may be `number` or more, since cells do not depend on how many there are.
     """
     if not only:
-        return list(drawn(range(number), seed))
+        return list(drawn(range(number), seed, operators))
     numbers = [int(text) for text in only if text.isdecimal()]
     return [
         cell
-        for index, cell in enumerate(drawn(range(max([number - 1, *numbers]) + 1), seed))
+        for index, cell in enumerate(drawn(range(max([number - 1, *numbers]) + 1), seed, operators))
         if (index < number or index in numbers) and any(named(cell, text) for text in only)
     ]
 
@@ -43,11 +54,11 @@ def named(cell: Cell, text: str) -> bool:
     return text in (number, cell.layout, cell.name) or any(text in part for part in parts)
 
 
-def drawn(numbers: range, seed: int) -> Iterator[Cell]:
+def drawn(numbers: range, seed: int, operators: Sequence[str]) -> Iterator[Cell]:
     """Yield the cells with these numbers."""
     for number in numbers:
         random = Random(f"{seed}:{number}")
-        operator = random.choice(OPERATORS)
+        operator = random.choice(operators)
         # Half of clip's cells are floating point, as all of the other operators' are.
         integers = operator == "clip" and random.random() < 0.5
         dtype = random.choice([name for name in DTYPES if (name in FLOATS) != integers])
@@ -61,11 +72,36 @@ def posed(operator: str, dtype: str, name: str, layout: Layout, axis: int) -> Ce
     """Return the cell of an operator; `axis` is of the parameters or of the groups."""
     if operator == "clip":
         return clip(dtype, name, layout)
-    if operator == "hard_sigmoid":
-        return elementwise(operator, dtype, name, layout, {"alpha": 1 / 6, "beta": 0.5})
     if operator == "batch_normalization":
         return normalization(dtype, name, layout, (axis,), relu=False)
-    return elementwise(operator, dtype, name, layout, {"axes": (axis,)})
+    numbers, arrays = arguments(operator, layout.result, axis)
+    return with_arrays(operator, dtype, name, layout, numbers, **arrays)
+
+
+def arguments(
+    operator: str, shape: tuple[int, ...], axis: int
+) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """Return the numbers of an operator, and the shapes of its further tensors."""
+    along = tuple(size if d == axis else 1 for d, size in enumerate(shape))
+    if operator in STATISTICS:  # of a value along the axis; of a vector, a single one
+        own = along if math.prod(shape) > shape[axis] else (1,) * len(shape)
+        axes = tuple(d for d, size in enumerate(own) if size == 1)
+        arrays = {"gradient": shape} if operator.endswith("grad") else {}
+        arrays |= dict.fromkeys(STATISTICS[operator], own)
+        return {"axes": axes, "use_mean": True, "epsilon": 1e-5}, arrays
+    few: dict[str, tuple[dict[str, Any], dict[str, tuple[int, ...]]]] = {
+        "hard_sigmoid": ({"alpha": 1 / 6, "beta": 0.5}, {}),
+        "mean_variance_normalization": (
+            {"axes": (axis,), "use_mean": True, "epsilon": 1e-5},
+            {"scale": along, "bias": along},
+        ),
+        "parameterized_relu": ({}, {"slope": along}),
+        "relu_grad": ({}, {"gradient": shape}),
+        "clip_grad": ({"min": -1.0, "max": 1.0}, {"gradient": shape}),
+        "swish": ({}, {}),
+        "hard_swish": ({"alpha": 1 / 6, "beta": 0.5}, {}),
+    }
+    return few.get(operator, ({"axes": (axis,)}, {}))  # by default the softmax family
 
 
 def beside_dense_copy(make: Callable[[], Problem]) -> Problem:

@@ -47,7 +47,8 @@ def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
         "dmlops": dmlops.build_info(),
         "machine": machine.describe(processors),
         "settings": {"threads": arguments.threads, "quick": arguments.quick}
-        | ({"random": arguments.random, "seed": arguments.seed} if drawn else {}),
+        | ({"random": arguments.random, "seed": arguments.seed} if drawn else {})
+        | ({"operators": arguments.operators} if arguments.operators else {}),
         "peers": {name: peer.version for name, peer in loaded.items() if peer.checked},
         "missing": missing,
         "cells": records,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import Peer, Way, channel_axis
+from dmlops._bench.peers.base import CannotDo, Peer, Way, channel_axis
 from dmlops._bench.problem import Array, Problem, parameters
 
 
@@ -116,6 +116,8 @@ class Torch(Peer):
 
     def mean_variance_normalization(self, problem: Problem) -> Iterator[Way]:
         """Yield the operator on the last axis, and for RMS normalization also its formula."""
+        (axis,), axes = problem.arguments["axes"], range(problem.input.ndim)
+        problem = problem.permuted((*(d for d in axes if d != axis), axis))
         p, names, torch = problem.arguments, self.names(problem), self.library
         names |= {"s": self.tensor(p["scale"]).flatten(), "b": self.tensor(p["bias"]).flatten()}
         names |= {"e": p["epsilon"], "shape": problem.input.shape[-1:]}
@@ -137,12 +139,16 @@ class Torch(Peer):
 
     def batch_normalization_training(self, problem: Problem) -> Iterator[Way]:
         """Yield the operator."""
+        problem = problem.permuted(permutation_of_channels(problem))
         p, names, torch = problem.arguments, self.names(problem), self.library
         names |= {"s": self.tensor(p["scale"]).flatten(), "b": self.tensor(p["bias"]).flatten()}
         names |= {"e": p["epsilon"], "m_": torch.empty(0), "v_": torch.empty(0)}
         if problem.base.dtype == np.float16:
             names |= {"m_": torch.empty(0).half(), "v_": torch.empty(0).half()}
         statement = "torch.native_batch_norm(x, s, b, None, None, True, 0.1, e, out=(y, m_, v_))"
+        yield Way(statement, names)
+        # With `out`, PyTorch 2.13 is wrong for many strides.
+        statement = "y.copy_(torch.native_batch_norm(x, s, b, None, None, True, 0.1, e)[0])"
         yield Way(statement, names)
 
     def batch_normalization_grad(self, problem: Problem) -> Iterator[Way]:
@@ -155,6 +161,9 @@ class Torch(Peer):
 
     def normalization_gradient(self, problem: Problem, *, training: bool) -> Iterator[Way]:
         """Yield the gradient of batch normalization, which returns new tensors."""
+        order = permutation_of_channels(problem)
+        inverse = tuple(map(int, np.argsort(order)))
+        problem = problem.permuted(order)
         p, names, torch = problem.arguments, self.names(problem), self.library
         arrays = {"g": "gradient", "s": "scale", "m": "mean", "v": "variance"}
         names |= {name: self.tensor(p[argument]) for name, argument in arrays.items()}
@@ -165,7 +174,7 @@ class Torch(Peer):
         yield Way(
             "result[0] = backward(g, x, s, m, v, m, i, training, e, all)",
             names,
-            lambda: np.asarray(names["result"][0][0]),
+            lambda: np.asarray(names["result"][0][0]).transpose(inverse),
         )
 
     def parameterized_relu(self, problem: Problem) -> Iterator[Way]:
@@ -220,3 +229,15 @@ class Torch(Peer):
         names |= {"moved": moved, "x_": x.permute(order), "y_": y.permute(order)}
         names |= {"flat": moved.view(-1, merged)}
         yield Way("moved.copy_(x_); torch.log_softmax(flat, 1, out=flat); y_.copy_(moved)", names)
+
+
+def permutation_of_channels(problem: Problem) -> tuple[int, ...]:
+    """Return the axes with that of the channels, or another of size 1, in the second place."""
+    scale, sizes = problem.arguments["scale"], problem.input.shape
+    axis = channel_axis(problem.arguments)
+    if axis is None:
+        axis = next((d for d, size in enumerate(sizes) if size == 1 and scale.ndim > 1), None)
+    if axis is None:
+        raise CannotDo("takes no input without an axis of channels")
+    first, *others = (d for d in range(len(sizes)) if d != axis)
+    return first, axis, *others
