@@ -1,6 +1,7 @@
 // The operators' definitions, one element at a time in double, and the error that each may have.
 #include "reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -133,6 +134,47 @@ __int128 clip(const OperatorDesc& desc, DataType type, __int128 x) {
   };
   if (scales(desc)) x = truncated(scaled(desc, static_cast<double>(x)), type);
   return std::max(whole(0, low), std::min(x, whole(1, high)));
+}
+
+// Between the bounds, both excluded, the gradient passes.
+bool passes(const OperatorDesc& desc, DataType type, double x) {
+  if (desc.type == OperatorType::activation_relu_grad) return x > 0;
+  const bool exact = desc.type == OperatorType::element_wise_clip_grad1;
+  const double min = exact ? floating_scalar(desc.scalars[0], type) : bound(desc.numbers[0], type);
+  const double max = exact ? floating_scalar(desc.scalars[1], type) : bound(desc.numbers[1], type);
+  return !(x <= min) && !(x >= max);  // a NaN is no bound
+}
+
+bool passes(const OperatorDesc& desc, DataType type, __int128 x) {
+  if (desc.type == OperatorType::activation_relu_grad) return x > 0;
+  const bool exact = desc.type == OperatorType::element_wise_clip_grad1;
+  const auto [low, high] = limits(type);
+  const auto whole = [&](std::size_t i, __int128 none) {
+    if (exact) return integer_scalar(desc.scalars[i], type);
+    const auto value = std::trunc(static_cast<double>(desc.numbers[i]));
+    if (std::isnan(value)) return none;
+    // A bound beyond the type is not reached.
+    return static_cast<__int128>(std::max(-0x1p70, std::min(value, 0x1p70)));
+  };
+  return x > whole(0, low - 1) && x < whole(1, high + 1);
+}
+
+// The operators of two tensors.
+Range of_two(const OperatorDesc& desc, DataType type, double x, double other) {
+  if (desc.type == OperatorType::activation_parameterized_relu) {
+    if (x >= 0) return around(x, 0);
+    const double product = x * other;
+    return around(product, 0.5001 * ulp32(product));
+  }
+  if (std::isnan(x)) return {x, x};
+  return around(passes(desc, type, x) ? other : 0, 0);
+}
+
+__int128 of_two(const OperatorDesc& desc, DataType type, __int128 x, __int128 other) {
+  if (desc.type != OperatorType::activation_parameterized_relu)
+    return passes(desc, type, x) ? other : 0;
+  const auto [low, high] = limits(type);
+  return x >= 0 ? x : std::max(low, std::min(x * other, high));
 }
 
 Range activation(const OperatorDesc& desc, const Range& x) {
@@ -290,8 +332,14 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
   const OperatorInfo& op = *find_operator(desc.type);
   const Family family = op.family;
   const bool clips = family == Family::clip || family == Family::clip1;
+  const bool two = family == Family::clip_grad || family == Family::clip_grad1 ||
+                   family == Family::relu_grad || family == Family::parameterized_relu;
   for (std::size_t i = 0; i < actual.integer.size(); ++i) {
     const __int128 x = inputs[0].integer[i];
+    if (two) {
+      if (actual.integer[i] != of_two(desc, type, x, inputs[1].integer[i])) std::abort();
+      continue;
+    }
     if (actual.integer[i] != (clips ? clip(desc, type, x) : activation(desc, type, x)))
       std::abort();
   }
@@ -303,6 +351,8 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
     Range range = {x, x};
     if (clips) {
       range = clip(desc, type, x);
+    } else if (two) {
+      range = of_two(desc, type, x, inputs[1].floating[i]);
     } else if (family == Family::batch_normalization) {
       double v[5];
       for (std::size_t k = 0; k < 5; ++k) {

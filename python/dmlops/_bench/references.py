@@ -57,7 +57,7 @@ def batch_normalization_training_grad(x: Array, p: Arguments) -> Array:
     """Return the gradient of the input where the statistics depend on it."""
     gradient, axes = p["gradient"], p["axes"]
     deviation = np.sqrt(p["variance"] + p["epsilon"])
-    normalized = (x - p["mean"]) / deviation
+    normalized = (x - x.mean(axes, keepdims=True)) / deviation
     common = gradient.mean(axes, keepdims=True)
     slope = (gradient * normalized).mean(axes, keepdims=True)
     y: Array = p["scale"] / deviation * (gradient - common - normalized * slope)
