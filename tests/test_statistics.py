@@ -98,6 +98,58 @@ def test_large_means_and_variances() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("deviations", [0, 1, 3.9, 4.1, 30, 500])
+def test_means_of_many_deviations(dtype: str, deviations: float) -> None:
+    noise = samples.uniform((6, 1500), dtype, -1, 1).astype(np.float64)
+    x = (noise + deviations * noise.std()).astype(dtype)
+    for use in UNUSED[:2]:
+        result = dmlops.mean_variance_normalization(x, **use)
+        assert_within(result, *normalized(x, 1, **use), f"{use}")
+    row = x.reshape(-1, 1)
+    one = np.ones((1, 1), dtype)
+    for actual, exact in zip(
+        dmlops.batch_normalization_training(row, one, one)[1:],
+        (row.mean(dtype=np.float64), row.var(dtype=np.float64)),
+        strict=True,
+    ):
+        allowed = (1 if dtype == "float32" else 0.02) * ulp(exact, dtype)
+        assert_within(actual.ravel(), np.reshape(exact, 1), allowed)
+
+
+def canceling(shape: tuple[int, int, int], dtype: str, seed: int) -> Array:
+    """Return groups along axes 0 and 2 whose exact sums are 0; rounding depends on the order."""
+    random = np.random.default_rng(seed)
+    half = shape[0] * shape[2] // 2
+    exponents = random.integers(-12, 13, (shape[1], half))
+    values = np.ldexp(random.uniform(1, 2, (shape[1], half)), exponents).astype(dtype)
+    padding = np.zeros((shape[1], shape[0] * shape[2] - 2 * half), dtype)
+    groups = random.permuted(np.concatenate([values, -values, padding], 1), axis=1)
+    return np.ascontiguousarray(groups.reshape(shape[1], shape[0], shape[2]).transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("run", [7, 64, 80, 112, 784, 1040])
+def test_groups_in_runs_have_the_bits_of_contiguous_ones(dtype: str, run: int) -> None:
+    x, dy = (canceling((5, 3, run), dtype, seed) for seed in (1, 2))
+    mean, variance, scale = (samples.uniform((1, 3, 1), dtype, 0.5, 2, seed=i) for i in (3, 4, 5))
+    rows, gradients = (np.ascontiguousarray(a.transpose(1, 0, 2).reshape(3, -1)) for a in (x, dy))
+    parameters = [a.reshape(3, 1) for a in (mean, variance, scale)]
+    for function, operands, of_rows in (
+        (dmlops.batch_normalization_training, (x, mean, scale), (rows, *parameters[::2])),
+        (
+            dmlops.batch_normalization_training_grad,
+            (x, dy, mean, variance, scale),
+            (rows, gradients, *parameters),
+        ),
+    ):
+        results: Any = function(*operands)
+        expected: Any = function(*of_rows)
+        assert_same_bits(results[0].transpose(1, 0, 2).reshape(3, -1), expected[0])
+        for result, group in zip(results[1:], expected[1:], strict=True):
+            assert_same_bits(result.reshape(3, 1), group)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_training_is_normalization_with_its_statistics(dtype: str) -> None:
     x = samples.uniform((5, 4, 6, 7), dtype, -3, 5)
     scale, bias = (samples.uniform((1, 4, 1, 1), dtype, 0.5, 2, seed=i) for i in (1, 2))
