@@ -19,7 +19,7 @@ import drawn_layouts
 import numpy as np
 import numpy.typing as npt
 import samples
-from descriptors import ACTIVATIONS, activation, batch_normalization, clip1, log_softmax1, tensor
+from descriptors import ACTIVATIONS, TABLE, activation, batch_normalization, clip1, operands, tensor
 from guarded import GuardedMemory
 from reference import FLOATS, INTEGERS
 
@@ -36,15 +36,21 @@ SMALL, LARGE = (800, 600), (10, 300_000)
 class Case:
     """An operator as a function and as a descriptor, its axes drawn for each shape."""
 
-    def __init__(self, name: str, types: Sequence[str], inputs: int = 1) -> None:
-        self.name, self.types, self.inputs = name, types, inputs
+    def __init__(
+        self, name: str, types: Sequence[str], inputs: int = 1, *, alike: bool = False
+    ) -> None:
+        self.name, self.types, self.inputs, self.alike = name, types, inputs, alike
 
     def function(self, axes: tuple[int, ...]) -> Call:
         """Return the function on arrays."""
         if self.name == "clip":
             return lambda arrays, out: dmlops.clip(arrays[0], 1, 3, out=out)
-        if self.name == "log_softmax":
-            return lambda arrays, out: dmlops.log_softmax(arrays[0], axes, out=out)
+        if self.name in REDUCTIONS:
+            reduction = getattr(dmlops, self.name)
+            return lambda arrays, out: reduction(arrays[0], axes=axes, out=out)
+        if self.alike:
+            more = {"min": 1, "max": 3} if self.name == "clip_grad" else {}
+            return lambda arrays, out: getattr(dmlops, self.name)(*arrays, **more, out=out)
         if self.name == "batch_normalization":
             fused = ACTIVATIONS["tanh"]()
             return lambda arrays, out: dmlops.batch_normalization(
@@ -57,8 +63,16 @@ class Case:
         x = tensors[0]
         if self.name == "clip":
             return clip1(x, output_tensor=output, min=1, max=3)
-        if self.name == "log_softmax":
-            return log_softmax1(x, output_tensor=output, axes=axes)
+        if self.name in REDUCTIONS:
+            more = dict.fromkeys(("scale_tensor", "bias_tensor")) if "normal" in self.name else {}
+            return TABLE[REDUCTIONS[self.name]][0](x, output_tensor=output, axes=axes, **more)
+        if self.alike:
+            more = {"min": 1, "max": 3} if self.name == "clip_grad" else {}
+            second = (
+                "slope_tensor" if self.name == "parameterized_relu" else "input_gradient_tensor"
+            )
+            make = TABLE["clip_grad1" if self.name == "clip_grad" else self.name][0]
+            return make(x, **{second: tensors[1]}, **more, output_tensor=output)
         if self.name == "batch_normalization":
             names = ("input", "mean", "variance", "scale", "bias")
             fields = {f"{name}_tensor": t for name, t in zip(names, tensors, strict=True)}
@@ -69,9 +83,19 @@ class Case:
         return activation(self.name)(x, output_tensor=output)
 
 
+REDUCTIONS = {  # and their descriptors
+    "log_softmax": "log_softmax1",
+    "softmax": "softmax1",
+    "hardmax": "hardmax1",
+    "mean_variance_normalization": "mean_variance_normalization2",
+}
 CASES = (
     Case("clip", FLOATS + INTEGERS),
     Case("log_softmax", FLOATS * 4),
+    *(Case(name, FLOATS) for name in REDUCTIONS if name != "log_softmax"),
+    Case("clip_grad", FLOATS + INTEGERS, 2, alike=True),
+    Case("relu_grad", (*FLOATS, "int8", "int32"), 2, alike=True),
+    Case("parameterized_relu", (*FLOATS, "int16"), 2, alike=True),
     Case("batch_normalization", FLOATS, 5),
     *(Case(name, FLOATS) for name in ("hard_sigmoid", "tanh", "gelu")),
     Case("shrink", ("int8", "uint16", "int32")),
@@ -115,10 +139,12 @@ def compiled(case: Case, arrays: list[Array], out: Array, axes: tuple[int, ...])
         )
         for view in (*arrays, out)
     )
-    ready = dmlops.Device().compile(case.descriptor(inputs, output, axes))
+    desc = case.descriptor(inputs, output, axes)
+    ready = dmlops.Device().compile(desc)
+    absent = [None] * (operands(desc)[0] - len(inputs))
 
     def dispatch(arrays: list[Array], out: Array) -> Array:
-        ready.dispatch([bytes_of(view) for view in arrays], [bytes_of(out)])
+        ready.dispatch([*map(bytes_of, arrays), *absent], [bytes_of(out)])
         return out
 
     return dispatch
@@ -132,7 +158,11 @@ def check(
     reverse = random.random() < 0.5
     inputs = []
     for i, block in enumerate(memory[1 : 1 + case.inputs]):
-        own = sizes if i == 0 else tuple(n if random.random() < 0.5 else 1 for n in sizes)
+        own = (
+            sizes
+            if i == 0 or case.alike
+            else tuple(n if random.random() < 0.5 else 1 for n in sizes)
+        )
         inputs.append(placed(random, block, own, dtype, output=False, reverse=reverse))
         fill(inputs[-1], i)
     rank = len(sizes)

@@ -44,6 +44,17 @@ def test_examples(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.attempted
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_are_whole(page: Path) -> None:
+    """A blank line within a table would turn the rows after it into text."""
+    for table in re.findall(r"(?:^\|.*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE):
+        rows = table.splitlines()
+        assert len(rows) > 1, rows
+        assert re.fullmatch(r"[|:\- ]+", rows[1]), rows[:2]
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+        assert len(cells) == 1, rows
+
+
 def test_every_public_name_has_a_page() -> None:
     listed = re.findall(
         r"^   (\w+)$", "".join(page.read_text() for page in sorted(DOCS.glob("*.md"))), re.MULTILINE
