@@ -1,0 +1,310 @@
+// Packs a row of any layout into a dense row, for elements of 1, 2, 4 or 8 bytes.
+#pragma once
+
+#include "kernels/blocks/elements.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/simd/convert.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+using Bytes16 = typename VectorOf<std::uint8_t, 16>::type;
+
+// Copies the first and the last V of a range, which may overlap.
+template <class V>
+DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t bytes) {
+  constexpr std::int64_t size = sizeof(V);
+  const V first = load_element<V>(source), last = load_element<V>(source + bytes - size);
+  store_element(target, first);
+  store_element(target + bytes - size, last);
+}
+
+// Copies less than a vector.
+DMLOPS_INLINE void copy_short(char* target, const char* source, std::int64_t bytes) {
+  if (kVectorBytes > 32 && bytes >= 32) {
+    copy_ends<typename VectorOf<std::uint8_t, 32>::type>(target, source, bytes);
+  } else if (kVectorBytes > 16 && bytes >= 16) {
+    copy_ends<Bytes16>(target, source, bytes);
+  } else if (bytes >= 8) {
+    copy_ends<std::uint64_t>(target, source, bytes);
+  } else if (bytes >= 4) {
+    copy_ends<std::uint32_t>(target, source, bytes);
+  } else if (bytes >= 2) {
+    copy_ends<std::uint16_t>(target, source, bytes);
+  } else if (bytes == 1) {
+    *target = *source;
+  }
+}
+
+// memcpy without a call for short runs.
+DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {
+  using V = Vec<std::uint8_t>;
+  constexpr std::int64_t step = sizeof(V);
+  if (bytes >= step) {
+    std::int64_t i = 0;
+    if (bytes > 8 * step) {
+      store_element(target, load_element<V>(source));
+      i = step - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % sizeof(V));
+    }
+    for (; i < bytes - step; i += step) store_element(target + i, load_element<V>(source + i));
+    store_element(target + bytes - step, load_element<V>(source + bytes - step));
+  } else {
+    copy_short(target, source, bytes);
+  }
+}
+
+// Copies by non-temporal stores, except to cache lines that the target shares. Prefetches as many
+// bytes at `ahead`: non-temporal stores make the hardware prefetcher less effective.
+inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
+                           const char* ahead = nullptr) {
+  constexpr std::int64_t step = sizeof(u8x);
+  const auto begun =
+      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
+  const std::int64_t head = min((kLineBytes - begun) % kLineBytes, bytes);
+  const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
+  if (head != 0) copy_run(target, source, head);
+  if (ahead != nullptr) {
+    for (std::int64_t i = head; i < end; i += step) {
+      __builtin_prefetch(ahead + i);
+      store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i),
+                         load_element<u8x>(source + i));
+    }
+  } else {
+    for (std::int64_t i = head; i < end; i += step)
+      store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i),
+                         load_element<u8x>(source + i));
+  }
+  if (end != bytes) copy_run(target + end, source + end, bytes - end);
+}
+
+template <class U>
+DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
+  using V = Vec<U>;
+  constexpr std::int64_t size = sizeof(U), step = sizeof(V);
+  const V values = splat<V>(value);
+  const std::int64_t bytes = length * size;
+  if (bytes >= step) {
+    for (std::int64_t i = 0; i + step <= bytes; i += step) store_element(target + i, values);
+    store_element(target + bytes - step, values);
+  } else {
+    alignas(kVectorBytes) char filled[sizeof(V)];
+    store_element(filled, values);
+    copy_short(target, filled, bytes);
+  }
+}
+
+// Copies runs of `bytes` between a dense row and places at `offsets`. Each run is copied as its
+// first and its last V.
+template <bool kUnpack, class V>
+DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const std::int64_t* offsets,
+                                     std::int64_t count, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t dense = i * bytes;
+    copy_ends<V>(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
+                 bytes);
+  }
+}
+
+template <bool kUnpack>
+DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int64_t* offsets,
+                                std::int64_t count, std::int64_t bytes) {
+  const auto by_ends = [=](auto v) DMLOPS_LAMBDA_INLINE {
+    copy_runs_by_ends<kUnpack, decltype(v)>(target, source, offsets, count, bytes);
+  };
+  if (bytes > 2 * kVectorBytes) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t dense = i * bytes;
+      copy_run(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
+               bytes);
+    }
+  } else if (kVectorBytes > 32 && bytes >= 64) {
+    by_ends(typename VectorOf<std::uint8_t, 64>::type());
+  } else if (kVectorBytes > 16 && bytes >= 32) {
+    by_ends(typename VectorOf<std::uint8_t, 32>::type());
+  } else if (bytes >= 16) {
+    by_ends(Bytes16());
+  } else if (bytes >= 8) {
+    by_ends(std::uint64_t());
+  } else if (bytes >= 4) {
+    by_ends(std::uint32_t());
+  } else {
+    by_ends(std::uint16_t());
+  }
+}
+
+// Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors
+// no longer than necessary. The next runs overwrite the remainder of a vector. Returns the number
+// of filled runs: the last ones lack room for a vector.
+template <class U, class Source>
+DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int64_t count,
+                                     const Source& source) {
+  std::int64_t i = 0;
+  const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
+    constexpr int kMax = decltype(stored)::value,
+                  kStored = kMax < kVectorBytes ? kMax : kVectorBytes;
+    const std::int64_t end = count - kStored / bytes;
+    for (; i < end; ++i)
+      store_front<kStored>(target + i * bytes, splat<Vec<U>>(load_element<U>(source(i))));
+  };
+  if (bytes <= 16) {
+    by_vectors(std::integral_constant<int, 16>());
+  } else if (bytes <= 32 && kVectorBytes >= 32) {
+    by_vectors(std::integral_constant<int, 32>());
+  } else if (bytes <= kVectorBytes) {
+    by_vectors(std::integral_constant<int, 64>());
+  }
+  return i;
+}
+
+// Packs the elements at source(i) into a dense row. Assembles words of 8 bytes, since store
+// throughput is lower than that of shifts.
+template <class U, class Source>
+DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& source) {
+  constexpr std::int64_t size = sizeof(U), count = 8 / size;
+  std::int64_t i = 0;
+  for (; i + count <= length; i += count) {
+    std::uint64_t word = 0;
+    for (std::int64_t j = 0; j < count; ++j)
+      word |= std::uint64_t{load_element<U>(source(i + j))} << (8 * size * j);
+    store_element(target + i * size, word);
+  }
+  for (; i < length; ++i) store_element(target + i * size, load_element<U>(source(i)));
+}
+
+template <int kFirst, class V, std::size_t... kIndex>
+DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
+  return shuffle<(2 * kIndex + kFirst)...>(a, b);
+}
+
+template <int kFirst = 0, class V>
+DMLOPS_INLINE V every_second(V a, V b) {
+  return every_second<kFirst>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
+}
+
+// Loads every second element of two vectors of memory, from element kFirst on.
+template <class V, int kFirst = 0>
+DMLOPS_INLINE V load_every_second(const char* source) {
+  const V a = load_element<V>(source), b = load_element<V>(source + sizeof(V));
+  constexpr std::size_t size = sizeof(Lane<V>);
+  if constexpr (kFirst == 1 && size <= 2) {  // compilers split this shuffle into scalar moves
+    using Pairs = typename VectorOf<typename UnsignedOf<2 * size>::type, sizeof(V)>::type;
+    return every_second<0>(bit_cast<V>(bit_cast<Pairs>(a) >> 8 * size),
+                           bit_cast<V>(bit_cast<Pairs>(b) >> 8 * size));
+  } else {
+    return every_second<kFirst>(a, b);
+  }
+}
+
+template <class V, std::size_t... kIndex>
+DMLOPS_INLINE V reversed(V v, std::index_sequence<kIndex...>) {
+  return shuffle<(sizeof...(kIndex) - 1 - kIndex)...>(v, v);
+}
+
+#if defined(__SSSE3__) || defined(__aarch64__)
+#define DMLOPS_HAS_BYTE_SHUFFLE 1
+// result[i] = bytes[index[i]], or 0 where the index is 0x80.
+DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
+#if defined(__SSSE3__)
+  return bit_cast<Bytes16>(_mm_shuffle_epi8(bit_cast<__m128i>(bytes), bit_cast<__m128i>(index)));
+#else
+  return bit_cast<Bytes16>(vqtbl1q_u8(bit_cast<uint8x16_t>(bytes), bit_cast<uint8x16_t>(index)));
+#endif
+}
+
+// Indices for shuffle_bytes() that select every kStep-th element of a window of 16 * kStep bytes,
+// in forward or reverse order.
+template <int kSize, int kStep>
+struct StepMasks {
+  alignas(16) std::uint8_t bytes[2][kStep][16] = {};
+
+  constexpr StepMasks() {
+    for (int reverse = 0; reverse < 2; ++reverse) {
+      for (int k = 0; k < kStep; ++k) {
+        for (int i = 0; i < 16; ++i) {
+          const int element = i / kSize * kStep * kSize;
+          const int place =
+              (reverse != 0 ? 16 * kStep - kSize - element : element) + i % kSize - 16 * k;
+          bytes[reverse][k][i] = static_cast<std::uint8_t>(place >= 0 && place < 16 ? place : 0x80);
+        }
+      }
+    }
+  }
+};
+template <int kSize, int kStep>
+inline constexpr StepMasks<kSize, kStep> kStepMasks;
+
+template <class U, int kStep>
+DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, const char* source,
+                                         std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U), lanes = 16 / size;
+  Bytes16 masks[kStep];
+  for (int k = 0; k < kStep; ++k)
+    masks[k] = load_element<Bytes16>(
+        reinterpret_cast<const char*>(kStepMasks<size, kStep>.bytes[step < 0 ? 1 : 0][k]));
+  // A reverse window ends at its first element.
+  const char* window = step < 0 ? source + size - 16 * kStep : source;
+  std::int64_t i = 0;
+  // A window extends less than a step past its last element, so the last one is left out.
+  for (; i + lanes < length; i += lanes, window += lanes * step) {
+    Bytes16 result = shuffle_bytes(load_element<Bytes16>(window), masks[0]);
+    for (int k = 1; k < kStep; ++k)
+      result |= shuffle_bytes(load_element<Bytes16>(window + 16 * k), masks[k]);
+    store_element(target + i * size, result);
+  }
+  return i;
+}
+#endif
+
+// Packs elements `step` bytes apart into a dense row.
+template <class U>
+DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
+                                std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U);
+  std::int64_t i = 0;
+  if (step == 2 * size) {
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes < length; i += lanes)
+      store_element(target + i * size, load_every_second<V>(source + i * step));
+  } else if (step == 4 * size) {
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes < length; i += lanes) {
+      const char* const window = source + i * step;
+      store_element(target + i * size, every_second(load_every_second<V>(window),
+                                                    load_every_second<V>(window + 2 * sizeof(V))));
+    }
+  } else if (step == -size && size >= 4) {
+    using V = Vec<U>;
+    constexpr std::int64_t lanes = kLanes<V>;
+    for (; i + lanes <= length; i += lanes)
+      store_element(target + i * size, reversed(load_element<V>(source - (i + lanes - 1) * size),
+                                                std::make_index_sequence<std::size_t{lanes}>()));
+  }
+#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
+  if (size < 8 && length - i > 16 / size) {
+    char* const next = target + i * size;
+    const char* const from = source + i * step;
+    switch (abs(step)) {
+      case 1 * size:
+        i += pack_shuffled<U, 1>(next, length - i, from, step);
+        break;
+      case 2 * size:
+        i += pack_shuffled<U, 2>(next, length - i, from, step);
+        break;
+      case 3 * size:
+        i += pack_shuffled<U, 3>(next, length - i, from, step);
+        break;
+      case 4 * size:
+        i += pack_shuffled<U, 4>(next, length - i, from, step);
+        break;
+      default:
+        break;
+    }
+  }
+#endif
+  pack_words<U>(target + i * size, length - i,
+                [source, step, i](std::int64_t j)
+                    DMLOPS_LAMBDA_INLINE { return source + (i + j) * step; });
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
