@@ -109,7 +109,7 @@ struct ReductionNest {
 struct Reduction {
   char* data[kReductionOperands] = {};
   // A group's elements are counted in row-major order over the reduced dimensions; that order fixes
-  // the lanes of a sum, whatever the strides are. The outermost dimension comes first.
+  // the lanes of a sum, for any strides. The outermost dimension comes first.
   ReductionNest elements;
   ReductionNest kept;  // the dimensions that count groups, the innermost first
   std::int64_t first = 0, end = 0;

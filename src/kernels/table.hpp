@@ -16,8 +16,8 @@ void set_batch_normalizations(KernelTable& table);  // batch_normalization.cpp
 void set_clip(KernelTable& table);                  // clip.cpp: clip, shrink and copies
 void set_log_softmax(KernelTable& table);           // log_softmax.cpp
 void set_softmax(KernelTable& table);               // softmax.cpp, with hardmax
-void set_statistics(KernelTable& table);            // statistics.cpp: from the input's own moments
-void set_two_inputs(KernelTable& table);            // two_inputs.cpp: clip_grad, parameterized_relu
+void set_statistics(KernelTable& table);  // statistics.cpp: with the input's mean and variance
+void set_two_inputs(KernelTable& table);  // two_inputs.cpp: clip_grad, parameterized_relu
 
 void set_byte_kernels(KernelTable& table);  // table_vbmi.cpp: kernels that VBMI speeds up
 

@@ -38,8 +38,9 @@ std::int64_t llc_bytes() {
 //   Sapphire Rapids         1.24          1.27           1.6
 //   Cascade Lake            0.5           0.75           0.75
 //
-// So: AMD's processors from the size of their LLC; Intel's since Sapphire Rapids (identified by
-// AVX512-FP16) from the size at which a reader is unlikely to find the output in a cache.
+// Therefore: on AMD's processors from the size of the LLC; on Intel's since Sapphire Rapids
+// (identified by AVX512-FP16) from the size at which a reader is unlikely to find the output in a
+// cache.
 std::int64_t measured() {
 #if defined(DMLOPS_X86)
   constexpr std::int64_t kLargeOutput = std::int64_t{32} << 20;

@@ -105,7 +105,7 @@ void run(const Reduction& reduction, std::int64_t element_size, int weight, Redu
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size;
   whole.streaming = whole.data[0] != whole.data[1] &&
                     count * bytes >= non_temporal_threshold() / (packed ? 2 : 1);
-  // Adjacent groups of different shards do not share cache lines where there are groups enough.
+  // With enough groups, adjacent shards share no cache lines.
   const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
   if (shards <= 1) return kernel(whole, parameters);

@@ -1,5 +1,5 @@
-// Sums over the elements of a group in one fixed order, which makes them independent of instruction
-// set, layout and number of tiles.
+// Sums over the elements of a group in one fixed order, so that results do not depend on
+// instruction set, layout and number of tiles.
 //
 // Element i goes to lane i % kWidth. A lane adds up its elements of a block of 1024, and then the
 // sums of the blocks, in float64; finally lane j + kWidth / 2 is added to lane j, then lane
@@ -21,7 +21,7 @@ DMLOPS_INLINE Doubles operator*(Doubles a, Doubles b) {
   return {a.lower * b.lower, a.upper * b.upper};
 }
 DMLOPS_INLINE Doubles to_doubles(double value) { return {splat<f64x>(value), splat<f64x>(value)}; }
-// Rounded to float32.
+// Rounds to float32.
 DMLOPS_INLINE f32x rounded(Doubles v) {
   const f32half lower = to_float(v.lower), upper = to_float(v.upper);
 #if defined(__AVX512F__)
@@ -37,8 +37,8 @@ DMLOPS_INLINE f32x rounded(Doubles v) {
 #endif
 }
 
-// sum + a * b for products that are exact, such as those of float32 numbers in float64: the same
-// bits with and without FMA.
+// sum + a * b for exact products, such as products of float32 numbers in float64: bitwise identical
+// with and without FMA.
 DMLOPS_INLINE Doubles add_exact_product(Doubles sum, Doubles a, Doubles b) {
 #if defined(DMLOPS_HAS_DOUBLE_FMA)
   return {fma(a.lower, b.lower, sum.lower), fma(a.upper, b.upper, sum.upper)};
@@ -60,12 +60,12 @@ struct FloatPair {
 
   explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
     const double rest = value - static_cast<double>(high[0]);
-    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));  // no NaN if it is infinite
+    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));  // 0, not NaN, for infinity
   }
 };
 
 // kSums sums over the elements of a group, in kWidth lanes of type V: Doubles, or f32x within a
-// block. Begins with clear(): states of many groups that are not used cost no time.
+// block. clear() must precede the first sum: constructors would clear unused states of tiles.
 template <int kSums, class V = Doubles, int kWidth = kSumLanes>
 class GroupSum {
  public:
@@ -77,8 +77,8 @@ class GroupSum {
     has_blocks_ = false;
   }
 
-  // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used,
-  // sums)` adds the terms of a vector of elements from i on, of which `used` exist.
+  // Adds elements of the group, a multiple of 16 except at the end of the group. `terms(i, used,
+  // sums)` adds the terms of the vector of elements from i on, of which `used` exist.
   template <class Terms>
   DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
     for (std::int64_t begin = 0; begin < count;) {
@@ -103,7 +103,7 @@ class GroupSum {
  private:
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-  // Vectors that are added to side by side, which hides latency.
+  // Independent accumulators, which hide the latency of additions.
   static constexpr int kTogether = kWidth / kSumLanes;
 
   template <class Terms>
@@ -188,12 +188,12 @@ class GroupSum {
   }
 
   alignas(kVectorBytes) Lane lanes_[kSums][kWidth];     // of the current block
-  alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of those before
+  alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of the previous blocks
   std::int64_t filled_;  // elements of the current block, in whole steps of 16
   bool has_blocks_;
 };
 
-// A vector of a row's elements from i on, of which `used` exist; 0 in the other lanes.
+// Loads the vector of a row's elements from i on, of which `used` exist; the other lanes are 0.
 template <class T>
 DMLOPS_INLINE f32x load_elements(const T* row, std::int64_t i, std::int64_t used) {
   return used == kLanes<f32x> ? load<f32x>(row + i)
@@ -208,7 +208,7 @@ DMLOPS_INLINE void store_elements(T* row, std::int64_t i, std::int64_t used, f32
   }
 }
 
-// visit(i, used) for each vector of a row.
+// Calls visit(i, used) for each vector of a row.
 template <class Visit>
 DMLOPS_INLINE void for_each_vector_of_row(std::int64_t length, const Visit& visit) {
   std::int64_t i = 0;

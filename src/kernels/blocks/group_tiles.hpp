@@ -1,8 +1,8 @@
 // Groups of any layout as dense rows: a tile is part of up to 64 groups, a row for each group.
 //
-// Compiled once for each element type; the formulas of reductions see rows alone. Elements that are
-// contiguous in an operand are read and written in place; the others are packed, by transposition
-// where groups are contiguous side by side.
+// Compiled once for each element type; the formulas of reductions receive rows only. Elements that
+// are contiguous in an operand are read and written in place; the others are packed, by
+// transposition where groups are contiguous side by side.
 #pragma once
 
 #include "kernels/blocks/pack.hpp"
@@ -68,21 +68,21 @@ class GroupTiles {
     return groups_;
   }
 
-  // The place of a group operand.
+  // Returns the address of group k's element in a group operand.
   char* group_operand(int operand, std::int64_t k) const { return place_[operand][k]; }
 
-  // visit(begin, length) for each part of the groups.
+  // Calls visit(begin, length) for each part of the groups.
   template <class Visit>
   DMLOPS_INLINE void for_each_part(const Visit& visit) {
     for (std::int64_t begin = 0; begin < count_;) {
-      const std::int64_t left = run_ - begin % run_;  // of the run
+      const std::int64_t left = run_ - begin % run_;  // elements in the run
       const std::int64_t length = min(part_, left);
       visit(begin, length);
       begin += length;
     }
   }
 
-  // Makes the rows of operands, given as bits, point to the part.
+  // Sets the rows of operands, given as bits, to a part, and packs it if necessary.
   DMLOPS_NO_INLINE void load(unsigned int operands, std::int64_t begin, std::int64_t length) {
     for (int o = 1; o < kFirstGroupOperand; ++o) {
       if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
@@ -101,13 +101,13 @@ class GroupTiles {
     return reinterpret_cast<const T*>(row_[operand][k]);
   }
 
-  // The place of the results of a part, a row for each group.
+  // Returns the row for the results of group k in a part.
   DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
     return reinterpret_cast<T*>(in_place_[0] ? place_[0][k] + offset_of(0, begin)
                                              : buffer_[0] + k * part_ * kSize);
   }
 
-  // Writes the results of a part to the output, if they are not there.
+  // Unpacks the results of a part to the output, unless they were computed in place.
   DMLOPS_NO_INLINE void store(std::int64_t begin, std::int64_t length) {
     if (in_place_[0]) return;
     const std::int64_t group_step = common_step(0), element_step = step(0), pitch = part_ * kSize;
@@ -135,7 +135,7 @@ class GroupTiles {
   static constexpr std::int64_t kShortestStreamed = 1024;
 
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
-  // Bytes from a group to the next one; 0 if they have no common step.
+  // Returns the bytes between groups, or 0 if they have no common step.
   std::int64_t common_step(int o) const {
     return common_ && kept_.rank > 0 ? kept_.strides[o][0] : 0;
   }
@@ -158,7 +158,7 @@ class GroupTiles {
     }
   }
 
-  // The byte offset of an element of a group.
+  // Returns the byte offset of an element of a group.
   std::int64_t offset_of(int o, std::int64_t i) const {
     if (elements_.rank == 1) return i * step(o);
     std::int64_t offset = 0;
@@ -169,7 +169,7 @@ class GroupTiles {
     return offset;
   }
 
-  // visit(byte offset of a run, index of its first element in the part, its length)
+  // Calls visit(byte offset of a run, index of its first element in the part, its length).
   template <class Visit>
   DMLOPS_INLINE void for_each_run(int o, std::int64_t begin, std::int64_t end,
                                   const Visit& visit) const {
@@ -244,7 +244,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
         formula.finish(states[k], tiles, k, tiles.target(k, begin), begin, length);
       tiles.store(begin, length);
     });
-    // Last, as outputs may be the memory of inputs.
+    // At the end, since outputs may share the memory of inputs.
     for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
   }
   if (tiles.streams()) finish_non_temporal();

@@ -151,7 +151,7 @@ DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t
   }
   if (from.offsets != nullptr) {
     const std::int64_t* const offsets = from.offsets;
-    // Wider blocks make up for the smaller elements.
+    // Wider blocks compensate for smaller elements.
     constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
     if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
                                                      GatheredColumns{source, offsets}, spills))

@@ -92,8 +92,8 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
   }
 }
 
-// Copies runs of `bytes` between a dense row and places at `offsets`. Each run is copied as its
-// first and its last V.
+// Copies runs of `bytes` between a dense row and memory at `offsets`, each run as its first and its
+// last V.
 template <bool kUnpack, class V>
 DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const std::int64_t* offsets,
                                      std::int64_t count, std::int64_t bytes) {
@@ -243,7 +243,7 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
   // A reverse window ends at its first element.
   const char* window = step < 0 ? source + size - 16 * kStep : source;
   std::int64_t i = 0;
-  // A window extends less than a step past its last element, so the last one is left out.
+  // A window extends less than a step past its last element, so the last one is excluded.
   for (; i + lanes < length; i += lanes, window += lanes * step) {
     Bytes16 result = shuffle_bytes(load_element<Bytes16>(window), masks[0]);
     for (int k = 1; k < kStep; ++k)

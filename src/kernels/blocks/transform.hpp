@@ -124,7 +124,7 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
   constexpr std::int64_t kPrefetchDistance =
       1024;  // bytes; non-temporal stores make the hardware prefetcher less effective
-  constexpr std::int64_t kShortRow = 512;  // bytes; such rows come from a buffer
+  constexpr std::int64_t kShortRow = 512;  // bytes; shorter rows come from a buffer
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
   if (begun == 0 && count % line == 0 && count <= kShortRow / size) {
@@ -142,8 +142,8 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
         store(target + i, result);
         continue;
       }
-      // Avoids masked stores, for which processors read both of the spanned cache lines, whatever
-      // the mask is.
+      // Avoids masked stores, for which processors read both of the spanned cache lines, for any
+      // mask.
       alignas(kVectorBytes) T results[lanes];
       store(results, result);
       copy_short(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),

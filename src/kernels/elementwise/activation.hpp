@@ -1,6 +1,6 @@
 // The activations as functors on float32 lanes, for standalone and fused use.
 //
-// `alpha` and `beta` are the first and second parameter, whatever their names in DirectML.
+// `alpha` and `beta` are the first and the second parameter, which DirectML may name otherwise.
 //
 // A NaN element gives some NaN, which the kernels make the canonical one. With a parameter of 0 or
 // NaN, results are those of the formula in IEEE arithmetic; with an infinite parameter in an
@@ -23,8 +23,8 @@ struct Elu {
   }
 };
 
-// max(0, x) + min(0, alpha (e^(x / alpha) - 1)): x for x >= 0, whatever alpha is. For alpha = 0 it
-// is -0 below, the limit.
+// max(0, x) + min(0, alpha (e^(x / alpha) - 1)): x for x >= 0, for every alpha. For
+// alpha = 0 it is -0 below, the limit.
 //
 // Avoids the division by alpha, whose rounding error would show: the range reduction is x = k step
 // + r for step = alpha ln(2) / 8, followed by expm1_nonpositive scaled by alpha. A small alpha and
@@ -114,9 +114,9 @@ struct Linear {
 
 // ln(1 + e^z) = max(z, 0) + ln(1 + w) for z = factor x and w = e^-|z|. The logarithm is the
 // unevaluated sum large + small: q + q^3 p(q^2) for q = w / (1 + w / 2) = 2 tanh(ln(1 + w) / 2),
-// with a relative error of 4.5e-9. If `lifted`, it is scaled by 2^127, for callers whose factor
-// brings it back from below float32's range. No factor is subnormal, which is slow on some
-// processors.
+// with a relative error of 4.5e-9. If `lifted`, the logarithm is scaled by 2^127, for
+// callers whose factor scales it back: otherwise it could fall below float32's range. No factor is
+// subnormal, which is slow on some processors.
 class SoftplusTail {
  public:
   struct Result {
@@ -190,7 +190,7 @@ struct ScaledElu {
   }
 };
 
-// alpha tanh(z) for z = beta x. Near 0, tanh(z) = z + z^3 p(z^2), with an error of 6.8e-9 of it.
+// alpha tanh(z) for z = beta x. Near 0, tanh(z) = z + z^3 p(z^2), with a relative error of 6.8e-9.
 // From 0.65 on it is 1 - 2 e / (1 + e) for e = e^-2|z| with the sign of z, where rounding errors
 // are small.
 struct ScaledTanh {
@@ -275,7 +275,7 @@ struct ThresholdedRelu {
   DMLOPS_INLINE f32x operator()(f32x x) const { return x <= alpha ? splat<f32x>(0.0f) : x; }
 };
 
-// x > threshold ? x - bias : x < -threshold ? x + bias : 0. With a NaN as threshold it is 0.
+// x > threshold ? x - bias : x < -threshold ? x + bias : 0. A NaN threshold gives 0.
 struct Shrink {
   f32x bias, threshold;
   explicit Shrink(const ActivationParameters& p)

@@ -36,7 +36,7 @@ struct WithinFloats {
   }
 };
 
-// T is float, float16, or an unsigned integer, which stands for the signed one, too.
+// T is float, float16, or an unsigned integer, which also stands for the signed integer.
 template <class T>
 void clip_grad(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const ClipGradParameters*>(parameters);

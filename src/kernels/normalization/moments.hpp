@@ -1,8 +1,8 @@
-// Sums over groups, and their operands, as the kernels of statistics and gradients share them.
+// Sums over groups, and their operands, shared by the kernels of statistics and gradients.
 //
-// Sums are float64, and for float16 elements float32 within a block. One sweep adds up elements and
-// exact products. A second one adds up the deviations from the mean only if the mean is far from 0,
-// where the variance would lose digits as the difference of two sums.
+// Sums are float64, and for float16 elements float32 within a block. The first sweep adds elements
+// and exact products. If the mean is far from 0, where the variance would lose digits as a
+// difference of two sums, a second sweep adds the deviations from the mean.
 #pragma once
 
 #include "kernels/blocks/group_sum.hpp"
@@ -41,8 +41,8 @@ struct Wide {
   };
 };
 
-// Float32's range holds every product of float16 numbers, deviations and their inverses that does
-// not overflow float16 in the end.
+// No product of float16 numbers, deviations and their inverses exceeds float32's range, unless the
+// result overflows float16.
 template <>
 struct Wide<float16> {
   using Vector = f32x;
@@ -63,7 +63,7 @@ struct Wide<float16> {
   };
 };
 
-// The row of an operand, or the one element that all elements of a group share.
+// The row of an operand, or one element that is broadcast to the group.
 template <class T>
 class OperandRow {
  public:
@@ -89,7 +89,7 @@ class OperandRow {
 DMLOPS_INLINE bool is_near_zero(double mean, double variance) {
   return mean * mean <= 16 * variance;
 }
-// True if both parts of the number as a FloatPair, and their products with elements, are in
+// True if both terms of the number as a FloatPair, and their products with elements, are within
 // float32's normal range.
 DMLOPS_INLINE bool fits_pair(double number) {
   const double size = number < 0 ? -number : number;

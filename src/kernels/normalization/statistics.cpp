@@ -1,4 +1,4 @@
-// The kernels of normalization by the input's own moments, and of its gradients.
+// The kernels of normalization with the input's mean and variance, and of its gradients.
 #include "kernels/normalization/statistics.hpp"
 
 #include "kernels/normalization/gradients.hpp"

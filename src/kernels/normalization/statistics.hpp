@@ -1,4 +1,4 @@
-// Normalization by the moments of the input itself.
+// Normalization with the input's mean and variance.
 #pragma once
 
 #include "kernels/normalization/moments.hpp"
@@ -95,7 +95,7 @@ class Statistics {
   }
 
  private:
-  // A row of float32 numbers: float16 numbers that all groups share are converted once.
+  // A row in float32. A float16 row that all groups share is converted once.
   class Widened {
    public:
     DMLOPS_INLINE OperandRow<float> row(const GroupTiles<T>& tiles, int operand, std::int64_t k,
@@ -130,7 +130,7 @@ class Statistics {
     }
   }
 
-  // kUniform: a group has one scale and one bias, as it always has where a tensor is added.
+  // kUniform: scale and bias are constant within a group, as they always are with a fused add.
   template <bool kUniform, class Out>
   DMLOPS_NO_INLINE void normalize_row(const State& state, GroupTiles<T>& tiles, std::int64_t k,
                                       OperandRow<float> scale, OperandRow<float> bias, Out* target,

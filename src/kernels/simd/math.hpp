@@ -131,7 +131,7 @@ DMLOPS_INLINE i32x negated_exponent(f32x x) {
   return wrapping_sum(bit_cast<i32x>(splat<f32x>(1.5f)), ~bit_cast<i32x>(x)) & ~0x7fffff;
 }
 
-// ln(1 + m) for -1/4 <= m <= 1/2. The error is 5e-9 of it.
+// ln(1 + m) for -1/4 <= m <= 1/2. The relative error is 5e-9.
 DMLOPS_INLINE f32x log1p_in_range(f32x m) {
   const f32x tail =
       polynomial(m, -0.5f, 0x1.5555a4p-2f, -0x1.00004ap-2f, 0x1.99699ep-3f, -0x1.54ed96p-3f,
@@ -201,7 +201,7 @@ DMLOPS_INLINE f64x log1p(f64x x) {
   return x == x ? result : x;
 }
 
-// e^x in double for |x| <= ln(2) / 2, with an error of 4e-11 of it.
+// e^x in double for |x| <= ln(2) / 2, with a relative error of 4e-11.
 DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
   return polynomial(x, 0x1.ffffffffabbd1p-1, 0x1.000000010b4a2p0, 0x1.00000059cba16p-1,
                     0x1.5555534402a2p-3, 0x1.55546871cc049p-5, 0x1.1112fa2c812bap-7,
@@ -210,8 +210,8 @@ DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
 
 // ---- The error function and the normal distribution. -----------------------------------------
 
-// erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The errors are
-// 3.5e-9 and 3.4e-9 of it.
+// erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The
+// relative errors are 3.5e-9 and 3.4e-9.
 DMLOPS_INLINE f32x erf(f32x x) {
   const f32x a = min(abs(x), splat<f32x>(4.0f));
   const f32x p = polynomial(x * x, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce2888p-4f, -0x1.b774a4p-6f,
@@ -224,7 +224,7 @@ DMLOPS_INLINE f32x erf(f32x x) {
 // x Phi(x), Phi being the distribution function of the normal distribution.
 //
 // Near 0, Phi(x) = 1/2 + x p(x^2), with an error of 3.4e-9 of Phi(-|x|). From a = |x| = 0.8 on, a
-// Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with an error of 4e-9 of it: g varies so
+// Phi(-a) = e^(-a^2/2) g(t) for t = (a - c) / (a + c), with a relative error of 4e-9: g varies so
 // little that the rounding error of t is negligible, and c makes g(0) a float32. Nothing cancels
 // for x < 0; for x > 0, x Phi(x) = x - x Phi(-x).
 DMLOPS_INLINE f32x gelu(f32x x) {

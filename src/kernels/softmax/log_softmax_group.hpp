@@ -64,7 +64,7 @@ struct ElementLoops {
   std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
   std::int64_t step() const { return strides[rank - 1]; }  // its stride
 
-  // Prefetches the beginning of the run after that at `row`, which the hardware prefetcher does not
+  // Prefetches the beginning of the run after `row`'s, which the hardware prefetcher does not
   // follow.
   template <int kWrite>
   DMLOPS_INLINE void prefetch_next(const char* row) const {
