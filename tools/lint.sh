@@ -42,8 +42,8 @@ codespell --check-hidden --builtin clear,rare,en-GB_to_en-US --ignore-words-list
   "${prose[@]}" || failed=1
 codespell --check-hidden --dictionary tools/terms.txt --regex "(?<![A-Za-z])(?i:$terms)(?![a-z])" "${prose[@]}" || failed=1
 
-# Comments and docstrings state what something is or does: no head is a question or a relative clause.
-heads='(What|Where|Which|Whether|Is|Are|Does|Has|Have|How|Who|Whose|Should)'
+# Comments and docstrings name their subject: no head is a question, a relative clause or a pronoun.
+heads='(What|Where|Which|Whether|Is|Are|Does|Has|Have|How|Who|Whose|Should|It|They|Those|These|Its|Their|All of|The same)'
 if grep -nE "(^|[[:space:]])(//[/!]?|#) $heads |\"\"\"$heads |(//|#) .*[a-z]\?( |\$)" "${prose[@]}"; then
   echo "heads of comments: name the thing, as in \"The rows of ...\", \"Returns ...\", \"True if ...\""
   failed=1

@@ -8,10 +8,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// 2^64 e^(x - N kLn2), for N close to max / ln(2), as power + power * m, which is not rounded: its
-// error is 0.04 ulp. No difference of elements is rounded; the factor e^(N kLn2 - max) that all
-// terms of a group have too much cancels in the quotient by their sum. The difference to `far_`,
-// which takes the place of large maxima, is exact for every x whose term is not 0.
+// 2^64 e^(x - N kLn2) for N close to max / ln(2), as the unevaluated sum power + power * m, to 0.04
+// ulp. Range reduction subtracts N instead of the maximum, so that no difference of elements is
+// rounded; the common factor e^(N kLn2 - max) of a group's terms cancels in the quotient. For large
+// maxima `far_` is subtracted first, which is exact for every x whose term is not 0.
 class ExpTerm {
  public:
   struct Value {
@@ -45,7 +45,7 @@ class ExpTerm {
   f32x far_, n_, shift_, end_, low_;
 };
 
-// A vector of a row's elements from i on; the first of them in place of those that do not exist.
+// Loads a vector of a row's elements from i on; lanes past the end repeat the first element.
 template <class T>
 DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) {
   return used == kLanes<f32x>
@@ -67,7 +67,7 @@ struct Softmax {
     GroupSum<1> terms;
   };
 
-  // The terms of a tile's groups, where these are whole groups: the results need them again.
+  // The terms of groups that fit a tile, kept for the results.
   alignas(kVectorBytes) float powers[kTileElements], remainders[kTileElements];
 
   DMLOPS_INLINE static bool needs(int, const State&) { return true; }
@@ -210,7 +210,7 @@ struct Hardmax {
   }
 
  private:
-  // The index of the first element that passes, of which there is one.
+  // Returns the index of the first element that passes; one must exist.
   template <class Test>
   DMLOPS_INLINE static std::int64_t first(const T* x, std::int64_t length, const Test& test) {
     constexpr std::int64_t lanes = kLanes<f32x>;
