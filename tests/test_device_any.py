@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import reference
+import test_two_inputs as two_inputs
 from activation_reference import ROWS, integer_shrink
 from bound_memory import Memory, layouts
 from descriptors import (
@@ -44,12 +45,20 @@ def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
     return {name: getattr(desc, name) for name in names}
 
 
+_TYPES |= dict.fromkeys(("clip_grad", "clip_grad1"), FLOATS + INTEGERS)
+_TYPES |= dict.fromkeys(("relu_grad", "parameterized_relu"), FLOATS + SMALL_SIGNED)
+_SECOND = {  # the second input of an operator of two
+    "clip_grad": "input_gradient_tensor",
+    "clip_grad1": "input_gradient_tensor",
+    "relu_grad": "input_gradient_tensor",
+    "parameterized_relu": "slope_tensor",
+}
+
 # Without the operators that have their own tests: of several outputs, or with optional inputs.
 _DRAWN = [
     name
     for name in TABLE
-    if name == "batch_normalization"
-    or not ("normalization" in name or "grad" in name or name == "parameterized_relu")
+    if name in ("batch_normalization", *_SECOND) or not ("normalization" in name or "grad" in name)
 ]
 
 
@@ -74,6 +83,10 @@ def _valid(draw: st.DrawFn) -> Any:
             more[f"{name}_tensor"] = tensor(own, dtype, strides=draw(layouts(own, False)))
         fused = draw(st.sampled_from([None, *ACTIVATIONS]))
         more["fused_activation"] = fused and ACTIVATIONS[fused]()
+    elif operator in _SECOND:
+        more = {_SECOND[operator]: tensor(sizes, dtype, strides=draw(layouts(sizes, False)))}
+        if operator.startswith("clip"):
+            more |= {"min": draw(st.integers(0, 2)), "max": draw(st.integers(0, 3))}
     else:
         more |= dict(draw(_parameters(operator)))
     x = tensor(sizes, dtype, strides=draw(layouts(sizes, False)))
@@ -158,7 +171,15 @@ def _check_normalization(desc: Any, inputs: list[Array], result: Array) -> None:
 
 def _check(desc: Any, inputs: list[Array], result: Array) -> None:
     kind = desc.operator_type.name
-    if kind.startswith("ELEMENT_WISE_CLIP"):
+    if kind.startswith("ELEMENT_WISE_CLIP_GRAD"):
+        reference.assert_same_values(
+            result, two_inputs.clip_grad(inputs[0], inputs[1], desc.min, desc.max)
+        )
+    elif kind == "ACTIVATION_RELU_GRAD":
+        reference.assert_same_values(result, two_inputs.relu_grad(*inputs))
+    elif kind == "ACTIVATION_PARAMETERIZED_RELU":
+        reference.assert_same_values(result, two_inputs.parameterized_relu(*inputs))
+    elif kind.startswith("ELEMENT_WISE_CLIP"):
         scale = desc.scale_bias and (desc.scale_bias.scale, desc.scale_bias.bias)
         expected = reference.clip(inputs[0], desc.min, desc.max, scale)
         reference.assert_same_values(result, expected)
@@ -181,7 +202,7 @@ def _run(desc: Any, level: FeatureLevel, seed: int, write: Callable[..., Any]) -
         memory = memories["variance_tensor"]
         memory.view[...] = np.abs(np.array(memory.view))
     before = {name: memory.heap.copy() for name, memory in memories.items()}
-    output = memories.pop("output_tensor")
+    output = memories.popitem()[1]  # the last tensor
     around = output.without_elements()
     owned = {n: m.binding() for n, m in memories.items() if getattr(desc, n).flags}
     others = {n: m.binding() for n, m in memories.items() if n not in owned}
