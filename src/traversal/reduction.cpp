@@ -38,6 +38,15 @@ void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
   for (int k = 0; k < kReductionOperands; ++k) nest.strides[k][d] = dimension.strides[k];
 }
 
+// True if the operand has an element for each element of the input.
+bool has_every_element(const Reduction& reduction, int operand) {
+  const auto moves = [operand](const ReductionNest& nest) {
+    const std::int64_t* const strides = nest.strides[operand];
+    return std::find(strides, strides + nest.rank, 0) == strides + nest.rank;
+  };
+  return reduction.data[operand] != nullptr && moves(reduction.elements) && moves(reduction.kept);
+}
+
 }  // namespace
 
 Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOperands],
@@ -98,13 +107,18 @@ void run(const Reduction& reduction, std::int64_t element_size, int weight, Redu
          const void* parameters) {
   std::int64_t bytes = 2 * element_size;
   for (int d = 0; d < reduction.elements.rank; ++d) bytes *= reduction.elements.sizes[d];
+  // Further operands with an element for each element of the input add to the traffic.
+  std::int64_t moved = bytes;
+  for (int k = 2; k < kFirstGroupOperand; ++k) {
+    if (has_every_element(reduction, k)) moved += bytes / 2;
+  }
   const std::int64_t count = reduction.end, wanted = shard_count(count * bytes * weight);
   Reduction whole = reduction;
   // Packing does not overlap with the reads that regular stores cause, so half of the traffic
   // suffices.
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size;
   whole.streaming = whole.data[0] != whole.data[1] &&
-                    count * bytes >= non_temporal_threshold() / (packed ? 2 : 1);
+                    count * moved >= non_temporal_threshold() / (packed ? 2 : 1);
   // With enough groups, adjacent shards share no cache lines.
   const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
