@@ -1,6 +1,7 @@
 // The kernels of softmax and hardmax.
 #include "kernels/softmax/softmax.hpp"
 
+#include "kernels/softmax/hardmax.hpp"
 #include "kernels/table.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

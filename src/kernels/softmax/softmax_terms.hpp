@@ -1,0 +1,200 @@
+// The terms of softmax, and their sums.
+#pragma once
+
+#include "kernels/blocks/group_sum.hpp"
+#include "kernels/simd/math.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The larger of `bound`, which is not negative, and |x|. A NaN may be ignored.
+DMLOPS_INLINE f32x max_abs(f32x bound, f32x x) {
+#if defined(__AVX512DQ__)
+  return _mm512_range_ps(x, bound, 0b1011);  // maximum of absolute values, without the sign
+#else
+  return max(bound, abs(x));
+#endif
+}
+
+// e^x = 2^(k/8) e^r for float32 elements, as an unevaluated sum power (1 + m).
+//
+// The relative error is 0.18 * 2^-24. `power` is a table entry, a float32 number that differs from
+// c 2^(k/8) by 0.05 * 2^-24: the factor c, common to all terms, is chosen so that all 8 entries are
+// so close. The polynomial and its roundings add 0.08, the range reduction 0.05: its divisor, ln(2)
+// / 8 / 2579, happens to be a float32 number to 2^-35.6, so that one fused multiply-add reduces the
+// range.
+template <class T>
+struct SoftmaxTerm {
+  static constexpr float kFar = 256;      // for |x| + 132 below, k * 2579 is exact
+  static constexpr float kLowest = -190;  // the smallest binary exponent, relative to the maximum's
+  static constexpr int kScale = 64;       // the maximum's binary exponent, against underflow
+
+  f32x power, m;
+
+  SoftmaxTerm() = default;
+  DMLOPS_INLINE SoftmaxTerm(f32x x, u32x exponent) {
+    constexpr float kShift = 0x1.8p23f, kMultiple = 2579.0f;
+    const f32x shifted = fma(x, splat<f32x>(8 * kLog2E), splat<f32x>(kShift));
+    const f32x k = fma(shifted, splat<f32x>(kMultiple), splat<f32x>(-kShift * kMultiple));
+    const f32x r = fma(k, splat<f32x>(-0x1.19d24ap-15f), x);
+    const i32x index = bit_cast<i32x>(shifted);
+    power = bit_cast<f32x>((bit_cast<u32x>(index) << 20) + bit_cast<u32x>(lookup(kBits, index)) +
+                           exponent);
+    m = r * polynomial(r, 1.0f, 0.5f, 0x1.555f94p-3f, 0x1.5550fep-5f);
+  }
+
+  DMLOPS_INLINE f32x rounded() const { return fma(power, m, power); }
+
+  // Times a factor. Rounded once, if the result is normal.
+  DMLOPS_INLINE f32x times(f32x high, f32x low) const {
+    return fma(power, high, power * fma(m, high, low));
+  }
+
+  DMLOPS_INLINE void store_to(float* powers, float* remainders) const {
+    store(powers, power);
+    store(remainders, m);
+  }
+  DMLOPS_INLINE void load_from(const float* powers, const float* remainders) {
+    power = load<f32x>(powers);
+    m = load<f32x>(remainders);
+  }
+
+ private:
+  // The bits of c 2^(k/8), minus k << 20, for c = 0.99743899.
+  static constexpr std::int32_t kBits[8] = {1065310249, 1065040446, 1064817700, 1064669698,
+                                            1064603205, 1064625598, 1064744922, 1064969950};
+};
+
+// e^x = 2^f 2^n for float16 elements, to 2.7e-6.
+template <>
+struct SoftmaxTerm<float16> {
+  static constexpr float kFar = 0x1p17f;
+  static constexpr float kLowest = -100;
+  static constexpr int kScale = 0;
+
+  f32x term;
+
+  SoftmaxTerm() = default;
+  DMLOPS_INLINE SoftmaxTerm(f32x x, u32x exponent) {
+    const Power nearest = nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift));
+    const f32x f = fma(x, splat<f32x>(kLog2E), -nearest.n);
+    term = polynomial(f, 0x1.ffffe8p-1f, 0x1.62e0dcp-1f, 0x1.ec06dcp-3f, 0x1.ca1498p-5f,
+                      0x1.3997acp-7f) *
+           bit_cast<f32x>(bit_cast<u32x>(nearest.value) + exponent);
+  }
+
+  DMLOPS_INLINE f32x rounded() const { return term; }
+  DMLOPS_INLINE f32x times(f32x high, f32x) const { return term * high; }
+  DMLOPS_INLINE void store_to(float* terms, float*) const { store(terms, term); }
+  DMLOPS_INLINE void load_from(const float* terms, const float*) { term = load<f32x>(terms); }
+};
+
+// Terms of a group, 2^kScale e^x / 2^N, where 2^N is the power of two that is nearest to e^max: a
+// factor that cancels in the quotient by their sum, so that no rounded difference of elements
+// enters an exponential. Only for maxima from kFar on are elements subtracted from each other,
+// exactly if the term is not negligible.
+template <class T>
+class GroupTerms {
+ public:
+  explicit GroupTerms(float top)
+      : far_(splat<f32x>(top < SoftmaxTerm<T>::kFar && top > -SoftmaxTerm<T>::kFar ? 0.0f : top)) {
+    const f32x n =
+        nearest_power(splat<f32x>(top) - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n;
+    end_ = (n + SoftmaxTerm<T>::kLowest) * kLn2;
+    exponent_ = bit_cast<u32x>(__builtin_convertvector(SoftmaxTerm<T>::kScale - n, i32x)) << 23;
+  }
+
+  DMLOPS_INLINE SoftmaxTerm<T> operator()(f32x x) const {
+    return SoftmaxTerm<T>(max(x - far_, end_), exponent_);
+  }
+
+ private:
+  f32x far_, end_;
+  u32x exponent_;
+};
+
+// The terms e^x, with kScale = N = 0: the same results for elements from -kLargest to kLargest.
+template <class T>
+struct PlainGroupTerms {
+  static constexpr float kLargest = 22;
+
+  DMLOPS_INLINE SoftmaxTerm<T> operator()(f32x x) const { return SoftmaxTerm<T>(x, u32x{}); }
+};
+
+// The sum of a group's terms in the order of GroupSum. Within a block, a lane adds in float64 for
+// float32 elements, and in float32 for float16 ones.
+template <class T>
+class TermSum {
+ public:
+  void clear() { *this = TermSum(); }
+
+  // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used)`
+  // returns the terms of a vector of elements from i on, of which `used` exist.
+  template <class Terms>
+  DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
+    for (std::int64_t begin = 0; begin < count;) {
+      if (steps_ == kSteps) end_block();
+      const std::int64_t part = min(count - begin, (kSteps - steps_) * kSumLanes);
+      add_steps(begin, part, terms);
+      steps_ += (part + kSumLanes - 1) / kSumLanes;
+      begin += part;
+    }
+  }
+
+  // The lanes of the sum; nothing can be added then.
+  const double* lanes() {
+    end_block();
+    return blocks_;
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = kSumBlock / kSumLanes, kLanesHere = kLanes<f32x>;
+  using Lane = std::conditional_t<std::is_same_v<T, float>, double, float>;
+  using Lanes = std::conditional_t<std::is_same_v<T, float>, Doubles, f32x>;
+
+  template <class Terms>
+  DMLOPS_INLINE void add_steps(std::int64_t begin, std::int64_t count, const Terms& terms) {
+    for (std::int64_t lane = 0; lane < kSumLanes; lane += kLanesHere) {
+      Lanes sums = load_lanes(lanes_ + lane);
+      std::int64_t i = lane;
+      for (; i + kLanesHere <= count; i += kSumLanes) {
+        sums = sums + widened(terms(begin + i, kLanesHere));
+      }
+      if (i < count) {
+        const i32x used = lane_indices() < static_cast<std::int32_t>(count - i);
+        sums = sums + widened(used ? terms(begin + i, count - i) : splat<f32x>(0.0f));
+      }
+      store_lanes(lanes_ + lane, sums);
+    }
+  }
+
+  DMLOPS_INLINE static Lanes widened(f32x v) {
+    if constexpr (std::is_same_v<T, float>) {
+      return to_double(v);
+    } else {
+      return v;
+    }
+  }
+  DMLOPS_INLINE static Doubles load_lanes(const double* lanes) {
+    return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
+  }
+  DMLOPS_INLINE static f32x load_lanes(const float* lanes) { return load<f32x>(lanes); }
+  DMLOPS_INLINE static void store_lanes(double* lanes, Doubles v) {
+    store(lanes, v.lower);
+    store(lanes + kLanes<f64x>, v.upper);
+  }
+  DMLOPS_INLINE static void store_lanes(float* lanes, f32x v) { store(lanes, v); }
+
+  DMLOPS_INLINE void end_block() {
+    for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
+      store(blocks_ + j, load<f64x>(blocks_ + j) + to_double(lanes_ + j));
+    }
+    for (Lane& lane : lanes_) lane = 0;
+    steps_ = 0;
+  }
+
+  alignas(kVectorBytes) Lane lanes_[kSumLanes] = {};     // of the current block
+  alignas(kVectorBytes) double blocks_[kSumLanes] = {};  // of those before
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
