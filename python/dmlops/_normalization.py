@@ -59,7 +59,7 @@ Normalize each element with the mean and the variance of its group.
 
 Computes ``{formula}``, with the
 mean and the population variance over all listed axes together. This is layer
-normalization over the last axes, instance normalization over those of a channel, group
+normalization over the last axes, instance normalization over the axes of a channel, group
 normalization of a reshaped input, and RMS normalization without the mean.
 
 Parameters
