@@ -110,7 +110,7 @@ class ColumnBlock {
     for (std::int64_t r = 0; r < length; ++r)
       ahead_[i + r] =
           more_ ? input + groups.runs[0].offset + r * in_.step() + columns_ * kSize : buffer_;
-    if (groups.has_short_runs()) {
+    if (groups.has_short_runs(kSize)) {
       return pack<Bits<T>>(target, kPitch, columns_, length,
                            {input, in_.step(), 0, groups.offsets()});
     }
@@ -137,7 +137,7 @@ class ColumnBlock {
       return;
     }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
-      if (groups.has_short_runs()) {
+      if (groups.has_short_runs(kSize)) {
         unpack<Bits<T>>(target, 0, groups.offsets(), source, columns_);
         continue;
       }

@@ -128,10 +128,10 @@ class OperandGroups {
 
   bool is_uniform() const { return run_count == 1; }
   // True if a table of offsets is faster than the runs.
-  bool has_short_runs() const {
-    constexpr std::int64_t kShort = 4;
+  bool has_short_runs(std::int64_t element_size) const {
+    const std::int64_t shortest = step == element_size || step == 0 ? 8 : 32;
     const Run& last = runs[run_count - 1];
-    return last.first + last.count < kShort * run_count;
+    return run_count > 1 && last.first + last.count < shortest * run_count;
   }
 
   // Returns the offsets of each group.
