@@ -12,6 +12,7 @@ from dmlops._table import ACTIVATIONS
 
 EXACT, SUMMED, CURVED, DOMINATED = 0.5, 1.0, 2.0, 8.0  # ulp
 THOUSANDTH = 8.0  # of float32, which is a thousandth of float16's
+FIFTIETH = 164.0  # of float32, which is a fiftieth of float16's
 DOMINATING = -0.1  # log_softmax: results above it keep digits of their own
 FULL, QUICK = 1_000_000, 20_000  # elements of a row, about
 Make = Callable[[int, np.random.Generator], list[Array]]
@@ -321,6 +322,9 @@ def softmaxes() -> Iterator[Row]:
         for group in (2, 10, 1000, 100_000):
             inputs = f"one of {group:,} dominates"
             yield Row("log_softmax", dtype, inputs, DOMINATED, dominated(group), relative=True)
-        for operator, bound in (("softmax", CURVED), ("hardmax", 0)):
+        for operator, bound in (
+            ("softmax", CURVED if dtype == "float32" else FIFTIETH),
+            ("hardmax", 0),
+        ):
             for inputs, make in kinds:
                 yield Row(operator, dtype, inputs, bound, make)
