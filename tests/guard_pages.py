@@ -104,6 +104,7 @@ def operators() -> Iterator[tuple[str, Operator, str, tuple[str, ...]]]:
         yield f"{name} all", functools.partial(_over_all, function), "x", FLOATS
     mvn = dmlops.mean_variance_normalization
     yield "mean_variance_normalization", _one(mvn), "x", FLOATS
+    yield "mean_variance_normalization last", functools.partial(_all_of, mvn), "xpp", FLOATS
     first = functools.partial(_all_of, mvn, axes=0)
     yield "mean_variance_normalization first", first, "xpp", FLOATS
     yield "mean_variance_normalization all", _mean_variance, "x11", FLOATS

@@ -150,6 +150,19 @@ def test_groups_in_runs_have_the_bits_of_contiguous_ones(dtype: str, run: int) -
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axes", [(0, 1), 1, ()])
+def test_parameters_of_stride_0_have_the_bits_of_dense_ones(dtype: str, axes: Any) -> None:
+    x = samples.uniform((17, 40), dtype, -3, 3)
+    scale, bias = (np.broadcast_to(np.array(v, dtype), (1, 40)) for v in (1.3, 0.3))
+    for first, second in ((scale, bias), (scale, None), (None, bias), (scale, bias.copy())):
+        dense = (None if p is None else p.copy() for p in (first, second))
+        assert_same_bits(
+            dmlops.mean_variance_normalization(x, first, second, axes=axes),
+            dmlops.mean_variance_normalization(x, *dense, axes=axes),
+        )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_training_is_normalization_with_its_statistics(dtype: str) -> None:
     x = samples.uniform((5, 4, 6, 7), dtype, -3, 5)
     scale, bias = (samples.uniform((1, 4, 1, 1), dtype, 0.5, 2, seed=i) for i in (1, 2))

@@ -131,6 +131,9 @@ struct StatisticsParameters {
   float epsilon = 0;
   bool use_mean = true;
   bool use_variance = true;
+  // True if scale and bias have one element for each group. Results are rounded differently then,
+  // so it follows from sizes, not from strides.
+  bool per_group = true;
   RowKernel activation = nullptr;  // of float32; null: none
   ActivationParameters activation_parameters = {};
 };

@@ -90,6 +90,12 @@ unsigned int axes_without(const ConstTensorView& parameter) {
   return reduced;
 }
 
+// True if a parameter has several elements along the reduced axes.
+bool varies(const ConstTensorView& parameter, unsigned int reduced) {
+  const unsigned int constant = axes_without(parameter);
+  return (reduced & ~constant) != 0;
+}
+
 void require_activation(const char* op, const std::optional<FusedActivation>& activation) {
   if (!activation) return;
   require_known((std::string(op) + ": fused_activation.").c_str(), activation->type);
@@ -150,6 +156,9 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   const ConstTensorView one = constant(*operands[1], true), zero = constant(*operands[1], false);
   const ConstTensorView* const scale = operands[kStatisticsScale];
   const ConstTensorView* const bias = operands[kStatisticsBias];
+  for (const ConstTensorView* const parameter : {scale, bias}) {
+    if (parameter != nullptr && varies(*parameter, reduced)) parameters.per_group = false;
+  }
   return plan(
       kernels().statistics,
       {operands[0], operands[1], scale == nullptr ? &one : scale, bias == nullptr ? &zero : bias},

@@ -123,15 +123,15 @@ class Statistics {
                                Out* target, std::int64_t begin, std::int64_t length) {
     const auto scale = scale_.row(tiles, kStatisticsScale, k, begin, length);
     const auto bias = bias_.row(tiles, kStatisticsBias, k, begin, length);
-    if (tiles.uniform(kStatisticsScale) && tiles.uniform(kStatisticsBias)) {
+    if (parameters_.per_group) {
       normalize_row<true>(state, tiles, k, scale, bias, target, length);
     } else {
       normalize_row<false>(state, tiles, k, scale, bias, target, length);
     }
   }
 
-  // kUniform: scale and bias are constant within a group, as they always are with a fused add.
-  template <bool kUniform, class Out>
+  // kPerGroup: scale and bias have one element for each group, as always with a fused add.
+  template <bool kPerGroup, class Out>
   DMLOPS_NO_INLINE void normalize_row(const State& state, GroupTiles<T>& tiles, std::int64_t k,
                                       OperandRow<float> scale, OperandRow<float> bias, Out* target,
                                       std::int64_t length) const {
@@ -139,8 +139,8 @@ class Statistics {
     const bool adds = reduction_.data[kStatisticsAdded] != nullptr;
     const bool streaming = parameters_.activation == nullptr && tiles.streams();
     const OperandRow<T> added(tiles, adds ? kStatisticsAdded : 1, k);
-    const double factor = state.inverse_deviation * (kUniform ? scale.number() : 1);
-    const double addend = (kUniform ? bias.number() : 0) - state.mean * factor;
+    const double factor = state.inverse_deviation * (kPerGroup ? scale.number() : 1);
+    const double addend = (kPerGroup ? bias.number() : 0) - state.mean * factor;
     if (state.near_zero && fits_pair(factor) && fits_pair(addend)) {
       const FloatPair a(factor), b(addend);
       store_row(target, length, streaming,
@@ -148,7 +148,7 @@ class Statistics {
                   const f32x v = load_elements(x, i, used);
                   const f32x high = fma(v, a.high, b.high);
                   f32x low = fma(v, a.low, b.low), result;
-                  if constexpr (kUniform) {
+                  if constexpr (kPerGroup) {
                     if (adds) low = low + added.load(i, used);
                     result = high + low;
                   } else {
@@ -166,9 +166,9 @@ class Statistics {
         target, length, streaming, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
           const Vector d = minus_mean(W::load(x, i, used));
           Vector result =
-              kUniform ? d * group_factor + group_bias
-                       : d * (inverse * W::of(scale.load(i, used))) + W::of(bias.load(i, used));
-          if (kUniform && adds) result = result + added.load_wide(i, used);
+              kPerGroup ? d * group_factor + group_bias
+                        : d * (inverse * W::of(scale.load(i, used))) + W::of(bias.load(i, used));
+          if (kPerGroup && adds) result = result + added.load_wide(i, used);
           return canonical_nan(W::rounded(result));
         });
   }
