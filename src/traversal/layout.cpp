@@ -153,7 +153,8 @@ void LoopLayout::set_operand(int k) {
   if (in_run < row_.rank) {
     // Runs that are neither contiguous nor broadcast must be long, or their elements are gathered
     // one by one; so are the columns of a transposition.
-    const bool simple = step == size || (k != 0 && (step == 0 || run >= kShort || run * size > kLongRun));
+    const bool simple =
+        step == size || (k != 0 && (step == 0 || run >= kShort || run * size > kLongRun));
     const bool by_run = simple && column_.rank == 0;
     fill(tables_[k], row_, k, by_run ? in_run : 0);
     rows_.offsets[k] = tables_[k];
