@@ -155,10 +155,10 @@ def test_parameters_of_stride_0_have_the_bits_of_dense_ones(dtype: str, axes: An
     x = samples.uniform((17, 40), dtype, -3, 3)
     scale, bias = (np.broadcast_to(np.array(v, dtype), (1, 40)) for v in (1.3, 0.3))
     for first, second in ((scale, bias), (scale, None), (None, bias), (scale, bias.copy())):
-        dense = (None if p is None else p.copy() for p in (first, second))
+        dense_first, dense_second = (None if p is None else p.copy() for p in (first, second))
         assert_same_bits(
             dmlops.mean_variance_normalization(x, first, second, axes=axes),
-            dmlops.mean_variance_normalization(x, *dense, axes=axes),
+            dmlops.mean_variance_normalization(x, dense_first, dense_second, axes=axes),
         )
 
 

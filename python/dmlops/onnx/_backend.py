@@ -202,8 +202,7 @@ def _load(model: Any) -> onnx.ModelProto:
             return onnx.load(model)
         return onnx.load_model_from_string(bytes(model))
     except DecodeError as error:
-        is_path = isinstance(model, str | os.PathLike)
-        what = repr(os.fspath(model)) if is_path else "the argument"
+        what = repr(os.fspath(model)) if isinstance(model, str | os.PathLike) else "the argument"
         raise ModelError(f"prepare: {what} is not an ONNX model: {error}") from error
 
 
