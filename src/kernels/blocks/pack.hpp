@@ -121,13 +121,21 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   const std::int64_t bytes = from.run * size, count = length / from.run;
   const std::int64_t* const offsets = from.offsets;
   std::int64_t i = 0;
+  const auto place = [source, offsets](std::int64_t k)
+                         DMLOPS_LAMBDA_INLINE { return source + offsets[k]; };
   if (from.skip == 0 && from.step == size) {
-    copy_runs<false>(target, source, offsets, count, bytes);
+    if (bytes == 2) {
+      pack_words<std::uint16_t>(target, count, place);
+    } else if (bytes == 4) {
+      pack_words<std::uint32_t>(target, count, place);
+    } else if (bytes == 8) {
+      pack_words<std::uint64_t>(target, count, place);
+    } else {
+      copy_runs<false>(target, source, offsets, count, bytes);
+    }
     i = count;
   } else if (from.skip == 0 && from.step == 0) {
-    i = fill_runs<U>(target, bytes, count, [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE {
-      return source + offsets[k];
-    });
+    i = fill_runs<U>(target, bytes, count, place);
   }
   for (std::int64_t packed = i * from.run, skip = from.skip; packed < length; ++i, skip = 0) {
     const std::int64_t left = min(from.run - skip, length - packed);

@@ -116,19 +116,14 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int
       copy_run(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
                bytes);
     }
-  } else if (kVectorBytes > 32 && bytes >= 64) {
-    by_ends(typename VectorOf<std::uint8_t, 64>::type());
-  } else if (kVectorBytes > 16 && bytes >= 32) {
-    by_ends(typename VectorOf<std::uint8_t, 32>::type());
-  } else if (bytes >= 16) {
-    by_ends(Bytes16());
-  } else if (bytes >= 8) {
-    by_ends(std::uint64_t());
-  } else if (bytes >= 4) {
-    by_ends(std::uint32_t());
-  } else {
-    by_ends(std::uint16_t());
+    return;
   }
+  if (kVectorBytes > 32 && bytes >= 64) return by_ends(typename VectorOf<std::uint8_t, 64>::type());
+  if (kVectorBytes > 16 && bytes >= 32) return by_ends(typename VectorOf<std::uint8_t, 32>::type());
+  if (bytes >= 16) return by_ends(Bytes16());
+  if (bytes >= 8) return by_ends(std::uint64_t());
+  if (bytes >= 4) return by_ends(std::uint32_t());
+  by_ends(std::uint16_t());
 }
 
 // Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors
