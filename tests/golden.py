@@ -141,10 +141,10 @@ class Case:
         return tuple(size if axis in self.varying else 1 for axis, size in enumerate(self.shape))
 
     def inputs(self) -> list[Array]:
-        """Return the operator's tensors, dense; those of a normalization are near 1."""
+        """Return the operator's tensors, dense; those of a normalization have exponents near 0."""
         kind, seed, *numbers = self.recipe.split(":")
         if "normalization" in self.operator:
-            kind, numbers = "near", ["-3", "3"]
+            kind, numbers = "bounded", ["-3", "3"]
         found = []
         for i, name in enumerate(self.tensors[0]):
             recipe = ":".join((kind, str(int(seed) + i), *numbers)) if i else self.recipe
@@ -187,8 +187,8 @@ def tensor_names(desc: Any) -> list[str]:
 def values(recipe: str, shape: tuple[int, ...], dtype: str) -> Array:
     """Return values of which each bit is integer arithmetic.
 
-    `any:seed`: any bit pattern. `near:seed:low:high`: the same with exponents that bring the
-    magnitude, of a float, into [2^low, 2^high). `mixed:seed:low:high`: any, near, any, near, ...
+    `any:seed`: any bit pattern. `bounded:seed:low:high`: the same with exponents that bring the
+    magnitude, of a float, into [2^low, 2^high). `mixed:seed:low:high`: the two in turn.
     """
     name, *numbers = recipe.split(":")
     seed, low, high = [*map(int, numbers), 0, 0][:3]
@@ -199,9 +199,9 @@ def values(recipe: str, shape: tuple[int, ...], dtype: str) -> Array:
         picks = (samples.hashed(count, seed) & np.uint64(0xFFFF)) * np.uint64(high - low)
         exponents = (picks >> np.uint64(16)).astype(np.int64) + (low + 1 - int(info.minexp))
         field = (1 << (8 * kind.itemsize - 1)) - (1 << info.nmant)
-        near = (bits & ~bits.dtype.type(field)) | (exponents << info.nmant).astype(bits.dtype)
+        bounded = (bits & ~bits.dtype.type(field)) | (exponents << info.nmant).astype(bits.dtype)
         chosen = slice(1, None, 2) if name == "mixed" else slice(None)
-        bits[chosen] = near[chosen]
+        bits[chosen] = bounded[chosen]
     result: Array = bits.view(kind).reshape(shape)
     result.flags.writeable = False
     return result

@@ -108,12 +108,12 @@ def other_softmaxes() -> Iterator[Case]:
     """Yield softmax and hardmax over groups of several lengths, and over several axes."""
     for operator, dtype in itertools.product(("softmax", "hardmax"), FLOATS):
         for length in (1, 2, 7, 33, 128, 1024, 4099):
-            yield case(operator, dtype, (3, length, 5), "near:{seed}:-3:5", {"axes": "1"})
+            yield case(operator, dtype, (3, length, 5), "bounded:{seed}:-3:5", {"axes": "1"})
         yield case(operator, dtype, (41, 300), "any:{seed}", {"axes": "1"})
         for axes in ("2", "0+2", "0+1+2"):
-            yield case(operator, dtype, (9, 18, 37), "near:{seed}:-3:4", {"axes": axes})
-        yield case(operator, dtype, LARGE, "near:{seed}:-6:5", {"axes": "0"})
-        yield case(operator, dtype, LARGE, "near:{seed}:-6:5", {"axes": "1"})
+            yield case(operator, dtype, (9, 18, 37), "bounded:{seed}:-3:4", {"axes": axes})
+        yield case(operator, dtype, LARGE, "bounded:{seed}:-6:5", {"axes": "0"})
+        yield case(operator, dtype, LARGE, "bounded:{seed}:-6:5", {"axes": "1"})
 
 
 def two_inputs() -> Iterator[Case]:
@@ -134,17 +134,17 @@ def two_inputs() -> Iterator[Case]:
 
 def mean_variance_normalizations() -> Iterator[Case]:
     """Yield groups of several lengths and over several axes, every use, and an activation."""
-    operator, near = "mean_variance_normalization", "near:{seed}:-3:5"
+    operator, bounded = "mean_variance_normalization", "bounded:{seed}:-3:5"
     none = {"without": "scale+bias"}
     for dtype in FLOATS:
         for length in (1, 2, 7, 33, 128, 1025, 4099):
-            yield case(operator, dtype, (3, length, 5), near, {"axes": "1"} | none)
+            yield case(operator, dtype, (3, length, 5), bounded, {"axes": "1"} | none)
         for shape, axes, varying in (
             *(((9, 18, 37), "2", "2"), ((9, 18, 37), "0+2", "1"), ((9, 18, 37), "0+1+2", "")),
             *(((3, 5, 37), "", "1"), ((3, 4, 5, 7), "1+2", "0+3"), ((41, 300), "1", "0+1")),
             *((LARGE, "0", "1"), (LARGE, "1", "1"), ((8, 4, 91, 93), "2+3", "1")),
         ):
-            yield case(operator, dtype, shape, near, {"axes": axes, "varying": varying})
+            yield case(operator, dtype, shape, bounded, {"axes": axes, "varying": varying})
         for parameters in (
             {"use_mean": False, "without": "bias"},
             {"use_variance": False, "without": "scale"},
@@ -153,13 +153,13 @@ def mean_variance_normalizations() -> Iterator[Case]:
             {"epsilon": 3.5, "fused": "scaled_elu", "alpha": 0.5, "gamma": 2.0},
         ):
             common: dict[str, object] = {"axes": "2", "varying": "2"}
-            yield case(operator, dtype, (5, 31, 35), near, common | parameters)
+            yield case(operator, dtype, (5, 31, 35), bounded, common | parameters)
         yield case(operator, dtype, (41, 300), "any:{seed}", {"axes": "1"} | none)
 
 
 def trainings() -> Iterator[Case]:
     """Yield batch normalization's training pass and gradients."""
-    near = "near:{seed}:-3:5"
+    bounded = "bounded:{seed}:-3:5"
     names = [f"batch_normalization_{name}" for name in ("training", "grad", "training_grad")]
     for operator, dtype in itertools.product(names, FLOATS):
         alone = {"without": "fused_add"} if operator == names[0] else {}
@@ -168,13 +168,15 @@ def trainings() -> Iterator[Case]:
             *(((2, 3, 4, 5, 6, 7), "0+2+5"), ((300, 3), "1"), ((64, 65), "0"), (LARGE, "0")),
             *((LARGE, "1"), (LARGE, ""), ((8, 4, 91, 93), "1")),
         ):
-            yield case(operator, dtype, shape, near, {"axes": axes, "epsilon": 1e-05} | alone)
+            yield case(operator, dtype, shape, bounded, {"axes": axes, "epsilon": 1e-05} | alone)
         if operator != names[0]:
             continue
         for more in ({"epsilon": 0.001}, {"fused": "relu"}, {"fused": "elu", "alpha": 0.5}):
             along: dict[str, object] = {"axes": "1"}
-            yield case(operator, dtype, (3, 5, 37), near, along | more)
-        yield case(operator, dtype, LARGE, near, {"axes": "1", "epsilon": 0.5, "fused": "sigmoid"})
+            yield case(operator, dtype, (3, 5, 37), bounded, along | more)
+        yield case(
+            operator, dtype, LARGE, bounded, {"axes": "1", "epsilon": 0.5, "fused": "sigmoid"}
+        )
 
 
 def softmaxes() -> Iterator[Case]:
@@ -183,11 +185,11 @@ def softmaxes() -> Iterator[Case]:
     for dtype in FLOATS:
         for length in (*lengths, 1024, 1025, 4099):
             for low, high in ((-8, -1), (-3, 5)):
-                recipe = f"near:{{seed}}:{low}:{high}"
+                recipe = f"bounded:{{seed}}:{low}:{high}"
                 yield case("log_softmax", dtype, (3, length, 5), recipe, {"axes": "1"})
         for length in (2, 65, 300):
             yield case("log_softmax", dtype, (41, length), "any:{seed}", {"axes": "1"})
         for axes in ("0", "2", "0+1", "1+2", "0+2", "0+1+2"):
-            yield case("log_softmax", dtype, (9, 18, 37), "near:{seed}:-3:4", {"axes": axes})
+            yield case("log_softmax", dtype, (9, 18, 37), "bounded:{seed}:-3:4", {"axes": axes})
         for shape, axes in ((LARGE, "0"), (LARGE, "1"), (LARGE, "0+1"), ((7, 331, 113), "1")):
-            yield case("log_softmax", dtype, shape, "near:{seed}:-6:5", {"axes": axes})
+            yield case("log_softmax", dtype, shape, "bounded:{seed}:-6:5", {"axes": axes})

@@ -101,16 +101,16 @@ def test_recipes_by_hand() -> None:
     known = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]  # of the seed 0
     assert golden.values("any:0", (3,), "uint64").tolist() == known
     assert golden.values("any:0", (3,), "uint8").tolist() == [0xE2, 0x6E, 0x06]
-    near = golden.values("near:0:-2:2", (3,), "float32")
+    bounded = golden.values("bounded:0:-2:2", (3,), "float32")
     exponents = [((h & 0xFFFF) * 4 >> 16) - 2 for h in known]
     mantissas = [((h >> 32) & 0x7FFFFF) * 2.0**-23 for h in known]
     pairs = zip(exponents, mantissas, strict=True)
     expected = [2.0**e * (1 + m) for e, m in pairs]
-    assert near.tolist() == [-expected[0], *expected[1:]]
+    assert bounded.tolist() == [-expected[0], *expected[1:]]
     mixed = golden.values("mixed:0:-2:2", (3,), "float32")
     assert mixed.view(np.uint32).tolist() == [
         known[0] >> 32,
-        near.view(np.uint32)[1],
+        bounded.view(np.uint32)[1],
         known[2] >> 32,
     ]
 

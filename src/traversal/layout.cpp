@@ -12,7 +12,7 @@ namespace dmlops {
 namespace {
 
 constexpr std::int64_t kLineBytes = 64;
-constexpr std::int64_t kBlockBytes = 4 * 1024;  // as kernels/blocks/traverse.hpp has it
+constexpr std::int64_t kBlockBytes = 4 * 1024;  // a packed block, as in kernels/blocks/traverse.hpp
 
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
 constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself

@@ -230,7 +230,7 @@ std::vector<GoldenTensor> GoldenCase::inputs() const {
     result.push_back(tensor(next, type, sizes_of(name), name == "variance_tensor"));
     result.back().name = name;
     if (i == 0 && operator_name.find("normalization") != std::string::npos) {
-      next = Recipe("near:0:-3:3");
+      next = Recipe("bounded:0:-3:3");
       next.seed = Recipe(recipe).seed;
     }
     ++next.seed;

@@ -1,4 +1,4 @@
-// Groups of any layout as dense rows: a tile is part of up to 64 groups, a row for each group.
+// Tiles of reduction groups: elements of up to 64 groups, a dense row for each group.
 //
 // Compiled once for each element type; the formulas of reductions receive rows only. Elements that
 // are contiguous in an operand are read and written in place; the others are packed, by
@@ -11,7 +11,7 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kTileGroups = 64;
 constexpr std::int64_t kTileElements = 4096;
-constexpr std::int64_t kGroupStep = 16;  // parts of a group begin at multiples of it
+constexpr std::int64_t kGroupStep = 16;  // tiles of a group begin at multiples of it
 
 template <class T>
 class GroupTiles {
@@ -20,7 +20,7 @@ class GroupTiles {
       : reduction_(reduction), elements_(reduction.elements), kept_(reduction.kept) {
     for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
     const std::int64_t run = elements_.sizes[elements_.rank - 1];
-    // True if parts lie within runs of the innermost dimension.
+    // True if tiles lie within runs of the innermost dimension.
     const bool by_run = elements_.rank == 1 || (run % kGroupStep == 0 && run >= kShortestRun);
     for (int o = 0; o < kFirstGroupOperand; ++o) {
       loaded_[o] = -1;
@@ -36,14 +36,14 @@ class GroupTiles {
     const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
     batch_ = side_by_side ? kTileGroups : kTileElements / steps;
     batch_ = batch_ < 1 ? 1 : min(batch_, kTileGroups);
-    part_ = kTileElements / batch_ / kGroupStep * kGroupStep;
-    part_ = min(part_, by_run ? run : count_);
+    tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
+    tile_length_ = min(tile_length_, by_run ? run : count_);
     run_ = by_run ? run : count_;
-    streams_ = reduction.streaming && in_place_[0] && part_ * kSize >= kShortestStreamed;
+    streams_ = reduction.streaming && in_place_[0] && tile_length_ * kSize >= kShortestStreamed;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
-  bool has_whole_groups() const { return part_ >= count_; }
+  bool has_whole_groups() const { return tile_length_ >= count_; }
   bool uniform(int operand) const { return uniform_[operand]; }
   bool shared(int operand) const { return shared_[operand]; }  // by all groups
   // True if results are to be written by non-temporal stores.
@@ -71,18 +71,19 @@ class GroupTiles {
   // Returns the address of group k's element in a group operand.
   char* group_operand(int operand, std::int64_t k) const { return place_[operand][k]; }
 
-  // Calls visit(begin, length) for each part of the groups.
+  // Calls visit(begin, length) for each tile of the selected groups.
   template <class Visit>
-  DMLOPS_INLINE void for_each_part(const Visit& visit) {
+  DMLOPS_INLINE void for_each_tile(const Visit& visit) {
     for (std::int64_t begin = 0; begin < count_;) {
       const std::int64_t left = run_ - begin % run_;  // elements in the run
-      const std::int64_t length = min(part_, left);
+      const std::int64_t length = min(tile_length_, left);
       visit(begin, length);
       begin += length;
     }
   }
 
-  // Sets the rows of operands, given as bits, to a part, and packs it if necessary.
+  // Sets the rows of operands, given as bits, to a tile, and packs its elements unless they are
+  // contiguous.
   DMLOPS_NO_INLINE void load(unsigned int operands, std::int64_t begin, std::int64_t length) {
     for (int o = 1; o < kFirstGroupOperand; ++o) {
       if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
@@ -92,7 +93,7 @@ class GroupTiles {
         const std::int64_t offset = offset_of(o, begin);
         for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k] + offset;
       } else {
-        pack_part(o, begin, length);
+        pack_tile(o, begin, length);
       }
     }
   }
@@ -101,16 +102,17 @@ class GroupTiles {
     return reinterpret_cast<const T*>(row_[operand][k]);
   }
 
-  // Returns the row for the results of group k in a part.
+  // Returns the row for the results of group k in a tile.
   DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
     return reinterpret_cast<T*>(in_place_[0] ? place_[0][k] + offset_of(0, begin)
-                                             : buffer_[0] + k * part_ * kSize);
+                                             : buffer_[0] + k * tile_length_ * kSize);
   }
 
-  // Unpacks the results of a part to the output, unless they were computed in place.
+  // Unpacks the results of a tile to the output, unless they were computed in place.
   DMLOPS_NO_INLINE void store(std::int64_t begin, std::int64_t length) {
     if (in_place_[0]) return;
-    const std::int64_t group_step = common_step(0), element_step = step(0), pitch = part_ * kSize;
+    const std::int64_t group_step = common_step(0), element_step = step(0),
+                       pitch = tile_length_ * kSize;
     for_each_run(0, begin, begin + length,
                  [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
                    const char* const source = buffer_[0] + i * kSize;
@@ -169,7 +171,7 @@ class GroupTiles {
     return offset;
   }
 
-  // Calls visit(byte offset of a run, index of its first element in the part, its length).
+  // Calls visit(byte offset of a run, index of its first element in the tile, its length).
   template <class Visit>
   DMLOPS_INLINE void for_each_run(int o, std::int64_t begin, std::int64_t end,
                                   const Visit& visit) const {
@@ -181,8 +183,8 @@ class GroupTiles {
     }
   }
 
-  void pack_part(int o, std::int64_t begin, std::int64_t length) {
-    const std::int64_t pitch = shared_[o] ? 0 : part_ * kSize;
+  void pack_tile(int o, std::int64_t begin, std::int64_t length) {
+    const std::int64_t pitch = shared_[o] ? 0 : tile_length_ * kSize;
     for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer_[o] + k * pitch;
     if (loaded_[o] == begin) return;
     loaded_[o] = begin;
@@ -201,11 +203,11 @@ class GroupTiles {
   const Reduction& reduction_;
   const ReductionNest& elements_;
   const ReductionNest& kept_;
-  std::int64_t count_ = 1, batch_, part_, run_, groups_ = 0;
+  std::int64_t count_ = 1, batch_, tile_length_, run_, groups_ = 0;
   bool streams_;
   bool common_ = true;  // true if the selected groups have common steps
   bool in_place_[kFirstGroupOperand], uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
-  std::int64_t loaded_[kFirstGroupOperand];  // the part that a buffer holds; -1: none
+  std::int64_t loaded_[kFirstGroupOperand];  // first element of the packed tile; -1: none
   char* place_[kReductionOperands][kTileGroups];
   const char* row_[kFirstGroupOperand][kTileGroups];
   alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
@@ -228,7 +230,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
         any = any || needed[k];
       }
       if (!any) continue;
-      tiles.for_each_part([&](std::int64_t begin, std::int64_t length) {
+      tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
         tiles.load(Formula::kReads[s], begin, length);
         for (std::int64_t k = 0; k < groups; ++k) {
           if (needed[k]) formula.sweep(s, states[k], tiles, k, begin, length);
@@ -238,7 +240,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
         if (needed[k]) formula.end(s, states[k], tiles.count());
       }
     }
-    tiles.for_each_part([&](std::int64_t begin, std::int64_t length) {
+    tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
       tiles.load(Formula::kReads[Formula::kSweeps], begin, length);
       for (std::int64_t k = 0; k < groups; ++k)
         formula.finish(states[k], tiles, k, tiles.target(k, begin), begin, length);

@@ -31,7 +31,7 @@ struct Elu {
 // x are scaled by a power of two. For alpha < 0 the exponential grows, up to 2^277: it is computed
 // in units below 1, for large results smaller by 2^80.
 struct Celu {
-  f32x inverse_scale, alpha, half_inverse, log2, step, step_low, step_rest;
+  f32x inverse_scale, alpha, half_inverse, log2, step, step_low, step_residual;
   f32x shift, unit, factor, deep_bound, bound, limit;
 
   explicit Celu(const ActivationParameters& p) {
@@ -47,11 +47,11 @@ struct Celu {
     half_inverse = constant(0.5 / a);
     log2 = constant(0x1.71547652b82fep3 / a);
     step = constant(eighth);
-    // The rounding error of `step` is added to the small terms, so that r is exact, and to r if k
-    // is large.
-    const double lacking = eighth - static_cast<double>(static_cast<float>(eighth));
-    step_low = constant(grows ? lacking : 0);
-    step_rest = constant(grows ? 0 : lacking);
+    // The residual of `step` is added to the small terms, which keeps r exact, or to r where k may
+    // be large.
+    const double residual = eighth - static_cast<double>(static_cast<float>(eighth));
+    step_low = constant(grows ? residual : 0);
+    step_residual = constant(grows ? 0 : residual);
     shift = splat<f32x>(kEighthUnit + static_cast<float>(8 * binary_exponent(one)));
     unit = constant(one);
     factor = constant(grows ? scale / one : scale);
@@ -70,7 +70,7 @@ struct Celu {
     const f32x power = power_of_eighth(index);
     const f32x r =
         fma(k, -step_low, fma(lookup(kEighthShift, index), -alpha, fma(k, -step, scaled)));
-    const auto [square, rest] = exp_terms(r, r * half_inverse, k, step_rest);
+    const auto [square, rest] = exp_terms(r, r * half_inverse, k, step_residual);
     const f32x before = power - unit, lost = power - (before + unit), product = alpha * before;
     const f32x product_low = fma(alpha, lost, fma(alpha, before, -product));
     const f32x high = fma(power, r, product), low = fma(power, r, product - high);

@@ -183,7 +183,7 @@ void clip_scaled_integer(const Rows& rows, const ClipParameters& p) {
   const ScaledInteger<T> formula(p);
 #if defined(__AVX2__) && !defined(__AVX512VBMI__)
   if constexpr (sizeof(T) == 1) {
-    if (worth_a_table(rows)) return clip_scaled_bytes<T>(rows, formula);
+    if (use_byte_table(rows)) return clip_scaled_bytes<T>(rows, formula);
   }
 #endif
 #if defined(DMLOPS_HAS_DOUBLE_FMA)

@@ -27,7 +27,7 @@ DMLOPS_INLINE T truncate(double value) {
   }
 }
 
-DMLOPS_INLINE bool worth_a_table(const Rows& rows) {
+DMLOPS_INLINE bool use_byte_table(const Rows& rows) {
   return rows.length * rows.count >= 1024;  // elements
 }
 
@@ -59,7 +59,7 @@ inline void map_bytes(const Rows& rows, ByteTable table) {
 template <class T, class Formula>
 void map_integers(const Rows& rows, const Formula& formula) {
   if constexpr (sizeof(T) == 1) {
-    if (worth_a_table(rows)) return map_bytes(rows, byte_table<T>(formula));
+    if (use_byte_table(rows)) return map_bytes(rows, byte_table<T>(formula));
   }
   map_elements<T>(rows, formula);
 }

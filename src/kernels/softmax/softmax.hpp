@@ -86,13 +86,13 @@ class Softmax {
         });
   }
 
-  // visit(k, row, length) for the rows of the groups, part by part.
+  // Calls visit(k, row, length) for the rows of the groups, tile by tile.
   template <bool kWhole, class Visit>
   DMLOPS_INLINE void for_each_row(std::int64_t first, std::int64_t end, const Visit& visit) {
     if constexpr (kWhole) {
       for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row(1, k), tiles_.count());
     } else {
-      tiles_.for_each_part([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+      tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
         tiles_.load(kInput, begin, length);
         for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row(1, k), length);
       });
@@ -162,7 +162,7 @@ class Softmax {
               });
       }
     } else {
-      tiles_.for_each_part([&](std::int64_t begin, std::int64_t length) {
+      tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) {
         tiles_.load(kInput, begin, length);
         for (std::int64_t k = first; k < end; ++k) {
           const T* const x = tiles_.row(1, k);
