@@ -16,7 +16,7 @@ import pytest
 from dmlops._bench import choose, machine, table, timing
 from dmlops._bench.cells import Layout, all_cells, clip, elementwise, problem
 from dmlops._bench.groups import averages
-from dmlops._bench.peers.base import CannotDo, Peer, Way
+from dmlops._bench.peers.base import Candidate, CannotDo, Peer
 from dmlops._bench.peers.dmlops import Dmlops
 from dmlops._bench.problem import Problem, View
 from dmlops._bench.references import reference
@@ -79,8 +79,8 @@ def test_missing_folder_is_said_before_the_work(capsys: pytest.CaptureFixture[st
 def test_dmlops_solves_the_problem(cell: Any) -> None:
     posed = cell.make()
     expected = reference(posed)
-    ways = list(Dmlops(1).ways(posed))
-    assert [timing.check(way, posed, expected) for way in ways] == [""]
+    candidates = list(Dmlops(1).candidates(posed))
+    assert [timing.check(candidate, posed, expected) for candidate in candidates] == [""]
 
 
 def test_problem_in_memory_order_is_the_same_work() -> None:
@@ -135,16 +135,16 @@ def test_naive_sums_of_many_elements_are_taken() -> None:
 
 
 class Stub(Peer):
-    """A peer with one wrong way, two right ones and an excuse."""
+    """A peer with one wrong statement, two right ones and an error."""
 
     module = "numpy"
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         names = {"np": np, "x": problem.input, "y": problem.output, "lo": -1, "hi": 1}
         names["sleep"] = __import__("time").sleep
-        yield Way("np.clip(x, lo, 2, out=y)", names)
-        yield Way("sleep(0.001); np.clip(x, lo, hi, out=y)", names)
-        yield Way("np.clip(x, lo, hi, out=y)", names)
+        yield Candidate("np.clip(x, lo, 2, out=y)", names)
+        yield Candidate("sleep(0.001); np.clip(x, lo, hi, out=y)", names)
+        yield Candidate("np.clip(x, lo, hi, out=y)", names)
         raise CannotDo("knows no more")
 
 
@@ -153,16 +153,16 @@ class Unable(Peer):
 
     module = "numpy"
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
-        yield Way("undefined(x)", {})
-        yield Way("0", {"x": problem.input})
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
+        yield Candidate("undefined(x)", {})
+        yield Candidate("0", {"x": problem.input})
 
 
-def test_fastest_correct_way_is_taken() -> None:
+def test_fastest_correct_statement_is_taken() -> None:
     posed = clip("f32", "small", Layout((1000,))).make()
     peers = {"numpy": Stub(1), "torch": Unable(1)}
     competitors, reasons = timing.entrants(posed, peers, FAST)
-    assert [(each.name, each.way.statement) for each in competitors] == [
+    assert [(each.name, each.candidate.statement) for each in competitors] == [
         ("numpy", "np.clip(x, lo, hi, out=y)")
     ]
     assert "wrong: 77 instead of" in reasons["torch"]
@@ -173,11 +173,11 @@ def test_fastest_correct_way_is_taken() -> None:
 
 
 def test_hopeless_peers_have_fewer_turns() -> None:
-    ways = [Way("pass", {}), Way("pass", {}), Way("pass", {})]
+    candidates = [Candidate("pass", {}), Candidate("pass", {}), Candidate("pass", {})]
     names = ("dmlops", "numpy", "torch")
     competitors = [
-        timing.Competitor(name, way, seconds)
-        for name, way, seconds in zip(names, ways, (1.0, 1e-6, 1e-4), strict=True)
+        timing.Competitor(name, candidate, seconds)
+        for name, candidate, seconds in zip(names, candidates, (1.0, 1e-6, 1e-4), strict=True)
     ]
     timing.measure(competitors, timing.Effort(rounds=5, turn=1e-5, cell=1.0, few=2))
     assert [len(each.seconds) for each in competitors] == [5, 5, 2]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dmlops._bench.peers import PEERS
-from dmlops._bench.peers.base import CannotDo, Peer, Way
+from dmlops._bench.peers.base import Candidate, CannotDo, Peer
 from dmlops._bench.problem import Array, Problem
 from dmlops._bench.references import reference
 
@@ -41,7 +41,7 @@ class Competitor:
     """A verified statement, its estimated seconds per run, and the seconds of each round."""
 
     name: str
-    way: Way
+    candidate: Candidate
     estimate: float
     seconds: dict[int, float] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ def entrants(
     competitors: list[Competitor] = []
     reasons: dict[str, str] = {}
     for name, peer in peers.items():
-        best, reason = best_way(peer, problem, expected, effort)
+        best, reason = best_candidate(peer, problem, expected, effort)
         if best is None:
             reasons[name] = reason
         else:
@@ -72,32 +72,32 @@ def entrants(
     return competitors, reasons
 
 
-def best_way(
+def best_candidate(
     peer: Peer, problem: Problem, expected: Array, effort: Effort
-) -> tuple[tuple[Way, float] | None, str]:
+) -> tuple[tuple[Candidate, float] | None, str]:
     """Return a peer's fastest correct statement with its seconds, or the reason for none."""
-    found: list[tuple[Way, float]] = []
-    reason = "has no way to do it"
-    ways = guarded(peer.ways(problem))
-    for way in ways:
-        if isinstance(way, str):
-            reason = way
+    found: list[tuple[Candidate, float]] = []
+    reason = "has no statement for it"
+    candidates = guarded(peer.candidates(problem))
+    for candidate in candidates:
+        if isinstance(candidate, str):
+            reason = candidate
             continue
         try:
-            wrong = check(way, problem, expected if peer.checked else None)
+            wrong = check(candidate, problem, expected if peer.checked else None)
             if wrong:
                 reason = wrong
             else:
-                found.append((way, quick_time(way, effort)))
+                found.append((candidate, quick_time(candidate, effort)))
         except Exception as error:
             reason = first_line(error)
     return (min(found, key=lambda pair: pair[1]), "") if found else (None, reason)
 
 
-def guarded(ways: Iterator[Way]) -> Iterator[Way | str]:
+def guarded(candidates: Iterator[Candidate]) -> Iterator[Candidate | str]:
     """Yield the statements, and finally the reason if the peer raised an error."""
     try:
-        yield from ways
+        yield from candidates
     except CannotDo as reason:
         yield str(reason)
     except Exception as error:  # any exception of a peer is reported as its reason
@@ -110,24 +110,24 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:LONGEST_REASON]
 
 
-def check(way: Way, problem: Problem, expected: Array | None) -> str:
+def check(candidate: Candidate, problem: Problem, expected: Array | None) -> str:
     """Run a statement once on an output of other values; return the error, or nothing."""
     problem.output_base.fill(77)
-    run = timer(way).timeit
+    run = timer(candidate).timeit
     run(1)
     if expected is None:
         return ""
-    return problem.error(way.result() if way.result else problem.output, expected)
+    return problem.error(candidate.result() if candidate.result else problem.output, expected)
 
 
-def timer(way: Way) -> Timer:
+def timer(candidate: Candidate) -> Timer:
     """Return the compiled loop."""
-    return Timer(way.statement, globals=way.names)
+    return Timer(candidate.statement, globals=candidate.names)
 
 
-def quick_time(way: Way, effort: Effort) -> float:
+def quick_time(candidate: Candidate, effort: Effort) -> float:
     """Return an estimate of the seconds of one run."""
-    run = timer(way).timeit
+    run = timer(candidate).timeit
     once = run(1)
     number = turns(once, effort.turn / 4)
     return min(run(number) / number for _ in range(3 if once < effort.cell / 20 else 1))
@@ -146,7 +146,8 @@ def measure(competitors: list[Competitor], effort: Effort, *, pause: float = 0.0
     others = [each.estimate for each in competitors if each.name in PEERS]
     limit = HOPELESS * min(others, default=0)
     loops = [
-        (each, timer(each.way).timeit, turns(each.estimate, effort.turn)) for each in competitors
+        (each, timer(each.candidate).timeit, turns(each.estimate, effort.turn))
+        for each in competitors
     ]
     end = time.perf_counter() + effort.cell
     for turn in range(effort.rounds):
@@ -177,5 +178,5 @@ def as_json(competitor: Competitor) -> dict[str, Any]:
         "min": competitor.min,
         "median": competitor.median,
         "rounds": len(competitor.seconds),
-        "statement": competitor.way.statement,
+        "statement": competitor.candidate.statement,
     }

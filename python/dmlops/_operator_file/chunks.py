@@ -1,7 +1,7 @@
 """Splits long dispatches into chunks along one dimension, for progress reports and interrupts.
 
-Each chunk is an operator on a range of the same memory. Results do not depend on the chunks: no
-formula depends on more than an element, or a group of log softmax, which is never split.
+Each chunk is an operator on a range of the same memory. Results do not depend on the chunks: a
+formula depends on a single element, or on a single group, which is never split.
 """
 
 from __future__ import annotations

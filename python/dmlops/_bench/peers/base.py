@@ -22,7 +22,7 @@ class CannotDo(Exception):  # noqa: N818 - an answer, not an error
 
 
 @dataclass(frozen=True)
-class Way:
+class Candidate:
     """A statement that solves the problem, as a user would write it, and the names that it uses.
 
     The statement is compiled into the timed loop, so the figures contain no call of the benchmark.
@@ -53,8 +53,8 @@ class Peer:
         """The library's version."""
         return str(self.library.__version__)
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
-        """Yield the ways to solve a problem."""
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
+        """Yield the candidate statements for a problem."""
         operator = getattr(self, problem.operator, None)
         if operator is None:
             raise CannotDo(f"has no {problem.operator}")

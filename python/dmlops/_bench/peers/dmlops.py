@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import dmlops
-from dmlops._bench.peers.base import Peer, Way
+from dmlops._bench.peers.base import Candidate, Peer
 from dmlops._bench.problem import Problem, parameters
 
 GRADIENT = "gradient, mean, variance, scale, epsilon, out=(y, mean_, variance_)"
@@ -42,24 +42,24 @@ class Dmlops(Peer):
         """Set the number of threads."""
         dmlops.set_num_threads(self.threads)
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield clip, with scale and bias if the problem has them."""
         p = problem.arguments
         names = {"clip": dmlops.clip, "x": problem.input, "y": problem.output}
         names |= {"lo": p["min"], "hi": p["max"]}
         if "scale" in p:
             names["sb"] = dmlops.ScaleBias(p["scale"], p["bias"])
-            yield Way("clip(x, lo, hi, scale_bias=sb, out=y)", names)
+            yield Candidate("clip(x, lo, hi, scale_bias=sb, out=y)", names)
         else:
-            yield Way("clip(x, lo, hi, out=y)", names)
+            yield Candidate("clip(x, lo, hi, out=y)", names)
 
-    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Candidate]:
         """Yield hard_sigmoid."""
         names = {"hard_sigmoid": dmlops.hard_sigmoid, "x": problem.input, "y": problem.output}
         names |= {"a": problem.arguments["alpha"], "b": problem.arguments["beta"]}
-        yield Way("hard_sigmoid(x, a, b, out=y)", names)
+        yield Candidate("hard_sigmoid(x, a, b, out=y)", names)
 
-    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+    def batch_normalization(self, problem: Problem) -> Iterator[Candidate]:
         """Yield batch_normalization, with the activation fused."""
         p = problem.arguments
         mean, variance, scale, bias = parameters(p)
@@ -70,12 +70,12 @@ class Dmlops(Peer):
         if p["relu"]:
             names["relu"] = dmlops.ActivationReluOperatorDesc()
             fused = "fused_activation=relu, "
-        yield Way(f"batch_normalization(x, m, v, s, b, e, {fused}out=y)", names)
+        yield Candidate(f"batch_normalization(x, m, v, s, b, e, {fused}out=y)", names)
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the call, by the methods above or with the arguments of CALLS."""
         if problem.operator not in CALLS:
-            yield from super().ways(problem)
+            yield from super().candidates(problem)
             return
         p = problem.arguments
         names = {"f": getattr(dmlops, problem.operator), "x": problem.input, "y": problem.output}
@@ -85,4 +85,4 @@ class Dmlops(Peer):
         if problem.operator in STATISTICS:
             like = p[STATISTICS[problem.operator]]
             names |= {"mean_": np.empty_like(like), "variance_": np.empty_like(like)}
-        yield Way(f"f(x, {CALLS[problem.operator]})", names)
+        yield Candidate(f"f(x, {CALLS[problem.operator]})", names)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, Peer, Way
+from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, Peer
 from dmlops._bench.problem import Problem
 
 Formula = Callable[..., Any]
@@ -32,7 +32,7 @@ class Jax(Peer):
         self.numpy = import_module("jax.numpy")
         self.library.config.update("jax_enable_x64", True)
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield jnp.clip; with a scale, in float32 for integers."""
         p, jnp, dtype = problem.arguments, self.numpy, problem.base.dtype
 
@@ -44,12 +44,12 @@ class Jax(Peer):
 
         yield from self.run(problem, formula)
 
-    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the formula, which the compiler fuses."""
         p, jnp = problem.arguments, self.numpy
         yield from self.run(problem, lambda x: jnp.clip(p["alpha"] * x + p["beta"], 0, 1))
 
-    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+    def batch_normalization(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the formula, which the compiler fuses."""
         p, jnp = problem.in_memory_order().arguments, self.numpy
 
@@ -59,19 +59,19 @@ class Jax(Peer):
 
         yield from self.run(problem, formula, *(p[name] for name in PARAMETERS))
 
-    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+    def log_softmax(self, problem: Problem) -> Iterator[Candidate]:
         """Yield jax.nn.log_softmax."""
         axes, nn = problem.in_memory_order().arguments["axes"], import_module("jax.nn")
         yield from self.run(problem, lambda x: nn.log_softmax(x, axes))
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the compiled formula, by the methods above or from `formulas`."""
         formulas = self.formulas(problem.arguments)
         if problem.operator in formulas:
             arrays = [each for each in problem.arguments.values() if isinstance(each, np.ndarray)]
             yield from self.run(problem, formulas[problem.operator], *arrays)
         else:
-            yield from super().ways(problem)
+            yield from super().candidates(problem)
 
     def formulas(self, p: dict[str, Any]) -> dict[str, Formula]:
         """Return formulas of the input and the arrays of a problem, in its order."""
@@ -122,7 +122,7 @@ class Jax(Peer):
             "hard_swish": lambda x: x * jnp.clip(p["alpha"] * x + p["beta"], 0, 1),
         }
 
-    def run(self, problem: Problem, formula: Formula, *parameters: Array) -> Iterator[Way]:
+    def run(self, problem: Problem, formula: Formula, *parameters: Array) -> Iterator[Candidate]:
         """Yield the compiled function, with a new output and with a donated buffer."""
         dense, jnp = problem.in_memory_order(), self.numpy
         view = dense.view
@@ -143,11 +143,11 @@ class Jax(Peer):
         arguments = ", ".join(names)
         names["f"] = f = self.library.jit(whole)
         names["wait"] = self.library.block_until_ready
-        yield Way(f"wait(f({arguments}))", names, lambda: result(f(*inputs)))
+        yield Candidate(f"wait(f({arguments}))", names, lambda: result(f(*inputs)))
 
         if isinstance(self.library.eval_shape(whole, *inputs), tuple):
             return
         g = self.library.jit(lambda _, *rest: whole(*rest), donate_argnums=0, keep_unused=True)
         last = [jnp.asarray(dense.output_base)]
         statement = f"last[0] = g(last[0], {arguments}).block_until_ready()"
-        yield Way(statement, names | {"g": g, "last": last}, lambda: result(last[0]))
+        yield Candidate(statement, names | {"g": g, "last": last}, lambda: result(last[0]))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dmlops._bench.peers.base import Array, Peer, Way
+from dmlops._bench.peers.base import Array, Candidate, Peer
 from dmlops._bench.problem import Problem
 
 OFFSETS = (0, 2048)  # avoids store-to-load aliasing (4 KiB)
@@ -19,18 +19,18 @@ class Memcpy(Peer):
     module = "numpy"
     checked = False
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the copy on one thread and on all threads."""
         size = max(1, problem.traffic // 2) if problem.copied is None else problem.copied
         source = np.ones(size, np.uint8)
-        room = np.zeros(size + max(OFFSETS), np.uint8)
+        buffer = np.zeros(size + max(OFFSETS), np.uint8)
         for offset in OFFSETS:
-            target = room[offset : offset + size]
-            yield Way("copyto(y, x)", {"copyto": np.copyto, "x": source, "y": target})
+            target = buffer[offset : offset + size]
+            yield Candidate("copyto(y, x)", {"copyto": np.copyto, "x": source, "y": target})
             if self.threads > 1:
                 yield self.parallel(target, source)
 
-    def parallel(self, target: Array, source: Array) -> Way:
+    def parallel(self, target: Array, source: Array) -> Candidate:
         """Return the copy of one shard per thread."""
         pool = ThreadPoolExecutor(self.threads - 1)
         targets, sources = (np.array_split(array, self.threads) for array in (target, source))
@@ -43,4 +43,4 @@ class Memcpy(Peer):
             for other in others:
                 other.result()
 
-        return Way("copy()", {"copy": copy})
+        return Candidate("copy()", {"copy": copy})

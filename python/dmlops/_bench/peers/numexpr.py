@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, CannotDo, Peer, Way
+from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, CannotDo, Peer
 from dmlops._bench.problem import Problem
 
 # NumExpr's names of the types.
@@ -36,7 +36,7 @@ class NumExpr(Peer):
         """Set the number of threads."""
         self.library.set_num_threads(self.threads)
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield comparisons, as it has no clip."""
         p = problem.arguments
         if "scale" in p and problem.base.dtype.kind != "f":
@@ -44,38 +44,40 @@ class NumExpr(Peer):
         x = "(x * scale + bias)" if "scale" in p else "x"
         numbers = {"lo": p["min"], "hi": p["max"]}
         numbers |= {"scale": p["scale"], "bias": p["bias"]} if "scale" in p else {}
-        yield self.way(problem, f"where({x} < lo, lo, where({x} > hi, hi, {x}))", **numbers)
+        yield self.candidate(problem, f"where({x} < lo, lo, where({x} > hi, hi, {x}))", **numbers)
 
-    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the formula."""
         p = problem.arguments
         y = "(a * x + b)"
-        yield self.way(
+        yield self.candidate(
             problem,
             f"where({y} < zero, zero, where({y} > one, one, {y}))",
             a=p["alpha"], b=p["beta"], zero=0.0, one=1.0,
         )  # fmt: skip
 
-    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+    def batch_normalization(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the formula."""
         p = problem.arguments
         y = "((x - mean) * (scale / sqrt(variance + e)) + bias)"
         y = f"where({y} < zero, zero, {y})" if p["relu"] else y
         zero = {"zero": 0.0} if p["relu"] else {}
-        yield self.way(problem, y, e=p["epsilon"], **zero, **{name: p[name] for name in PARAMETERS})
+        yield self.candidate(
+            problem, y, e=p["epsilon"], **zero, **{name: p[name] for name in PARAMETERS}
+        )
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the expression, by the methods above or from EXPRESSIONS."""
         if "axes" in problem.arguments:
             raise CannotDo("reduces only as the last step of an expression")
         if problem.operator in EXPRESSIONS:
             expression, numbers = EXPRESSIONS[problem.operator]
             arguments = {BOUNDS.get(name, name): p for name, p in problem.arguments.items()}
-            yield self.way(problem, expression, **numbers, **arguments)
+            yield self.candidate(problem, expression, **numbers, **arguments)
         else:
-            yield from super().ways(problem)
+            yield from super().candidates(problem)
 
-    def way(self, problem: Problem, expression: str, **arguments: Any) -> Way:
+    def candidate(self, problem: Problem, expression: str, **arguments: Any) -> Candidate:
         """Return the call of the compiled expression."""
         dtype = problem.base.dtype
         if dtype.name not in TYPES:
@@ -85,4 +87,4 @@ class NumExpr(Peer):
         signature = [(name, TYPES[dtype.name]) for name in values]
         names: dict[str, Any] = {"f": self.library.NumExpr(expression, signature)}
         names |= values | {"y": problem.output}
-        return Way(f"f({', '.join(values)}, out=y, ex_uses_vml=False)", names)
+        return Candidate(f"f({', '.join(values)}, out=y, ex_uses_vml=False)", names)

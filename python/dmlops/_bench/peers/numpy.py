@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import Array, Peer, Way, float32_like
+from dmlops._bench.peers.base import Array, Candidate, Peer, float32_like
 from dmlops._bench.problem import Problem, parameters
 
 LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
@@ -69,77 +69,83 @@ class NumPy(Peer):
     def set_up(self) -> None:
         """Nothing: NumPy's ufuncs have one thread."""
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the statements, by the methods below or from FORMULAS."""
         if problem.operator not in FORMULAS:
-            yield from super().ways(problem)
+            yield from super().candidates(problem)
             return
         p, x = problem.arguments, problem.input
         formula = FORMULAS[problem.operator]
         if not p.get("use_mean", True):
             formula = formula.replace(CENTERED, "np.copyto(w, x)")
-        for room in rooms(problem.output):
-            number = room.dtype.type
-            names: dict[str, Any] = {"np": np, "t": room.dtype, "x": x, "y": problem.output}
-            names |= {"w": room, "u": np.empty_like(room)}
-            names |= {"k": np.empty_like(room, bool), "j": np.empty_like(room, bool)}
+        for buffer in buffers(problem.output):
+            number = buffer.dtype.type
+            names: dict[str, Any] = {"np": np, "t": buffer.dtype, "x": x, "y": problem.output}
+            names |= {"w": buffer, "u": np.empty_like(buffer)}
+            names |= {"k": np.empty_like(buffer, bool), "j": np.empty_like(buffer, bool)}
             names |= {
                 name: number(value) if isinstance(value, float) else value
                 for name, value in p.items()
             }
             widen = ""
-            if room is not problem.output:
+            if buffer is not problem.output:
                 names |= {"x": float32_like(x), "x_": x}
                 widen = "np.copyto(x, x_); "
             if "axes" in p:
-                few = np.max(room, axis=p["axes"], keepdims=True)
+                few = np.max(buffer, axis=p["axes"], keepdims=True)
                 names |= {"m": few, "l": np.empty_like(few)}
-            yield way(widen + formula, names)
+            yield candidate(widen + formula, names)
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield np.clip, and minimum and maximum, which cost less for small arrays."""
         p, x, y = problem.arguments, problem.input, problem.output
         if "scale" in p:
             yield from self.scaled_clip(problem)
             return
-        for room in rooms(y):
-            bounds = {"lo": room.dtype.type(p["min"]), "hi": room.dtype.type(p["max"])}
-            names = {"np": np, "x": x, "y": y, "w": room, **bounds}
-            widen = "" if room is y else "np.copyto(w, x); "
-            source = "x" if room is y else "w"
-            yield way(f"{widen}np.clip({source}, lo, hi, out=w)", names)
-            yield way(f"{widen}np.minimum({source}, hi, out=w); np.maximum(w, lo, out=w)", names)
+        for buffer in buffers(y):
+            bounds = {"lo": buffer.dtype.type(p["min"]), "hi": buffer.dtype.type(p["max"])}
+            names = {"np": np, "x": x, "y": y, "w": buffer, **bounds}
+            widen = "" if buffer is y else "np.copyto(w, x); "
+            source = "x" if buffer is y else "w"
+            yield candidate(f"{widen}np.clip({source}, lo, hi, out=w)", names)
+            yield candidate(
+                f"{widen}np.minimum({source}, hi, out=w); np.maximum(w, lo, out=w)", names
+            )
 
-    def scaled_clip(self, problem: Problem) -> Iterator[Way]:
+    def scaled_clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield multiply, add and clip; integers in float32, exact for the cells' values."""
         p, y = problem.arguments, problem.output
-        for room in rooms(y) if y.dtype.kind == "f" else [float32_like(y)]:
-            number = room.dtype.type
-            names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
+        for buffer in buffers(y) if y.dtype.kind == "f" else [float32_like(y)]:
+            number = buffer.dtype.type
+            names = {"np": np, "x": problem.input, "y": y, "w": buffer, "t": buffer.dtype}
             names |= {"s": number(p["scale"]), "b": number(p["bias"])}
             names |= {"lo": number(p["min"]), "hi": number(p["max"])}
-            yield way(f"np.multiply(x, s, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names)
+            yield candidate(
+                f"np.multiply(x, s, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names
+            )
 
-    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Candidate]:
         """Yield multiply, add and clip."""
         p, y = problem.arguments, problem.output
-        for room in rooms(y):
-            number = room.dtype.type
-            names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
+        for buffer in buffers(y):
+            number = buffer.dtype.type
+            names = {"np": np, "x": problem.input, "y": y, "w": buffer, "t": buffer.dtype}
             names |= {"a": number(p["alpha"]), "b": number(p["beta"])}
             names |= {"lo": number(0), "hi": number(1)}
-            yield way(f"np.multiply(x, a, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names)
+            yield candidate(
+                f"np.multiply(x, a, out=w, dtype=t); np.add(w, b, out=w); {LIMIT}", names
+            )
 
-    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+    def batch_normalization(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the normalization folded into one multiplication and one addition."""
         p, y = problem.arguments, problem.output
         mean, variance, scale, bias = parameters(p)
-        for room in rooms(y):
+        for buffer in buffers(y):
             factor = float32_like(mean)
-            names = {"np": np, "x": problem.input, "y": y, "w": room, "t": room.dtype}
+            names = {"np": np, "x": problem.input, "y": y, "w": buffer, "t": buffer.dtype}
             names |= {"m": mean, "v": variance, "s": scale, "b": bias}
             names |= {"e": np.float32(p["epsilon"]), "f": factor, "o": np.empty_like(factor)}
-            yield way(
+            yield candidate(
                 "np.add(v, e, out=f); np.sqrt(f, out=f); np.divide(s, f, out=f); "
                 "np.multiply(m, f, out=o); np.subtract(b, o, out=o); "
                 "np.multiply(x, f, out=w); np.add(w, o, out=w)"
@@ -147,15 +153,22 @@ class NumPy(Peer):
                 names,
             )
 
-    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+    def log_softmax(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the formula step by step."""
         x, y, axes = problem.input, problem.output, problem.arguments["axes"]
-        for room in rooms(y):
-            few = np.max(room, axis=axes, keepdims=True)
-            names = {"np": np, "x": x, "y": y, "w": room, "e": np.empty_like(room), "axes": axes}
+        for buffer in buffers(y):
+            few = np.max(buffer, axis=axes, keepdims=True)
+            names = {
+                "np": np,
+                "x": x,
+                "y": y,
+                "w": buffer,
+                "e": np.empty_like(buffer),
+                "axes": axes,
+            }
             names |= {"m": few, "l": np.empty_like(few)}
-            widen, source = ("", "x") if room is y else ("np.copyto(w, x); ", "w")
-            yield way(
+            widen, source = ("", "x") if buffer is y else ("np.copyto(w, x); ", "w")
+            yield candidate(
                 f"{widen}np.max({source}, axis=axes, keepdims=True, out=m); "
                 f"np.subtract({source}, m, out=w); np.exp(w, out=e); "
                 "np.sum(e, axis=axes, keepdims=True, out=l); np.log(l, out=l); "
@@ -164,15 +177,15 @@ class NumPy(Peer):
             )
 
 
-def rooms(output: Array) -> Iterator[Array]:
+def buffers(output: Array) -> Iterator[Array]:
     """Yield the arrays for intermediate results: the output, and for float16 also float32."""
     yield output
     if output.dtype == np.float16:
         yield float32_like(output)
 
 
-def way(statement: str, names: dict[str, Any]) -> Way:
+def candidate(statement: str, names: dict[str, Any]) -> Candidate:
     """Return the statement, with a final conversion unless it computes in the output."""
     if names["w"] is not names["y"]:
         statement += "; np.copyto(y, w, casting='unsafe')"
-    return Way(statement, names)
+    return Candidate(statement, names)

@@ -11,9 +11,9 @@ import numpy as np
 from dmlops._bench.peers.base import (
     PARAMETERS,
     Array,
+    Candidate,
     CannotDo,
     Peer,
-    Way,
     axis_second,
     channel_axis,
 )
@@ -37,7 +37,7 @@ class OnnxRuntime(Peer):
         # Threads may spin between calls, but not during the next competitor's turn.
         self.options.add_session_config_entry("session.force_spinning_stop", "1")
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield Clip, after Mul and Add if there is a scale; these do not take small integers."""
         p, dtype = problem.arguments, problem.base.dtype
 
@@ -56,14 +56,14 @@ class OnnxRuntime(Peer):
 
         yield from self.run(problem, formula)
 
-    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Candidate]:
         """Yield HardSigmoid."""
         p = problem.arguments
         yield from self.run(
             problem, lambda graph, x: graph.add("HardSigmoid", x, alpha=p["alpha"], beta=p["beta"])
         )
 
-    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+    def batch_normalization(self, problem: Problem) -> Iterator[Candidate]:
         """Yield BatchNormalization for parameters of one axis, put second; else the formula."""
         dense = problem.in_memory_order()
         p, axis = dense.arguments, channel_axis(dense.arguments)
@@ -87,7 +87,7 @@ class OnnxRuntime(Peer):
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the model, by the methods of this class or from `formulas`."""
         formulas = self.formulas(problem.arguments, problem.base.dtype)
         if problem.operator in formulas:
@@ -98,7 +98,7 @@ class OnnxRuntime(Peer):
             }
             yield from self.run(problem, formulas[problem.operator], arrays)
         else:
-            yield from super().ways(problem)
+            yield from super().candidates(problem)
 
     def formulas(self, p: Mapping[str, Any], dtype: np.dtype[Any]) -> dict[str, Formula]:
         """Return formulas of the graph's input ``x`` and of a problem's arrays, by their names."""
@@ -139,7 +139,7 @@ class OnnxRuntime(Peer):
             "hard_swish": lambda graph, x: graph.add("HardSwish", x),
         }
 
-    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+    def log_softmax(self, problem: Problem) -> Iterator[Candidate]:
         """Yield LogSoftmax for one axis; else ReduceLogSumExp and Sub."""
         axes = problem.in_memory_order().arguments["axes"]
 
@@ -157,7 +157,7 @@ class OnnxRuntime(Peer):
         formula: Formula,
         parameters: Mapping[str, Array] | None = None,
         shape: tuple[int, ...] | None = None,
-    ) -> Iterator[Way]:
+    ) -> Iterator[Candidate]:
         """Yield the model with the view inside, and with a copy of the view by NumPy before it.
 
         `shape` is the shape of the formula's result.
@@ -165,12 +165,12 @@ class OnnxRuntime(Peer):
         dense, parameters = problem.in_memory_order(), parameters or {}
         y = dense.output_base.reshape(shape or dense.output_base.shape)
         run, binding = self.bind(formula, dense.view, {"x": dense.base, **parameters}, y)
-        yield Way("run(binding)", {"run": run, "binding": binding})
+        yield Candidate("run(binding)", {"run": run, "binding": binding})
         if dense.view != View():
-            room = np.empty(dense.input.shape, dense.base.dtype)
-            run, binding = self.bind(formula, View(), {"x": room, **parameters}, y)
-            names = {"run": run, "binding": binding, "copyto": np.copyto, "room": room}
-            yield Way("copyto(room, x); run(binding)", names | {"x": dense.input})
+            buffer = np.empty(dense.input.shape, dense.base.dtype)
+            run, binding = self.bind(formula, View(), {"x": buffer, **parameters}, y)
+            names = {"run": run, "binding": binding, "copyto": np.copyto, "buffer": buffer}
+            yield Candidate("copyto(buffer, x); run(binding)", names | {"x": dense.input})
 
     def bind(
         self, formula: Formula, view: View, inputs: Mapping[str, Array], y: Array

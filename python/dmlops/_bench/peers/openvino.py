@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, Peer, Way, axis_second, channel_axis
+from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, Peer, axis_second, channel_axis
 from dmlops._bench.problem import Problem, View
 
 Formula = Callable[[Any, Mapping[str, Any]], Any]  # from the graph's input nodes to its result
@@ -26,7 +26,7 @@ class OpenVino(Peer):
         self.options = {"INFERENCE_NUM_THREADS": self.threads, "PERFORMANCE_HINT": "LATENCY"}
         self.options |= {"NUM_STREAMS": 1, "ENABLE_CPU_PINNING": False}
 
-    def clip(self, problem: Problem) -> Iterator[Way]:
+    def clip(self, problem: Problem) -> Iterator[Candidate]:
         """Yield clamp, after multiply and add if there is a scale."""
         p, ops, dtype = problem.arguments, self.ops, problem.base.dtype
 
@@ -41,13 +41,13 @@ class OpenVino(Peer):
 
         yield from self.run(problem, formula)
 
-    def hard_sigmoid(self, problem: Problem) -> Iterator[Way]:
+    def hard_sigmoid(self, problem: Problem) -> Iterator[Candidate]:
         """Yield hard_sigmoid."""
         dtype = problem.base.dtype
         alpha, beta = (np.array(problem.arguments[name], dtype) for name in ("alpha", "beta"))
         yield from self.run(problem, lambda x, _: self.ops.hard_sigmoid(x, alpha, beta))
 
-    def batch_normalization(self, problem: Problem) -> Iterator[Way]:
+    def batch_normalization(self, problem: Problem) -> Iterator[Candidate]:
         """Yield batch_norm_inference for parameters of one axis, put second; else the formula."""
         dense, ops = problem.in_memory_order(), self.ops
         p, axis = dense.arguments, channel_axis(dense.arguments)
@@ -71,7 +71,7 @@ class OpenVino(Peer):
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
-    def ways(self, problem: Problem) -> Iterator[Way]:
+    def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the model, by the methods of this class or from `formulas`."""
         formulas = self.formulas(problem.arguments, problem.base.dtype)
         if problem.operator in formulas:
@@ -82,7 +82,7 @@ class OpenVino(Peer):
             }
             yield from self.run(problem, formulas[problem.operator], arrays)
         else:
-            yield from super().ways(problem)
+            yield from super().candidates(problem)
 
     def formulas(self, p: Mapping[str, Any], dtype: np.dtype[Any]) -> dict[str, Formula]:
         """Return formulas of the input and of the nodes of a problem's arrays."""
@@ -114,7 +114,7 @@ class OpenVino(Peer):
             "hard_swish": lambda x, _: ops.hswish(x),
         }
 
-    def log_softmax(self, problem: Problem) -> Iterator[Way]:
+    def log_softmax(self, problem: Problem) -> Iterator[Candidate]:
         """Yield log_softmax for one axis; else the formula."""
         axes, ops = problem.in_memory_order().arguments["axes"], self.ops
 
@@ -133,7 +133,7 @@ class OpenVino(Peer):
         formula: Formula,
         parameters: Mapping[str, Array] | None = None,
         shape: tuple[int, ...] | None = None,
-    ) -> Iterator[Way]:
+    ) -> Iterator[Candidate]:
         """Yield the model with the view inside, and with a copy of the view by NumPy before it.
 
         `shape` is the shape of the formula's result.
@@ -141,12 +141,12 @@ class OpenVino(Peer):
         dense, parameters = problem.in_memory_order(), parameters or {}
         y = dense.output_base.reshape(shape or dense.output_base.shape)
         request = self.compile(formula, dense.view, {"x": dense.base, **parameters}, y)
-        yield Way("request.infer(share_outputs=True)", {"request": request})
+        yield Candidate("request.infer(share_outputs=True)", {"request": request})
         if dense.view != View():
-            room = np.empty(dense.input.shape, dense.base.dtype)
-            request = self.compile(formula, View(), {"x": room, **parameters}, y)
-            names = {"request": request, "copyto": np.copyto, "room": room, "x": dense.input}
-            yield Way("copyto(room, x); request.infer(share_outputs=True)", names)
+            buffer = np.empty(dense.input.shape, dense.base.dtype)
+            request = self.compile(formula, View(), {"x": buffer, **parameters}, y)
+            names = {"request": request, "copyto": np.copyto, "buffer": buffer, "x": dense.input}
+            yield Candidate("copyto(buffer, x); request.infer(share_outputs=True)", names)
 
     def compile(self, formula: Formula, view: View, inputs: Mapping[str, Array], y: Array) -> Any:
         """Return a request whose tensors are set."""
