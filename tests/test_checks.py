@@ -27,6 +27,15 @@ def test_contributing_lists_the_checks() -> None:
     assert f"\n\n{shown}" in (ROOT / "CONTRIBUTING.md").read_text() + "\n"
 
 
+def test_contributing_names_existing_files() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Commands")[0]
+    folders = ("src", "python", "tests", "docs", "include", "examples", "tools")
+    known = {path.name for folder in folders for path in (ROOT / folder).rglob("*")}
+    known |= {path.name for path in ROOT.iterdir()}
+    for word in re.findall(r"[\w./]*\w\.(?:cpp|hpp|py|md|txt)\b", text):
+        assert (ROOT / word).exists() if word.startswith(folders) else Path(word).name in known
+
+
 def test_each_check_is_a_function() -> None:
     functions = re.findall(r"^check_([\w-]+)\(\)", RUN.read_text(), re.MULTILINE)
     assert sorted(functions) == sorted(json.loads(run("--names")))

@@ -55,6 +55,8 @@ std::int64_t measured() {
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
 std::atomic<std::int64_t> non_temporal_bytes{kUnknown};
 
+// The threshold for threads: calls with less memory traffic run on the caller's thread. See
+// src/thresholds.md.
 std::atomic<std::int64_t> split_bytes{512 * 1024};
 
 }  // namespace
