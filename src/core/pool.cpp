@@ -28,7 +28,7 @@
 namespace dmlops {
 namespace {
 
-constexpr long long kMaxThreads = 1024;  // bounds the damage of a typing error
+constexpr long long kMaxThreads = 1024;  // a larger number is taken for a typing error
 
 int checked_thread_count(long long count, const std::string& source) {
   if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);

@@ -43,12 +43,12 @@ float16 to_float16(double value) {
   const double abs_value = std::fabs(value);
   if (std::isnan(value)) return bits(sign | 0x7e00);
   if (abs_value >= 65520.0) return bits(sign | 0x7c00);
-  // In units in the last place, which are 2^-24 below 2^-14; then rounded to an integer.
+  // The value in units in the last place (2^-24 below 2^-14), rounded to an integer.
   const int exponent = abs_value < 0x1p-14 ? -14 : std::ilogb(abs_value);
   const double exact = std::ldexp(abs_value, 10 - exponent);
   auto units = static_cast<unsigned int>(exact);
-  const double rest = exact - units;
-  if (rest > 0.5 || (rest == 0.5 && units % 2 == 1)) ++units;
+  const double fraction = exact - units;
+  if (fraction > 0.5 || (fraction == 0.5 && units % 2 == 1)) ++units;
   // A normal number's leading one (1024 units) adds 1 to the exponent field, and so does a carry.
   return bits(sign | ((static_cast<unsigned int>(exponent + 14) << 10) + units));
 }

@@ -52,7 +52,7 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
     if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
     Binding written[OperatorDesc::kMaxTensors];
     for (int i = 0; i < made.op->output_count(); ++i) {
-      const ConstBinding& out = outputs.data()[i];  // was checked to be writable
+      const ConstBinding& out = outputs.data()[i];  // checked to be writable
       written[i] = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes, out.is_array};
     }
     const GilReleased released(made.elements);

@@ -1,4 +1,4 @@
-// Chooses rows, their tables of offsets, and the order of the loops around them.
+// Chooses rows, their offset tables, and the order of the outer loops.
 #include "traversal/layout.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::int64_t kBlockBytes = 4 * 1024;  // a packed block, as in kernels
 
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
 constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself
-constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by a table of offsets
+constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by an offset table
 
 }  // namespace
 
@@ -122,8 +122,8 @@ void LoopLayout::choose_row() {
   }
 }
 
-// Fills the table of the offsets of a chain in an operand, over its dimensions from `first` on.
-// Each dimension repeats the offsets of the inner ones.
+// Fills the offset table of a chain in an operand, over its dimensions from `first` on. Each
+// dimension repeats the offsets of the inner ones.
 void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const {
   offsets[0] = 0;
   std::int64_t filled = 1;
@@ -151,8 +151,8 @@ void LoopLayout::set_operand(int k) {
   rows_.step[k] = step;
   rows_.offsets[k] = nullptr;
   if (in_run < row_.rank) {
-    // Runs that are neither contiguous nor broadcast must be long, or their elements are gathered
-    // one by one; so are the columns of a transposition.
+    // Runs are packed as runs if they are contiguous, broadcast or long. The elements of other
+    // runs, and of the columns of a transposition, are gathered one by one.
     const bool simple =
         step == size || (k != 0 && (step == 0 || run >= kShort || run * size > kLongRun));
     const bool by_run = simple && column_.rank == 0;
@@ -294,7 +294,7 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
   Loop loops[kMaxRank];
   std::copy_n(loop_nest.loops, loop_nest.rank, loops);
   if (shards > 1 && loop_nest.rank == 0 && !has_common_steps()) {
-    if (i > 0) return;  // a single row of at most a table's length
+    if (i > 0) return;  // a single row, no longer than an offset table
   } else if (shards > 1) {
     const int split = split_loop(loop_nest, shards);
     std::int64_t& size = split < 0 ? rows.length : loops[split].size;

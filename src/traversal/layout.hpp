@@ -1,5 +1,5 @@
-// The layout of a loop nest: the dimensions that form the rows for the kernels, and the way in
-// which each operand is packed into dense blocks.
+// The layout of a loop nest: the dimensions that form the rows for the kernels, and each operand's
+// access pattern, by which it is packed into dense blocks.
 #pragma once
 
 #include "traversal/nest.hpp"
@@ -8,7 +8,7 @@ namespace dmlops {
 
 // Kernels traverse two loops: rows of elements. Short rows are extended over further dimensions, of
 // which the last may be split into chunks. Operands without a common step along an extended row are
-// gathered through a table of offsets. In a transposition of many small dimensions, those
+// gathered through an offset table. In a transposition of many small dimensions, those
 // contiguous in the output form the rows, and those contiguous in the input form the columns.
 class LoopLayout {
  public:
@@ -21,7 +21,7 @@ class LoopLayout {
   void run(std::int64_t shards, RowKernel kernel, const void* parameters) const;
 
  private:
-  static constexpr std::int64_t kTable = 1024;  // entries of a table of offsets
+  static constexpr std::int64_t kTable = 1024;  // entries of an offset table
 
   // Dimensions of the nest merged into one loop, the innermost first.
   struct Chain {

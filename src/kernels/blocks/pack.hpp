@@ -90,7 +90,7 @@ struct Source {
   std::int64_t skip = 0;  // elements of the first run before the row
 };
 
-// Operand k of a traversal from (row, column) on.
+// Returns operand k of a traversal, from (row, column) on.
 DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
   const char* const data = rows.data[k] + row * rows.pitch[k];
   if (rows.offsets[k] == nullptr)
@@ -144,8 +144,8 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   }
 }
 
-// Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. `spills`
-// allows the overwriting of kSpill bytes after the target, whose rows must be dense.
+// Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. If `spills`,
+// kSpill bytes after the target may be overwritten, and the target's rows must be dense.
 template <class U>
 DMLOPS_NO_INLINE void pack(char* target, std::int64_t target_pitch, std::int64_t length,
                            std::int64_t count, const Source& from, bool spills = false) {
@@ -191,7 +191,7 @@ DMLOPS_NO_INLINE void unpack(char* target, std::int64_t step, const std::int64_t
                   load_element<U>(source + i * size));
 }
 
-// ---- By the size of an element, known at run time --------------------------------------------
+// ---- Dispatch on the element size, known at run time -----------------------------------------
 
 inline void pack(std::int64_t size, char* target, std::int64_t target_pitch, std::int64_t length,
                  std::int64_t count, const Source& from, bool spills = false) {

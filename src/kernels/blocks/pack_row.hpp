@@ -52,8 +52,9 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
   }
 }
 
-// Copies by non-temporal stores, except to cache lines that the target shares. Prefetches as many
-// bytes at `ahead`: non-temporal stores make the hardware prefetcher less effective.
+// Copies by non-temporal stores, except to cache lines that the target shares with other data.
+// Prefetches the same number of bytes at `ahead`, since non-temporal stores make the hardware
+// prefetcher less effective.
 inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
                            const char* ahead = nullptr) {
   constexpr std::int64_t step = sizeof(u8x);
@@ -127,8 +128,8 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int
 }
 
 // Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors
-// no longer than necessary. The next runs overwrite the remainder of a vector. Returns the number
-// of filled runs: the last ones lack room for a vector.
+// no longer than necessary. Each run overwrites the excess of the previous run's vector. Returns
+// the number of filled runs; the last ones leave no space for a whole vector.
 template <class U, class Source>
 DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int64_t count,
                                      const Source& source) {

@@ -1,13 +1,14 @@
-// Transforms of two inputs: operand 1 comes in the blocks of the traversal, operand 2 is read in
-// place where it is dense, and otherwise packed to match each block.
+// Transforms of two inputs. The traversal packs operand 1 into blocks; operand 2 is read in place
+// if it is dense, and otherwise packed here, block by block.
 #pragma once
 
 #include "kernels/blocks/transform.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Packs operand 2 for each part of a block, and calls row(output, input, second, length) for its
-// rows. A full vector can be read from packed rows of any length.
+// Packs operand 2 for as many rows of a block as fit the buffer, and calls row(output, input,
+// second, length) for each. The buffer is padded, so that a full vector can be read from short
+// rows.
 template <class T, class Row>
 DMLOPS_NO_INLINE void pack_pairs(const Block& block, const Row& row) {
   constexpr std::int64_t size = sizeof(T), capacity = kBlockBytes / size;

@@ -54,8 +54,8 @@ DMLOPS_INLINE V join(const Quad& quad) {
   if constexpr (sizeof(V) == 16) return quad(0);
 }
 
-// Loads kWidth elements each of the rows at source(i), source(i + kStep), ... that fill 16 bytes
-// together, interleaved.
+// Loads kWidth elements from each of the rows at source(i), source(i + kStep), ..., as many rows as
+// fill 16 bytes, and interleaves the elements.
 template <class V, int kWidth, int kStep = kWidth, class Source>
 DMLOPS_INLINE V load_quad(const Source& source, int i) {
   if constexpr (kStep == kLanes<V>) {
@@ -139,7 +139,7 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
   }
 }
 
-// Not inlined, since all formulas share them.
+// Not inlined: one copy serves all formulas.
 template <class U>
 DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
                                        std::int64_t step) {

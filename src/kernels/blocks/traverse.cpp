@@ -1,8 +1,8 @@
 // The traversal of rows in dense blocks, compiled once for all formulas.
 #include "kernels/blocks/traverse.hpp"
 
-#include "kernels/blocks/areas.hpp"
 #include "kernels/blocks/pack.hpp"
+#include "kernels/blocks/transpose_tiles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 namespace {
@@ -227,11 +227,11 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
 
 constexpr std::int64_t kUnlikelyCached = 1 << 20;  // bytes of output
 
-// Iterates over areas along the columns, the memory order of the input.
+// Iterates over tiles along the columns, the memory order of the input.
 template <class U>
 void traverse_transposed(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  // Longer rows have less overhead; higher areas use more of each input line.
+  // Longer rows have less overhead; higher tiles use more of each input line.
   constexpr std::int64_t lines = size >= 4 ? 4 : 2, height = 256 / lines, width = lines * side;
   constexpr std::int64_t pitch =
       (lines + 1) * kLineBytes;  // not a power of two, against set conflicts
@@ -239,7 +239,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
   const char* const input = rows.data[1];
   const bool gathered = rows.offsets[1] != nullptr;
   const bool prefetches = !rows.streaming && rows.length * rows.count * size >= kUnlikelyCached;
-  // A smaller first area aligns the others to cache lines.
+  // A smaller first tile aligns the others to cache lines.
   const std::int64_t left = gathered ? 0 : -past_line(rows.data[0], rows.pitch[0], size);
   const std::int64_t top = gathered                  ? -past_line(input, 0, size)
                            : rows.count < 4 * height ? 0
@@ -247,26 +247,26 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
   struct Corner {
     std::int64_t column, row;
   };
-  const auto area_at = [&rows](Corner from) {
-    return Area{Span(from.column, width, rows.length, side),
-                Span(from.row, height, rows.count, side)};
+  const auto tile_at = [&rows](Corner from) {
+    return TransposeTile{Span(from.column, width, rows.length, side),
+                         Span(from.row, height, rows.count, side)};
   };
   for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
     next = {corner.column, corner.row + height};
     if (next.row >= rows.count) next = {corner.column + width, top};
-    const Area area = area_at(corner);
+    const TransposeTile tile = tile_at(corner);
     if (prefetches) {
-      for (std::int64_t r = 0; r < area.rows.count; ++r)
-        prefetch_lines<2>(output_row(rows, area.rows.begin + r) + area.columns.begin * size,
-                          area.columns.count * size);
+      for (std::int64_t r = 0; r < tile.rows.count; ++r)
+        prefetch_lines<2>(output_row(rows, tile.rows.begin + r) + tile.columns.begin * size,
+                          tile.columns.count * size);
     }
-    transpose_area<U>(buffer, pitch, rows, area, area_at(next));
+    transpose_tile<U>(buffer, pitch, rows, tile, tile_at(next));
     Block block;
     block.rows = &rows;
-    block.row = area.rows.begin;
-    block.column = area.columns.begin;
-    block.count = area.rows.count;
-    block.length = area.columns.count;
+    block.row = tile.rows.begin;
+    block.column = tile.columns.begin;
+    block.count = tile.rows.count;
+    block.length = tile.columns.count;
     block.input = buffer;
     block.input_pitch = pitch;
     block.output = buffer;
@@ -276,10 +276,10 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
       t.transforms.dense(block, t.context);
       continue;
     }
-    // Each cache line is written by one area.
+    // Each cache line is written by one tile.
     const std::int64_t begin = corner.column < 0 ? 0 : corner.column;
     const std::int64_t length = min(corner.column + width, rows.length) - begin;
-    const std::int64_t skipped = (begin - area.columns.begin) * size;
+    const std::int64_t skipped = (begin - tile.columns.begin) * size;
     if (t.transforms.streaming != nullptr) {
       place_output(block, rows, size);
       block.column = begin;
@@ -290,8 +290,8 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
       continue;
     }
     t.transforms.dense(block, t.context);
-    for (std::int64_t r = 0; r < area.rows.count; ++r)
-      write(rows, size, area.rows.begin + r, begin, length, buffer + r * pitch + skipped);
+    for (std::int64_t r = 0; r < tile.rows.count; ++r)
+      write(rows, size, tile.rows.begin + r, begin, length, buffer + r * pitch + skipped);
   }
 }
 

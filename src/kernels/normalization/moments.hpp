@@ -1,4 +1,4 @@
-// Sums over groups, and their operands, shared by the kernels of statistics and gradients.
+// Sums over groups and access to operands, shared by the kernels of statistics and gradients.
 //
 // Sums are float64, and for float16 elements float32 within a block. The first sweep adds elements
 // and exact products. If the mean is far from 0, where the variance would lose digits as a
@@ -19,7 +19,7 @@ DMLOPS_INLINE void store_number(char* place, double value) {
   store_partial(reinterpret_cast<T*>(place), canonical_nan(rounded(to_doubles(value))), 1);
 }
 
-// Vectors of sums, and of results where the mean is far from 0.
+// The precision of sums, and of results if the mean is far from 0: float64 for float32 elements.
 template <class T>
 struct Wide {
   using Vector = Doubles;
@@ -32,7 +32,7 @@ struct Wide {
   DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }
   DMLOPS_INLINE static f32x rounded(Vector v) { return DMLOPS_TARGET::rounded(v); }
 
-  // x - value
+  // Subtracts a constant.
   struct Minus {
     Vector value;
 
@@ -41,8 +41,8 @@ struct Wide {
   };
 };
 
-// No product of float16 numbers, deviations and their inverses exceeds float32's range, unless the
-// result overflows float16.
+// float32 for float16 elements: no product of elements, deviations and inverse deviations overflows
+// float32 unless the result overflows float16.
 template <>
 struct Wide<float16> {
   using Vector = f32x;
@@ -54,7 +54,7 @@ struct Wide<float16> {
   DMLOPS_INLINE static Vector of(double value) { return splat<f32x>(static_cast<float>(value)); }
   DMLOPS_INLINE static f32x rounded(Vector v) { return v; }
 
-  // The difference to the rounded value is exact where it is small.
+  // Subtracts in two steps, since x - value.high is exact if it is small (Sterbenz's lemma).
   struct Minus {
     FloatPair value;
 
@@ -85,12 +85,13 @@ class OperandRow {
   bool uniform_;
 };
 
-// True if a variance loses only a few digits as mean(x^2) - mean^2, and deviations as a x + b.
+// True if the mean is at most 4 standard deviations from 0. The variance as mean(x^2) - mean^2 and
+// deviations as a x + b then lose few digits to cancellation.
 DMLOPS_INLINE bool is_near_zero(double mean, double variance) {
   return mean * mean <= 16 * variance;
 }
-// True if both terms of the number as a FloatPair, and their products with elements, are within
-// float32's normal range.
+// True if the terms of FloatPair(number), and their products with elements, are within float32's
+// normal range.
 DMLOPS_INLINE bool fits_pair(double number) {
   const double size = number < 0 ? -number : number;
   return number == 0 || (size > 0x1p-78 && size < 0x1p100);

@@ -34,7 +34,7 @@ class Channels {
   }
 
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
-  // Returns false if any is_extreme(), whose factor is unspecified.
+  // Returns false if any parameter is_extreme(); its factor is then unspecified.
   bool pack_parameters(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
                        bool of_rows, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
@@ -70,14 +70,14 @@ class Channels {
   }
 
  private:
-  static constexpr std::int64_t kRoom =
-      kCapacity + kLanes<f32x>;  // room for the remainder of the last vector
+  static constexpr std::int64_t kPaddedCapacity =
+      kCapacity + kLanes<f32x>;  // whole vectors from any index on
 
   void load_floats(float* target, const Source& source) const {
     if constexpr (std::is_same_v<T, float>) {
       pack<std::uint32_t>(reinterpret_cast<char*>(target), 0, count_, 1, source);
     } else {
-      alignas(kVectorBytes) float16 halves[kRoom];
+      alignas(kVectorBytes) float16 halves[kPaddedCapacity];
       pack<std::uint16_t>(reinterpret_cast<char*>(halves), 0, count_, 1, source);
       for (std::int64_t i = 0; i < count_; i += kLanes<f32x>)
         store(target + i, load<f32x>(halves + i));
@@ -91,14 +91,14 @@ class Channels {
     return result;
   }
 
-  // The packed parameters: the data of their rows, the column, their number.
+  // The key of the packed parameters: the addresses of their rows, the column, the count.
   const char* first_[kBatchNormalizationEnd - kMean] = {};
   std::int64_t column_ = 0, count_ = 0;
-  bool usual_ = true;  // false if any is extreme
-  alignas(kVectorBytes) float mean_[kRoom];
-  alignas(kVectorBytes) float variance_[kRoom];
-  alignas(kVectorBytes) float factor_[Factor::kTerms][kRoom];
-  alignas(kVectorBytes) float bias_[kRoom];
+  bool usual_ = true;  // false if any parameter is extreme
+  alignas(kVectorBytes) float mean_[kPaddedCapacity];
+  alignas(kVectorBytes) float variance_[kPaddedCapacity];
+  alignas(kVectorBytes) float factor_[Factor::kTerms][kPaddedCapacity];
+  alignas(kVectorBytes) float bias_[kPaddedCapacity];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -54,8 +54,8 @@ DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32
     const f32x y = bit_cast<f32x>(bit_cast<u32x>(estimate) & ~0xfffu), square = y * y;
     const f32x h = fma(-error, square, fma(-sum, square, splat<f32x>(1.0f)));
     const f32x high = scale * y;
-    const f32x rest = scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f)));
-    return {{high, fma(scale, y, -high) + rest}};
+    const f32x correction = scale * (y * (h * polynomial(h, 0.5f, 0.375f, 0.3125f)));
+    return {{high, fma(scale, y, -high) + correction}};
   }
 }
 

@@ -82,9 +82,9 @@ struct ActivatedLoops {
     return reinterpret_cast<const T*>(rows.input_row(r));
   }
 
-  // Several rows share each load of parameters, which take more loads than the input. Rows beyond
-  // L2 in float32 do not: memory latency hides the loads, and single rows suit the hardware
-  // prefetcher. Requires equal alignment of the rows.
+  // True if several rows share each load of parameters, which take more loads than the input. Not
+  // for float32 rows beyond L2: memory latency hides the loads, and the hardware prefetcher follows
+  // single rows better. Requires equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
     constexpr std::int64_t kCached = 2 << 20;  // bytes
     const bool cached = std::is_same_v<T, float16> ||

@@ -31,7 +31,7 @@ DMLOPS_INLINE f32x exp_polynomial(f32x h) {
 // terms whose rounding errors are negligible. -k low is the error of r. The error is 1.4e-12 of
 // e^y.
 struct ExpTerms {
-  f32x square, rest;
+  f32x square, tail;
 };
 
 DMLOPS_INLINE ExpTerms exp_terms(f32x r, f32x h, f32x k, f32x low) {
@@ -60,11 +60,11 @@ DMLOPS_INLINE EighthReduction reduce_range_to_eighth(f32x x) {
 // small terms.
 DMLOPS_INLINE f32x expm1_nonpositive(f32x x) {
   const auto [k, r, index] = reduce_range_to_eighth<1>(max(x, splat<f32x>(-18.0f)));
-  const auto [square, rest] = exp_terms(r, r * 0.5f, k, splat<f32x>(kLn2Low / 8));
+  const auto [square, tail] = exp_terms(r, r * 0.5f, k, splat<f32x>(kLn2Low / 8));
   const f32x power = power_of_eighth(index);
   const f32x before = power - 1.0f, lost = power - (before + 1.0f);
   const f32x high = fma(power, r, before), low = fma(power, r, before - high);
-  return high + (low + fma(power, square, fma(power, rest, lost)));
+  return high + (low + fma(power, square, fma(power, tail, lost)));
 }
 
 // 1 / s - 1 for s = (1 + e^-2|x|) / 2 = sum + low, with the sign of x; s = (1 + power) / 2 + power

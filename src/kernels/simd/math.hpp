@@ -3,8 +3,8 @@
 // (at the arguments in tests/cpp/exhaustive_math.cpp).
 //
 // Only + - * /, fma(), ?: and integer operations are used, so that every instruction set gives the
-// same bits. A NaN gives some NaN. The polynomials are minimax fits by tools/minimax.py; comments
-// give their approximation errors, without rounding errors.
+// same bits. A NaN gives a NaN of any payload. The polynomials are minimax fits by
+// tools/minimax.py; comments give their approximation errors, without rounding errors.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
@@ -13,11 +13,11 @@ namespace dmlops::DMLOPS_TARGET {
 
 // c0 + c1 x + c2 x^2 + ..., by Horner's rule.
 template <class... Coefficients>
-DMLOPS_INLINE f32x polynomial(f32x x, float c0, Coefficients... rest) {
-  if constexpr (sizeof...(rest) == 0) {
+DMLOPS_INLINE f32x polynomial(f32x x, float c0, Coefficients... higher) {
+  if constexpr (sizeof...(higher) == 0) {
     return splat<f32x>(c0);
   } else {
-    return fma(polynomial(x, rest...), x, splat<f32x>(c0));
+    return fma(polynomial(x, higher...), x, splat<f32x>(c0));
   }
 }
 
@@ -175,11 +175,11 @@ DMLOPS_INLINE f32x log1p(f32x x) {
 // c0 + c1 x + c2 x^2 + ..., in double, without fused multiply-add, which not every target has in
 // double.
 template <class... Coefficients>
-DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... rest) {
-  if constexpr (sizeof...(rest) == 0) {
+DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... higher) {
+  if constexpr (sizeof...(higher) == 0) {
     return splat<f64x>(c0);
   } else {
-    return polynomial(x, rest...) * x + c0;
+    return polynomial(x, higher...) * x + c0;
   }
 }
 

@@ -141,7 +141,7 @@ DMLOPS_INLINE V shuffle(V a, V b) {
 #endif
 }
 
-// 0, 1, 2, ...
+// Returns 0, 1, 2, ...
 DMLOPS_INLINE i32x lane_indices() {
   i32x indices;
   for (int i = 0; i < kLanes<i32x>; ++i) indices[i] = i;

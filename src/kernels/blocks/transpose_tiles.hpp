@@ -1,4 +1,4 @@
-// Areas of a large transposition: squares of a cache line's width and height, transposed into a
+// Tiles of a large transposition: squares of a cache line's width and height, transposed into a
 // buffer.
 #pragma once
 
@@ -19,52 +19,52 @@ struct Span {
   }
 };
 
-struct Area {
+struct TransposeTile {
   Span columns, rows;
 };
 
-// Calls visit(c, r) for the corner of each square of an area, and begin(i) before each column of
+// Calls visit(c, r) for the corner of each square of a tile, and begin(i) before each column of
 // squares.
 template <class Begin, class Visit>
-DMLOPS_INLINE void for_each_square(const Area& area, std::int64_t side, const Begin& begin,
+DMLOPS_INLINE void for_each_square(const TransposeTile& tile, std::int64_t side, const Begin& begin,
                                    const Visit& visit) {
-  const std::int64_t last = area.rows.count - side;
-  for (std::int64_t i = 0; i < area.columns.count; i += side) {
+  const std::int64_t last = tile.rows.count - side;
+  for (std::int64_t i = 0; i < tile.columns.count; i += side) {
     begin(i);
-    const std::int64_t c = min(i, area.columns.count - side);
-    for (std::int64_t j = area.rows.outside, r = -1; r < last; j += side) {
+    const std::int64_t c = min(i, tile.columns.count - side);
+    for (std::int64_t j = tile.rows.outside, r = -1; r < last; j += side) {
       r = j < 0 ? 0 : min(j, last);
       visit(c, r);
     }
   }
 }
 
-// Transposes an area into a buffer. The hardware prefetcher does not follow this order, so each
-// area prefetches the next one, into L2, since L1 cannot hold both.
+// Transposes a tile into a buffer. The hardware prefetcher does not follow this order, so each
+// tile prefetches the next one, into L2, since L1 cannot hold both.
 template <class U>
-void transpose_area(char* buffer, std::int64_t pitch, const Rows& rows, const Area& area,
-                    const Area& next) {
+void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, const TransposeTile& tile,
+                    const TransposeTile& next) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
   const std::int64_t step = rows.step[1];
-  const char* const input = rows.data[1] + area.rows.begin * size;
+  const char* const input = rows.data[1] + tile.rows.begin * size;
   const char* const next_input = rows.data[1] + next.rows.begin * size;
   if (rows.offsets[1] != nullptr) {
-    const std::int64_t* const offsets = rows.offsets[1] + area.columns.begin;
+    const std::int64_t* const offsets = rows.offsets[1] + tile.columns.begin;
     return for_each_square(
-        area, side, [](std::int64_t) {},
+        tile, side, [](std::int64_t) {},
         [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
           transpose_square<U>(buffer + r * pitch + c * size, pitch, input + r * size, offsets + c);
         });
   }
   for_each_square(
-      area, side,
+      tile, side,
       [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
         for (std::int64_t c = i; c < min(i + side, next.columns.count); ++c)
           prefetch_lines<2>(next_input + (next.columns.begin + c) * step, next.rows.count * size);
       },
       [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
         transpose_square<U>(buffer + r * pitch + c * size, pitch,
-                            input + (area.columns.begin + c) * step + r * size, step);
+                            input + (tile.columns.begin + c) * step + r * size, step);
       });
 }
 
