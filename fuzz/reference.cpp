@@ -278,13 +278,13 @@ void check_softmax(const OperatorDesc& desc, const OperatorInfo& op, const std::
       continue;
     }
     undefined = undefined || std::isinf(x[top]);
-    double rest = 0;
-    for (const std::size_t i : members) rest += i == top ? 0 : std::exp(x[i] - x[top]);
-    const double logarithm = std::log1p(rest);
+    double sum_excluding_max = 0;
+    for (const std::size_t i : members) sum_excluding_max += i == top ? 0 : std::exp(x[i] - x[top]);
+    const double logarithm = std::log1p(sum_excluding_max);
     for (const std::size_t i : members) {
       const double difference = x[i] - x[top], value = difference - logarithm;
       if (op.family == Family::softmax) {
-        const double share = std::exp(difference) / (1 + rest);
+        const double share = std::exp(difference) / (1 + sum_excluding_max);
         const double error = arithmetic_error(share, 2, tensor.data_type, 0.02);
         require(actual[i], undefined ? Range{NAN, NAN} : around(share, error), tensor.data_type, i);
         continue;
@@ -306,10 +306,10 @@ Values read(const BufferTensorDesc& tensor, const char* memory) {
   std::size_t count = 1;
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) count *= tensor.sizes[d];
   for (std::size_t i = 0; i < count; ++i) {
-    std::size_t rest = i, offset = 0, packed = 1;
+    std::size_t remaining = i, offset = 0, packed = 1;
     for (std::size_t d = tensor.dimension_count; d-- > 0;) {
-      const std::size_t k = rest % tensor.sizes[d];
-      rest /= tensor.sizes[d];
+      const std::size_t k = remaining % tensor.sizes[d];
+      remaining /= tensor.sizes[d];
       offset += k * (tensor.strides ? (*tensor.strides)[d] : packed);
       packed *= tensor.sizes[d];
     }

@@ -251,7 +251,7 @@ def main(words: list[str]) -> int:
         found = changes(before, computed(before))
         print("\n".join(found) or f"All {len(before)} digests are as in {FILE.name}.")
         return 1 if found else 0
-    from golden_cases import all_cases  # noqa: PLC0415 - what reads the file needs no list
+    from golden_cases import all_cases  # noqa: PLC0415 - readers of the file need no list
 
     after = computed(list(all_cases()))
     FILE.write_text(HEADER + "".join(f"{case}\n" for case in after), encoding="ascii")

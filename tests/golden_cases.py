@@ -15,7 +15,7 @@ AROUND_ONE = "mixed:{seed}:-8:5"
 
 
 def all_cases() -> Iterator[Case]:
-    """Yield the cases, each with its own seed; the seeds are counted, so new cases come last."""
+    """Yield the cases. Seeds are consecutive, so new cases are added at the end."""
     seeds = itertools.count(0, 8)
     families = (
         *(clips, activations, normalizations, softmaxes, further, other_softmaxes),

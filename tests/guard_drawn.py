@@ -128,7 +128,7 @@ def bytes_of(view: Array) -> Array:
 
 
 def compiled(case: Case, arrays: list[Array], out: Array, axes: tuple[int, ...]) -> Call | None:
-    """Return the compiled operator, or None where descriptors have no such tensors."""
+    """Return the compiled operator, or None if no descriptor allows these tensors."""
     if any(step < 0 for view in (*arrays, out) for step in view.strides) or 0 in out.shape:
         return None
     *inputs, output = (

@@ -212,9 +212,10 @@ def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Floa
         log_sum = np.log1p(terms.sum(axis=1, keepdims=True))
         result = np.where(np.isfinite(top), difference - log_sum, np.nan)
         larger = np.maximum(np.abs(difference), log_sum)
-        # The result's own rounding is up to 1 ulp of the larger part, when it lies a binade above
-        # both; the errors of exp and of the sum, below 1. Before float16's rounding they are 64 for
-        # a sum of up to 127 in float32, 3.4 for exp, 1.3 for the logarithm, 0.5 for the difference.
+        # The rounding of the result is up to 1 ulp of the larger term, if the result is a binade
+        # above both terms; the errors of exp and of the sum are below 1. Before float16's rounding,
+        # the errors are 64 for a sum of up to 127 in float32, 3.4 for exp, 1.3 for the logarithm,
+        # 0.5 for the difference.
         units = (8, 2) if x.dtype == np.float32 else (70, 70)
         allowed = np.where(
             result >= -0.1, units[0] * ulp(result, np.float32), units[1] * ulp(larger, np.float32)

@@ -36,7 +36,7 @@ EVERY_FLOAT16 = np.arange(65536, dtype=np.uint16).view(np.float16)
 # relu and shrink also take these.
 SHRINK_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 INTEGERS = {"relu": SHRINK_INTEGERS[:3], "shrink": SHRINK_INTEGERS}
-# A result of 0 may have either sign: it comes from an underflow, from alpha - alpha, or from 0 * y.
+# A result of 0 may have either sign: its cause is an underflow, alpha - alpha, or 0 * y.
 SIGN_OF_ZERO_IS_FREE = ("parametric_softplus", "softplus", "scaled_elu", "scaled_tanh")
 
 
@@ -68,9 +68,9 @@ def check(row: Row, x: Array, parameters: tuple[float, ...]) -> None:
 
 @every_row
 def test_every_float16(row: Row) -> None:
-    # float16 is the float32 result rounded once more. Within the float32 bound plus half a float16
-    # ulp means: the exact result rounded once, bit for bit, unless that lies within the float32
-    # bound of the middle between two float16 values; then either of the two.
+    # float16 is the float32 result rounded once more. The bound is the float32 bound plus half a
+    # float16 ulp: the result is the exact one rounded once, except within the float32 bound of a
+    # midpoint of two float16 values, where either of the two is allowed.
     for parameters in row.parameters:
         check(row, EVERY_FLOAT16, parameters)
 
@@ -318,8 +318,8 @@ def test_fused(row: Row) -> None:
             assert_same_bits(result, expected, f"{row.name}{parameters}, {form}")
 
 
-# Float32 lies in between, off by a thousandth of an ulp of float16 at most: that decides how some
-# few results are rounded.
+# The intermediate float32 result is off by at most a thousandth of an ulp of float16, which decides
+# the rounding of a few results.
 @every_fusable
 def test_fused_in_float16(row: Row) -> None:
     for form, x, values in fused_cases("float16"):

@@ -52,7 +52,7 @@ def test_a_closed_output_is_one_line(words: list[str]) -> None:
 
 @posix
 def test_closed_errors() -> None:
-    """The message goes nowhere, not to standard output."""
+    """The message is dropped, not written to standard output."""
     run = command(["run", "none.json"], "2>&-")
     assert (run.returncode, run.stdout) == (2, "")
     if Path("/dev/full").exists():

@@ -265,7 +265,7 @@ def test_large(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_permutations_of_small_dimensions(dtype: str) -> None:
-    # Layouts that are gathered through a table of offsets, in blocks if the input is dense.
+    # Layouts that are gathered through an offset table, in blocks if the input is dense.
     random = np.random.default_rng(14)
     for _ in range(60):
         rank = int(random.integers(3, 9))

@@ -38,7 +38,7 @@ SHAPE = (3, 5, 7)
 
 
 def together(work: Callable[[int], None], *, beside: Callable[[int], None] | None = None) -> None:
-    """Start `work` on all threads at once, while one more repeats `beside`; errors come out."""
+    """Start `work` on all threads at once, while another repeats `beside`; raise their errors."""
     start, stop = threading.Barrier(WORKERS + (beside is not None)), threading.Event()
 
     def worker(i: int) -> None:

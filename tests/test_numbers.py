@@ -188,7 +188,7 @@ class Incomparable:
 
 
 class Interrupted(Incomparable):
-    """Raises what must not be swallowed."""
+    """Raises an exception that must be propagated."""
 
     def __gt__(self, other: object) -> bool:
         raise KeyboardInterrupt

@@ -274,7 +274,7 @@ def test_batch_normalization_of_mixed_types_and_of_rank_1_and_2() -> None:
 
 
 def test_a_model_of_several_nodes() -> None:
-    """Constants, initializers, values used twice, an output that is used on the way."""
+    """Constants, initializers, values used twice, an output that is also an intermediate."""
     model = onnx.parser.parse_model("""
         <ir_version: 8, opset_import: ["": 17]>
         several (float[N, 3, 4] x) => (float[N, 3, 4] y, float[N, 3, 4] unused, float[N, 3, 4] h)

@@ -45,7 +45,7 @@ def test_fma_beyond_the_largest() -> None:
 
 
 def test_fma_breaks_ties_by_what_float64_cannot_hold() -> None:
-    # 1 + 2**-24 is a tie in float32; 2**-80 lies beyond float64's reach but decides it.
+    # 1 + 2**-24 is a tie in float32; 2**-80, which float64 loses in the sum, breaks the tie.
     x = np.array([2.0**-80, -(2.0**-80), 0.0], np.float32)
     high = np.full(3, 1 + 2.0**-24)
     assert reference.round_sum(high, x.astype(float), np.float32).tolist() == [

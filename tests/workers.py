@@ -17,7 +17,7 @@ from golden_cases import LARGE
 
 import dmlops
 
-LENGTHS = (20_000, 70_000)  # elements: below and above what most operators split
+LENGTHS = (20_000, 70_000)  # elements: below and above the threshold for threads of most operators
 
 
 def workers(call: Callable[[], object]) -> int:

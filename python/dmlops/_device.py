@@ -22,8 +22,8 @@ class BufferBinding:
     offset : int, default 0
         In bytes: a multiple of 16, and of the tensor's `guaranteed_base_offset_alignment`.
     size_in_bytes : int, optional
-        A multiple of 4, at most the rest of the buffer. None is the tensor's total size, or
-        `calc_buffer_tensor_size`.
+        A multiple of 4, at most the size of the buffer less the offset. None is the tensor's
+        total size, or `calc_buffer_tensor_size`.
 
     Notes
     -----

@@ -70,7 +70,7 @@ class Tensor:
         return self
 
 
-# The array type comes back, and `out` may be of it, or a NumPy array.
+# Results have the caller's array type; `out` has the same type, or is a NumPy array.
 assert_type(dmlops.gelu(Tensor(f32), out=Tensor(result)), Tensor)
 assert_type(dmlops.gelu(Tensor(f32), out=result), NDArray[Any])
 
@@ -78,7 +78,7 @@ assert_type(dmlops.gelu(Tensor(f32), out=result), NDArray[Any])
 def standardized(
     x: NDArray[Float], mean: NDArray[Float], variance: NDArray[Float]
 ) -> NDArray[Float]:
-    """Show that a user's own type variable goes through."""
+    """Accept a user's own type variable."""
     one = np.ones_like(mean)
     activation = dmlops.ActivationLeakyReluOperatorDesc(alpha=0.1)
     return dmlops.batch_normalization(x, mean, variance, one, one, fused_activation=activation)

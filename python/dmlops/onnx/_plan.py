@@ -73,15 +73,15 @@ class Plan:
         nodes = self._read(opset, fallback)
         if fallback is None:
             _require_all(nodes)
-        rest = self._fold(nodes)
+        computed = self._fold(nodes)
         inputs = {value.name for value in graph.input}
         self.steps: list[PlannedStep] = []
         subgraph = 0
-        for place, members in _groups(rest, inputs | set(self.constants)):
+        for place, members in _groups(computed, inputs | set(self.constants)):
             if place == OURS:
                 self.steps += map(_step, members)
             else:
-                self.steps += self._subgraph(members, rest)
+                self.steps += self._subgraph(members, computed)
                 for node in members:
                     node.subgraph = subgraph
                 subgraph += 1
@@ -109,7 +109,7 @@ class Plan:
 
         ONNX Runtime then gets weights as initializers, which it packs in advance.
         """
-        rest = []
+        computed = []
         for node in nodes:
             sources = list(node.proto.input)
             if (
@@ -117,12 +117,12 @@ class Plan:
                 or node.proto.op_type not in ("Constant", "Identity")
                 or any(name not in self._tensors for name in sources)
             ):
-                rest.append(node)
+                computed.append(node)
                 continue
             name = node.proto.output[0]
             self.constants[name] = node.step(*(self.constants[source] for source in sources))
             self._tensors[name] = onnx.numpy_helper.from_array(self.constants[name], name)
-        return rest
+        return computed
 
     def _subgraph(self, members: list[_Node], nodes: list[_Node]) -> list[PlannedStep]:
         """Return the step of some nodes in ONNX Runtime; none if their results are unused."""
@@ -168,17 +168,17 @@ def _groups(nodes: Iterable[_Node], available: set[str]) -> Iterable[tuple[str, 
     Each group takes every node of its place whose inputs are available, so that a value changes
     place only as often as on the longest path.
     """
-    rest, place = list(nodes), OURS
-    while rest:
+    remaining, place = list(nodes), OURS
+    while remaining:
         group: list[_Node] = []
-        for node in rest:  # in topological order, as the checker ensures
+        for node in remaining:  # in topological order, as the checker ensures
             if node.may_run_on(place) and available.issuperset(node.reads):
                 group.append(node)
                 available.update(node.proto.output)
         if group:
             yield place, group
         taken = set(map(id, group))
-        rest = [node for node in rest if id(node) not in taken]
+        remaining = [node for node in remaining if id(node) not in taken]
         place = FALLBACK if place == OURS else OURS
 
 
