@@ -98,7 +98,7 @@ Examples
 >>> x = np.array([[1, 2, 3, 6]], np.float32)
 >>> dmlops.mean_variance_normalization(x, epsilon=0.5)
 array([[-1. , -0.5,  0. ,  1.5]], dtype=float32)
->>> dmlops.mean_variance_normalization(x, use_mean=False, epsilon=3.5)  # RMS normalization
+>>> dmlops.mean_variance_normalization(x, use_mean=False, epsilon=3.5)  # RMS
 array([[0.25, 0.5 , 0.75, 1.5 ]], dtype=float32)
 """,
 )

@@ -16,7 +16,7 @@ namespace dmlops {
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 
-// The way in which an operand is packed into dense blocks, or unpacked from them.
+// The access pattern of an operand, by which it is packed into dense blocks or unpacked from them.
 enum class Layout : std::uint8_t {
   in_place,    // dense rows; nothing is packed
   broadcast,   // one value for each row

@@ -2,9 +2,9 @@
 //
 // `alpha` and `beta` are the first and the second parameter, which DirectML may name otherwise.
 //
-// A NaN element gives some NaN, which the kernels make the canonical one. With a parameter of 0 or
-// NaN, results are those of the formula in IEEE arithmetic; with an infinite parameter in an
-// exponential or tanh, results may be NaN. Comments note exceptions.
+// A NaN element gives a NaN of any payload, which kernels replace by the canonical one. With a
+// parameter of 0 or NaN, results are those of the formula in IEEE arithmetic; with an infinite
+// parameter in an exponential or tanh, results may be NaN. Comments note exceptions.
 #pragma once
 
 #include "dmlops/activation.hpp"
@@ -23,8 +23,8 @@ struct Elu {
   }
 };
 
-// max(0, x) + min(0, alpha (e^(x / alpha) - 1)): x for x >= 0, for every alpha. For
-// alpha = 0 it is -0 below, the limit.
+// max(0, x) + min(0, alpha (e^(x / alpha) - 1)): x for x >= 0, for every alpha. For alpha = 0,
+// results for x < 0 are -0, the limit.
 //
 // Avoids the division by alpha, whose rounding error would show: the range reduction is x = k step
 // + r for step = alpha ln(2) / 8, followed by expm1_nonpositive scaled by alpha. A small alpha and
@@ -114,9 +114,9 @@ struct Linear {
 
 // ln(1 + e^z) = max(z, 0) + ln(1 + w) for z = factor x and w = e^-|z|. The logarithm is the
 // unevaluated sum large + small: q + q^3 p(q^2) for q = w / (1 + w / 2) = 2 tanh(ln(1 + w) / 2),
-// with a relative error of 4.5e-9. If `lifted`, the logarithm is scaled by 2^127, for
-// callers whose factor scales it back: otherwise it could fall below float32's range. No factor is
-// subnormal, which is slow on some processors.
+// with a relative error of 4.5e-9. If `lifted`, the logarithm is scaled by 2^127 against underflow,
+// and the caller's factor is scaled by 2^-127. No factor is subnormal, which is slow on some
+// processors.
 class SoftplusTail {
  public:
   struct Result {
