@@ -66,7 +66,7 @@ class Memory:
         self.heap[self.offset : self.offset + raw.size] = raw
 
     def binding(self) -> BufferBinding:
-        """Return the tensor's part of the heap."""
+        """Return the tensor's range of the heap."""
         return BufferBinding(self.heap, self.offset, self.bound)
 
     def values(self) -> Array:

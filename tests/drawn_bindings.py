@@ -3,7 +3,7 @@
 `cases` draws a valid descriptor and a binding for each of its tensors. `check` predicts from the
 memory behind each binding whether the operator accepts it. An accepted call must give the result
 of the function on dense copies and write no other byte; a refused call must write nothing. Every
-heap ends with its last byte, so that the address sanitizer sees an access past it.
+heap ends with its last byte, so that the address sanitizer detects an access past it.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def compiled(case: Case, arrays: list[Array], out: Array, axes: tuple[int, ...])
 def check(
     case: Case, dtype: str, random: Random, elements: int, memory: list[GuardedMemory]
 ) -> None:
-    """Expect the bits that dense arrays in ordinary memory give, and nothing between elements."""
+    """Expect the bits of dense arrays in ordinary memory, and no write between elements."""
     sizes = drawn_layouts.shape(random, elements)
     reverse = random.random() < 0.5
     inputs = []
@@ -187,7 +187,7 @@ def check(
 
 
 def main(share: int) -> None:
-    """Run a share of it."""
+    """Run a share of the layouts."""
     faulthandler.enable()
     for (draws, elements), capacity in ((SMALL, 128 * 1024), (LARGE, 16 * LARGE[1])):
         memory = [GuardedMemory(capacity) for _ in range(6)]

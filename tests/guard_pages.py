@@ -259,7 +259,7 @@ def copied(block: GuardedMemory, value: Array, at_end: bool) -> Array:
 
 
 def main(share: int) -> None:
-    """Run a share of it."""
+    """Run a share of the combinations."""
     faulthandler.enable()
     small = [GuardedMemory(SMALL) for _ in range(OPERANDS)]
     functions(small, share)

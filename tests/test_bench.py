@@ -149,7 +149,7 @@ class Stub(Peer):
 
 
 class Unable(Peer):
-    """A peer that cannot do it."""
+    """A peer whose statements fail or give wrong results."""
 
     module = "numpy"
 

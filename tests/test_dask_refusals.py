@@ -96,7 +96,7 @@ def normalize(x: Any, mean: Any) -> Any:
 
 def test_blocks_that_are_no_numpy_arrays() -> None:
     class Foreign:
-        """An array of another library, as dask sees it."""
+        """An array of another library, with the attributes that dask requires."""
 
         ndim, shape, dtype = 1, (0,), np.dtype("float32")
 

@@ -1,7 +1,7 @@
 """Objects that threads share while other threads change or release them.
 
-Meant for free-threaded Python, where nothing but the module keeps the calls apart; with the
-interpreter's lock the same must hold.
+Meant for free-threaded Python, where only the module synchronizes the calls; with the GIL, the same
+must hold.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Array = npt.NDArray[Any]
 
 WORKERS = 6
 REPEATS = 300
-# A list's item that is dropped between two instructions: 300 times rarely meet it.
+# A race drops a list's item between two instructions; 300 repetitions rarely hit the race.
 MANY = 20_000 if sysconfig.get_config_var("Py_GIL_DISABLED") else REPEATS
 SHAPE = (3, 5, 7)
 

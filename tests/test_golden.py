@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 CASES = golden.read()
 GROUPS = sorted({(case.operator, case.dtype) for case in CASES})
-MOST = elements(LARGE) // 2  # smaller cases are no work for threads
+MOST = elements(LARGE) // 2  # smaller cases are below the threshold for threads
 THREADS = (1, 2, 3, 7, 16)
 ELEMENTWISE = {case.operator for case in CASES} - {
     *("batch_normalization", *SEVERAL_OUTPUTS, *OVER_AXES)

@@ -37,7 +37,7 @@ def strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
 
 
 class Emptying:
-    """An index that empties the list that it stands in."""
+    """An index that empties the list that contains it."""
 
     def __init__(self, items: list[Any]) -> None:
         self.items = items

@@ -63,7 +63,7 @@ CALLS: dict[str, tuple[Operator, str]] = {
 
 
 def values_for(shape: tuple[int, ...], dtype: str) -> Array:
-    """Return values of any bits where an integer has them all, and ordinary ones elsewhere."""
+    """Return any bit patterns of integers, and moderate values of floats."""
     if np.dtype(dtype).kind in "iu":
         return samples.any_bits(shape, dtype, seed=9)
     return samples.uniform(shape, dtype, -8, 8, seed=9)

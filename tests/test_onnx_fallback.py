@@ -175,13 +175,13 @@ def test_as_few_subgraphs_as_possible() -> None:
         parsed("a = Neg (x)  b = Relu (x)  c = Exp (a)  d = Add (b, c)  y = Tanh (d)")
     )
     assert places(prepared) == ["0", "-", "0", "0", "-"]
-    # Neg and Sqrt go together, though Sqrt waits for Relu and is listed behind it.
+    # Neg and Sqrt share a subgraph, although Sqrt depends on Relu and is listed after Relu.
     model = parsed("a = Neg (x)  b = Relu (x)  c = Sqrt (b)  y = Mul (a, c)")
     assert places(prepare(model)) == ["0", "-", "0", "0"]
     assert_agrees(model, prepare(model))
 
 
-def test_identity_runs_where_its_neighbours_do() -> None:
+def test_identity_runs_where_its_neighbors_do() -> None:
     model = parsed("a = Neg (x)  b = Identity (a)  c = Exp (b)  d = Relu (c)  y = Identity (d)")
     assert places(prepare(model)) == ["0", "0", "0", "-", "-"]
     assert_agrees(model, prepare(model))

@@ -84,7 +84,7 @@ _BINDING = "commands/0/bindings/"
 
 
 def _with_options() -> dict[str, Any]:
-    """Return a file with a number wherever one can stand."""
+    """Return a file with a number in every field that takes one."""
     file = copy_file("FLOAT32", [3], {"valueCount": 3, "valueStart": 0, "valueDelta": 1})
     file["resources"]["x"] |= {"initialValuesOffsetInBytes": 0, "sizeInBytes": 16}
     part = {"name": "x", "elementOffset": 0, "elementCount": 4, "elementSizeInBytes": 4}

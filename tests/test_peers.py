@@ -1,4 +1,4 @@
-"""Arrays of PyTorch and JAX go in and come out; pandas, xarray, and other arrays."""
+"""Arrays of PyTorch and JAX as inputs and results; pandas, xarray, and other arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ dmlops: Any = _dmlops  # its types are those of NumPy arrays
 Array = npt.NDArray[Any]
 
 X = samples.uniform((6, 8), np.float32)
-LARGE = (1024, 4096)  # 16 MiB: a copy would be seen
+LARGE = (1024, 4096)  # 16 MiB: large enough to detect a copy
 
 
 def assert_no_copy(call: Callable[[], object], allowed: int = 0) -> None:

@@ -69,14 +69,14 @@ WORKERS = {
     "dmlops.clip(x[:65_535], 0, 1)": 0,
     "dmlops.clip(x[:65_536], 0, 1)": 3,
     "dmlops.hard_sigmoid(x[:65_535])": 0,
-    # A long formula is work, too ...
+    # The weight of long formulas counts toward the threshold.
     "dmlops.sigmoid(x[:16_383])": 0,
     **{f"dmlops.{name}(x[:16_384])": 3 for name in LONG},
     "dmlops.sigmoid(x[:32_768:2])": 3,
     "dmlops.sigmoid(x[:16_384].astype(np.float16))": 3,
     "normalized(22_000, 1, fused_activation=dmlops.ActivationReluOperatorDesc())": 0,
     "normalized(22_000, 1, fused_activation=dmlops.ActivationGeluOperatorDesc())": 3,
-    # ... and so are parameters for each element.
+    # Parameters for each element count as traffic.
     "normalized(22_000, 22_000)": 3,
     "normalized(21_000, 21_000)": 0,
 }
