@@ -74,7 +74,7 @@ def _name(value: object) -> str:
 
 
 def pairwise(*, rest: bool = True, **axes: Iterable[Any]) -> pytest.MarkDecorator:
-    """Parametrize by combinations in which each pair of values occurs; the others are exhaustive."""
+    """Parametrize by combinations in which each pair of values occurs; others are exhaustive."""
     values = [tuple(axis) for axis in axes.values()]
     everything = list(itertools.product(*values))
     by_default = set(covering(values) if len(values) > 2 else everything)
