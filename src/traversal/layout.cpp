@@ -169,7 +169,7 @@ void LoopLayout::set_operand(int k) {
 
 // Returns the index of the dimension that counts rows.
 int LoopLayout::row_counter(const int* dimensions, int count) const {
-  const auto index_of_least = [&](const auto& key) {
+  const auto index_of_min = [&](const auto& key) {
     return static_cast<int>(std::min_element(dimensions, dimensions + count,
                                              [&](int a, int b) { return key(a) < key(b); }) -
                             dimensions);
@@ -187,7 +187,7 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     return stride == 0 ? INT64_MAX : stride;
   };
   if (rows_.layout[1] == Layout::strided || rows_.layout[1] == Layout::gathered) {
-    const int i = index_of_least(input_stride);
+    const int i = index_of_min(input_stride);
     const std::int64_t stride = input_stride(dimensions[i]);
     const bool few =
         nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
@@ -203,12 +203,12 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       }
       return -nest_.sizes[d];
     };
-    return index_of_least(shared);
+    return index_of_min(shared);
   }
   // Packed blocks need several rows.
   constexpr std::int64_t kFewRows = 16;
   if (rows_.layout[1] == Layout::in_place || nest_.sizes[dimensions[0]] >= kFewRows) return 0;
-  return index_of_least([&](int d) { return -nest_.sizes[d]; });
+  return index_of_min([&](int d) { return -nest_.sizes[d]; });
 }
 
 void LoopLayout::choose_outer_loops() {
