@@ -148,8 +148,8 @@ def run(workers: int, memory: int, shape: tuple[int, int], blocks: tuple[int, in
 KINDS = {  # kinds of tasks and their colors, by the first text that the task's name contains
     "transfer": ("transfer", "#bbbbbb"),
     "dying": ("finish and digest", "#c44e52"),
-    "log_softmax-refined": ("refined sum", "#55a868"),
-    "log_softmax-": ("sum", "#9fd39f"),
+    "lanes-of-blocks": ("sums of blocks", "#55a868"),
+    "sums-of-groups": ("sum of blocks", "#9fd39f"),
     "max": ("maximum", "#dd8452"),
     "batch_normalization": ("make and normalize", "#4c72b0"),
     "": ("rearrange", "#937860"),

@@ -233,21 +233,21 @@ def dispatch(
 
 
 def chunks(memory: list[GuardedMemory]) -> None:
-    """Compute log_softmax in chunks, as for Dask, with every operand at a guard."""
+    """Compute softmaxes in chunks, as for Dask, with every operand at a guard."""
     groups = (1, 31, 32, 33, 64, 70)
-    for dtype, count, at_end in itertools.product(FLOATS, groups, (True, False)):
-        print("chunks", dtype, count, flush=True)
+    names = ("softmax", "log_softmax")
+    for name, dtype, count, at_end in itertools.product(names, FLOATS, groups, (True, False)):
+        print("chunks", name, dtype, count, flush=True)
         x = copied(memory[0], samples.uniform((count, 65), dtype, -8, 8), at_end)
         top = copied(memory[1], x.max(axis=1).astype(np.float32), at_end)
-        lanes, maxima = _core.log_softmax_sums(x, top)
+        lanes, maxima = _core.softmax_sums(name, x, top)
         sums = lanes[:, 0]
         while sums.shape[1] > 1:
             half = sums.shape[1] // 2
             sums = sums[:, :half] + sums[:, half:]
         sums, maxima = copied(memory[2], sums[:, 0], at_end), copied(memory[3], maxima, at_end)
-        if not np.array_equal(
-            _core.log_softmax_finish(x, top, sums, maxima), dmlops.log_softmax(x)
-        ):
+        results = _core.softmax_finish(name, x, top, sums, maxima)
+        if not np.array_equal(results, getattr(dmlops, name)(x)):
             raise SystemExit(f"chunks of {count} groups: wrong values")
 
 

@@ -140,11 +140,29 @@ def test_log_softmax_over_every_set_of_axes(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax", "hardmax"])
-def test_softmax_and_hardmax_over_chunked_axes(name: str) -> None:
-    function, x = getattr(dmlops, name), samples.uniform((5, 12, 70), "float32", -8, 8)
-    for axes, chunks in itertools.product((0, -1, (0, 2), (0, 1, 2)), ((5, 12, 70), (3, 8, 33))):
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("scale", [8, 400])
+def test_softmax_and_hardmax_over_chunked_axes(name: str, dtype: str, scale: float) -> None:
+    x = samples.uniform((5, 40, 170), dtype, -scale, scale)  # all: 34000 elements
+    function, sets = getattr(dmlops, name), (0, -1, (0, 2), (1, 2), (0, 1, 2))
+    for axes, chunks in itertools.product(sets, ((5, 40, 170), (3, 8, 33), (5, 1, 170))):
         lazy = da.from_array(x, chunks=chunks)
         expect(function(lazy, axes), lazy, function(x, axes), (name, axes, chunks))
+
+
+@pytest.mark.parametrize("name", ["softmax", "hardmax"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_softmax_and_hardmax_of_special_values(name: str, dtype: str) -> None:
+    """NaN, infinities, ties in different chunks, signed zeros, and any bits."""
+    x = samples.uniform((8, 3000), dtype, -8, 8)
+    x[0, [700, 2500]] = x[1, 2999] = np.nan
+    x[1, 3] = x[2, [900, 1800]] = np.inf
+    x[3] = -np.inf
+    x[4] = np.where(x[4] > 0, 0.0, -0.0)
+    x[5], x[6, [800, 1600, 2400]] = np.finfo(dtype).min, 9
+    x[7] = samples.any_bits((3000,), dtype)
+    lazy = da.from_array(x, chunks=(3, 700))
+    expect(getattr(dmlops, name)(lazy), lazy, getattr(dmlops, name)(x))
 
 
 def test_log_softmax_of_long_groups() -> None:

@@ -29,7 +29,7 @@ def test_mean_variance_normalization_over_chunked_axes(dtype: str, values: dict[
     x = samples.uniform((3, 12, 6, 70), dtype, -2, 8)  # all: 15120 elements
     parameters = [samples.uniform((1, 12, 1, 70), dtype, 0.5, 2, seed=i) for i in range(2)]
     for axes in ((3,), (1, 3), (2, 3), (0, 1, 2, 3), ()):
-        for chunks in ((3, 5, 6, 70), (2, 8, 4, 33)):
+        for chunks in ((3, 5, 6, 70), (2, 8, 4, 33), (3, 1, 6, 1)):
             lazy = da.from_array(x, chunks=chunks)
             for given in ([], parameters):
                 result = dmlops.mean_variance_normalization(lazy, *given, axes=axes, **values)
@@ -123,6 +123,17 @@ def test_normalization_of_special_values(dtype: str) -> None:
             function = getattr(dmlops, f"batch_normalization{training}_grad")
             given = (gradient, *expected[1:], ones, epsilon)
             expect_several(function(lazy, *given), function(x, *given), lazy)
+
+
+def test_blocks_are_added_in_their_order() -> None:
+    """The sum of large numbers that cancel depends on the order."""
+    x = samples.uniform((6 * 1024,), np.float32)
+    x[1024:2048], x[3072:4096] = 3e30, -3e30
+    one = np.ones(1, np.float32)
+    for chunk in (1024, 5 * 1024):
+        lazy = da.from_array(x, chunks=chunk)
+        expected = dmlops.batch_normalization_training(x, one, one)
+        expect_several(dmlops.batch_normalization_training(lazy, one, one), expected, lazy)
 
 
 def test_chunks_stay_small() -> None:

@@ -108,14 +108,26 @@ def validate(desc: OperatorDesc, feature_level: FeatureLevel) -> None: ...
 def required_feature_level(desc: OperatorDesc) -> int: ...
 def calc_buffer_tensor_size(tensor: BufferTensorDesc) -> int: ...
 
-LOG_SOFTMAX_BLOCK: int
+SUM_BLOCK: int
+SUM_LANES: int
 
-def log_softmax_sums(
-    x: NDArray[Any], max: NDArray[np.float32]
+def softmax_sums(
+    name: str, x: NDArray[Any], max: NDArray[np.float32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-def log_softmax_finish(
+def softmax_finish(
+    name: str,
     x: NDArray[Any],
     max: NDArray[np.float32],
     sums: NDArray[np.float64],
     maxima: NDArray[np.float64],
 ) -> NDArray[Any]: ...
+def run_stage(
+    name: str,
+    stage: int,
+    group_elements: int,
+    operands: list[NDArray[Any] | None],
+    reduced: int,
+    epsilon: float,
+    flags: list[bool],
+    fused_activation: Any,
+) -> None: ...

@@ -15,13 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dmlops import _core
-from dmlops._dask_log_softmax import (
+from dmlops._dask_groups import (
+    fits_block,
+    hardmax,
     has_whole_groups,
-    log_softmax,
     normalized_axes,
     rechunk,
     require_known_sizes,
+    softmax,
 )
+from dmlops._dask_normalization import normalize
 from dmlops._foreign import require_unmasked
 from dmlops._table import ROWS
 
@@ -46,8 +49,6 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
         _require_numpy_blocks(name, key, value)
     _refuse_arrays(name, values)
     _check(name, function, given, values)
-    if name == "log_softmax":
-        return log_softmax(given["input"], values["axes"])
     if "axes" in values or len(ROWS[name].outputs) > 1:
         return _by_groups(name, given, values)
     x, *others = map(da.asarray, given.values())
@@ -115,26 +116,37 @@ def _by_blocks(name: str, arrays: list[Any], values: dict[str, Any]) -> Any:
     """Call the core on each block of the first array with those of the others."""
     x = arrays[0]
     meta = np.empty((0,) * x.ndim, x.dtype)
-    function, outputs = getattr(_core, name), ROWS[name].outputs
-    if len(outputs) == 1:
+    function = getattr(_core, name)
+    if len(ROWS[name].outputs) == 1:
         return da.map_blocks(function, *arrays, **values, dtype=x.dtype, meta=meta)
-    tuples = da.map_blocks(function, *arrays, **values, dtype=object, meta=meta.astype(object))
-    keys = [tensor.name for tensor in ROWS[name].inputs]
-    return tuple(
-        da.map_blocks(
+    return da.map_blocks(function, *arrays, **values, dtype=object, meta=meta.astype(object))
+
+
+def _results(name: str, x: Any, given: dict[str, Any], results: Any) -> Any:
+    """Return the result, or a tuple of them, with the chunks of the input."""
+    if len(ROWS[name].outputs) == 1:
+        return results.rechunk(x.chunks)
+    arrays = []
+    for i, tensor in enumerate(ROWS[name].outputs):
+        like = given.get(tensor.like.removesuffix("_tensor"), x)
+        # Each chunk of a group has the same numbers of the group.
+        first = tuple(slice(1 if size == 1 else None) for size in like.shape)
+        parts = results.blocks[first] if first else results
+        sizes = zip(like.shape, parts.chunks, strict=True)
+        array = da.map_blocks(
             operator.itemgetter(i),
-            tuples,
+            parts,
             dtype=x.dtype,
-            meta=meta,
-            chunks=arrays[keys.index(tensor.like)].chunks,
+            meta=np.empty((0,) * x.ndim, x.dtype),
+            chunks=tuple((1,) if size == 1 else chunks for size, chunks in sizes),
             token=f"{name}-{tensor.name}",
         )
-        for i, tensor in enumerate(outputs)
-    )
+        arrays.append(array.rechunk(_chunked_as(x, like).chunks))
+    return tuple(arrays)
 
 
 def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
-    """Call the core on chunks that hold whole groups."""
+    """Call the core on chunks of whole groups, or compute groups from their chunks."""
     x = da.asarray(given.pop("input"))
     if "axes" in values:
         reduced = normalized_axes(x, values["axes"])
@@ -148,9 +160,19 @@ def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
     whole = x
     if not has_whole_groups(x, reduced):
         require_known_sizes(name, x, reduced)
+        if not fits_block(x, reduced):
+            others = {key: _chunked_as(x, array) for key, array in given.items()}
+            return _results(name, x, others, _by_chunks(name, x, others, values, reduced))
         whole = rechunk(x, {axis: (x.shape[axis],) for axis in reduced})
-    others = (_chunked_as(whole, array) for array in given.values())
-    results = _by_blocks(name, [whole, *others], values)
-    if not isinstance(results, tuple):
-        return results.rechunk(x.chunks)
-    return tuple(result.rechunk(_chunked_as(x, result).chunks) for result in results)
+    others = {key: _chunked_as(whole, array) for key, array in given.items()}
+    return _results(name, x, others, _by_blocks(name, [whole, *others.values()], values))
+
+
+def _by_chunks(
+    name: str, x: Any, others: dict[str, Any], values: dict[str, Any], reduced: tuple[int, ...]
+) -> Any:
+    if name == "hardmax":
+        return hardmax(x, reduced)
+    if name in ("softmax", "log_softmax"):
+        return softmax(name, x, reduced)
+    return normalize(name, x, others, values, reduced)

@@ -86,17 +86,19 @@ struct GroupChunks {
   const float* max = nullptr;
 };
 
-// Computes the lanes of each block, [count][blocks][kSumLanes][2], of the sum excluding the maxima
-// and of the plain sum, and the number of maxima.
+// Computes the lanes of each block, [count][blocks][kSumLanes], of one or two sums, and the number
+// of maxima. log_softmax: the sum excluding the maxima and the plain sum, side by side.
 using GroupSumsKernel = void (*)(const GroupChunks& chunks, double* lanes, double* maxima);
-// Computes the results from the sums over whole groups, [count][2].
+// Computes the results from the sums over whole groups, [count][2] or [count].
 using GroupFinishKernel = void (*)(const GroupChunks& chunks, const double* sums,
                                    const double* maxima, void* output);
 
 // Operands of a reduction over groups. Those before kFirstGroupOperand have an element for each
 // element of the input; the others have one for each group, and no strides in `elements`.
-constexpr int kReductionOperands = 10;
+constexpr int kReductionOperands = 12;
 constexpr int kFirstGroupOperand = 5;
+// The lanes of the sums of the first sweep; those of the second sweep follow. Only for stages.
+constexpr int kGroupSums = 10;
 
 struct ReductionNest {
   int rank = 0;
@@ -114,6 +116,12 @@ struct Reduction {
   ReductionNest kept;  // the dimensions that count groups, the innermost first
   std::int64_t first = 0, end = 0;
   bool streaming = false;  // write the output by non-temporal stores
+  // Groups that are distributed over processes are reduced in stages. Stage s writes the sums of
+  // sweep s over a block of each group, given the sums of the previous sweeps over whole groups of
+  // `group_elements`. The stage after the sweeps computes the results of a chunk of each group.
+  int stage = kAllStages;
+  std::int64_t group_elements = 0;
+  static constexpr int kAllStages = -1;
 };
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
@@ -169,6 +177,8 @@ struct KernelTable {
   GroupSumsKernel log_softmax_sums[kFloatTypes];
   GroupFinishKernel log_softmax_finish[kFloatTypes];
   ReductionKernel softmax[kFloatTypes];
+  GroupSumsKernel softmax_sums[kFloatTypes];
+  GroupFinishKernel softmax_finish[kFloatTypes];
   ReductionKernel hardmax[kFloatTypes];
   ReductionKernel statistics[kFloatTypes];
   ReductionKernel gradients[kFloatTypes];

@@ -1,6 +1,8 @@
 // Normalization by the input's own moments, and the gradients of batch normalization: the rules,
 // then the reduction.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -159,10 +161,11 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   for (const ConstTensorView* const parameter : {scale, bias}) {
     if (parameter != nullptr && varies(*parameter, reduced)) parameters.per_group = false;
   }
-  return plan(
-      kernels().statistics,
-      {operands[0], operands[1], scale == nullptr ? &one : scale, bias == nullptr ? &zero : bias},
-      reduced, parameters);
+  ReductionOperands all;
+  std::copy(std::begin(operands), std::end(operands), all);
+  if (scale == nullptr) all[kStatisticsScale] = &one;
+  if (bias == nullptr) all[kStatisticsBias] = &zero;
+  return plan(kernels().statistics, all, reduced, parameters);
 }
 
 OperatorPlan plan_batch_normalization_training(const ReductionOperands& operands, float epsilon,

@@ -1,10 +1,18 @@
-// Functions for dask arrays: log_softmax in chunks.
+// Functions for dask arrays: reductions of groups in chunks.
 #include "dask.hpp"
 
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "descriptors.hpp"
+#include "operators/plan.hpp"
 
 namespace py = pybind11;
 
@@ -25,13 +33,26 @@ GroupChunks chunks_of(const py::array& x, const Dense<float>& max) {
   return {x.shape(0), x.shape(1), x.data(), max.data()};
 }
 
-// (lanes[groups][blocks][kSumLanes][2], maxima[groups])
-py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
+// log_softmax and softmax: the kernels, and the number of sums.
+struct SoftmaxChunks {
+  GroupSumsKernel (KernelTable::*sums)[kFloatTypes];
+  GroupFinishKernel (KernelTable::*finish)[kFloatTypes];
+  std::int64_t count;
+};
+
+SoftmaxChunks softmax_chunks(const std::string& op) {
+  if (op == "softmax") return {&KernelTable::softmax_sums, &KernelTable::softmax_finish, 1};
+  return {&KernelTable::log_softmax_sums, &KernelTable::log_softmax_finish, 2};
+}
+
+// (lanes[groups][blocks][kSumLanes][sums], maxima[groups])
+py::tuple softmax_sums(const std::string& op, const py::array& x, const Dense<float>& max) {
   const GroupChunks chunks = chunks_of(x, max);
+  const SoftmaxChunks kernels_of = softmax_chunks(op);
   const std::int64_t blocks = (chunks.length + kSumBlock - 1) / kSumBlock;
-  Dense<double> lanes({chunks.count, blocks, std::int64_t{kSumLanes}, std::int64_t{2}});
+  Dense<double> lanes({chunks.count, blocks, std::int64_t{kSumLanes}, kernels_of.count});
   Dense<double> maxima(chunks.count);
-  const auto kernel = kernels().log_softmax_sums[type_index(x)];
+  const auto kernel = (kernels().*kernels_of.sums)[type_index(x)];
   double* const lanes_data = lanes.mutable_data();
   double* const maxima_data = maxima.mutable_data();
   {
@@ -42,17 +63,18 @@ py::tuple log_softmax_sums(const py::array& x, const Dense<float>& max) {
   return py::make_tuple(lanes, maxima);
 }
 
-// Returns the results for sums[groups][2], excluding and including the maxima, and the numbers of
-// maxima.
-py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const Dense<double>& sums,
-                             const Dense<double>& maxima) {
+// Returns the results for sums[groups][sums] and the numbers of maxima.
+py::array softmax_finish(const std::string& op, const py::array& x, const Dense<float>& max,
+                         const Dense<double>& sums, const Dense<double>& maxima) {
   const GroupChunks chunks = chunks_of(x, max);
-  const bool is_pair = sums.ndim() == 2 && sums.shape(0) == chunks.count && sums.shape(1) == 2;
-  if (!is_pair || maxima.ndim() != 1 || maxima.shape(0) != chunks.count)
-    throw py::value_error("a chunk has two sums, and one number of maxima, per row");
+  const SoftmaxChunks kernels_of = softmax_chunks(op);
+  const bool fits =
+      sums.ndim() == 2 && sums.shape(0) == chunks.count && sums.shape(1) == kernels_of.count;
+  if (!fits || maxima.ndim() != 1 || maxima.shape(0) != chunks.count)
+    throw py::value_error("a chunk has sums, and one number of maxima, per row");
   py::array result(x.dtype(), std::vector<py::ssize_t>{chunks.count, chunks.length});
   if (chunks.length == 0) return result;
-  const auto kernel = kernels().log_softmax_finish[type_index(x)];
+  const auto kernel = (kernels().*kernels_of.finish)[type_index(x)];
   void* const output = result.mutable_data();
   const double* const sums_data = sums.data();
   const double* const maxima_data = maxima.data();
@@ -64,13 +86,69 @@ py::array log_softmax_finish(const py::array& x, const Dense<float>& max, const 
   return result;
 }
 
+// A view of an array as an operand with the leading dimensions of another one.
+ConstTensorView operand(const py::array& array, DataType type, int rank) {
+  ConstTensorView view;
+  view.data = array.data();
+  view.type = type;
+  view.rank = rank;
+  for (int d = 0; d < rank; ++d) {
+    view.sizes[static_cast<std::size_t>(d)] = array.shape(d);
+    view.strides[static_cast<std::size_t>(d)] = array.strides(d);
+  }
+  return view;
+}
+
+// Runs a stage of a normalization or of gradients. `operands`: arrays or None, as Reduction numbers
+// them; outputs and sums are written. `flags`: use_mean, use_variance and per_group, or training.
+void run_stage(const std::string& op, int stage, std::int64_t group_elements,
+               const std::vector<std::optional<py::array>>& operands, unsigned int reduced,
+               float epsilon, const std::vector<bool>& flags, const py::object& fused_activation) {
+  if (operands.size() != kReductionOperands || !operands[1] || flags.size() != 3)
+    throw py::value_error("a stage has 12 operands, of which the input must be given, and 3 flags");
+  const py::array& x = *operands[1];
+  const DataType type = type_index(x) == 0 ? DataType::float32 : DataType::float16;
+  ConstTensorView views[kReductionOperands];
+  ReductionOperands given = {};
+  for (std::size_t k = 0; k < kReductionOperands; ++k) {
+    if (!operands[k]) continue;
+    if (operands[k]->ndim() < x.ndim()) throw py::value_error("an operand has too few dimensions");
+    views[k] = operand(*operands[k], type, static_cast<int>(x.ndim()));
+    given[k] = &views[k];
+  }
+  OperatorPlan plan;
+  if (given[kGradientScale] != nullptr) {
+    plan = plan_batch_normalization_grad(given, flags[0], epsilon);
+  } else {
+    MeanVarianceNormalizationOptions options;
+    options.epsilon = epsilon;
+    options.use_mean = flags[0];
+    options.use_variance = flags[1];
+    if (!read_fused_activation(op.c_str(), fused_activation.ptr(), options.fused_activation))
+      throw py::error_already_set();
+    plan = plan_mean_variance_normalization(given, reduced, options);
+    auto& all = std::get<ReductionParameters>(plan.parameters).parameters;
+    std::get<StatisticsParameters>(all).per_group = flags[2];
+  }
+  Reduction& reduction = std::get<ReductionParameters>(plan.parameters).reduction;
+  reduction.stage = stage;
+  reduction.group_elements = group_elements;
+  const py::gil_scoped_release released;
+  const FloatEnvironment environment;
+  plan.run();
+}
+
 }  // namespace
 
 void add_dask_functions(py::module_& module) {
-  module.attr("LOG_SOFTMAX_BLOCK") = kSumBlock;
-  module.def("log_softmax_sums", &log_softmax_sums, py::arg("x"), py::arg("max"));
-  module.def("log_softmax_finish", &log_softmax_finish, py::arg("x"), py::arg("max"),
+  module.attr("SUM_BLOCK") = kSumBlock;
+  module.attr("SUM_LANES") = 2 * kSumLanes;  // of run_stage()
+  module.def("softmax_sums", &softmax_sums, py::arg("name"), py::arg("x"), py::arg("max"));
+  module.def("softmax_finish", &softmax_finish, py::arg("name"), py::arg("x"), py::arg("max"),
              py::arg("sums"), py::arg("maxima"));
+  module.def("run_stage", &run_stage, py::arg("name"), py::arg("stage"), py::arg("group_elements"),
+             py::arg("operands"), py::arg("reduced"), py::arg("epsilon"), py::arg("flags"),
+             py::arg("fused_activation"));
 }
 
 }  // namespace dmlops::python

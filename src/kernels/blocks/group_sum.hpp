@@ -100,6 +100,18 @@ class GroupSum {
     return fold<kWidth / 2>(lanes);
   }
 
+  // The lanes of all blocks, [kSums][kWidth], as the only ones of a group in several chunks.
+  DMLOPS_INLINE void store_lanes(double* lanes) const {
+    for (int s = 0; s < kSums; ++s) {
+      for (int j = 0; j < kWidth; j += kLanesHere) store(lanes + s * kWidth + j, with_blocks(s, j));
+    }
+  }
+  DMLOPS_INLINE void load_lanes(const double* lanes) {
+    clear();
+    std::memcpy(blocks_, lanes, sizeof blocks_);
+    has_blocks_ = true;
+  }
+
  private:
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;

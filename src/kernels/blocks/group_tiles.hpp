@@ -213,9 +213,15 @@ class GroupTiles {
   alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
 };
 
+// Returns the lanes of a group's sums of a sweep, where groups are reduced in stages.
+template <class T>
+double* sums_of(const GroupTiles<T>& tiles, int sweep, std::int64_t k) {
+  return reinterpret_cast<double*>(tiles.group_operand(kGroupSums + sweep, k));
+}
+
 // Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
 // and then the results. The operands that each sweep reads, and finish(), are the bits of
-// kReads[0], ..., kReads[kSweeps].
+// kReads[0], ..., kReads[kSweeps]. kHasSums: groups can be reduced in stages, by their `sums`.
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles<T> tiles(reduction);
@@ -230,16 +236,35 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
         any = any || needed[k];
       }
       if (!any) continue;
+      if constexpr (Formula::kHasSums) {
+        if (s < reduction.stage) {
+          for (std::int64_t k = 0; k < groups; ++k) {
+            if (!needed[k]) continue;
+            states[k].sums.load_lanes(sums_of(tiles, s, k));
+            formula.end(s, states[k], reduction.group_elements);
+          }
+          continue;
+        }
+      }
       tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
         tiles.load(Formula::kReads[s], begin, length);
         for (std::int64_t k = 0; k < groups; ++k) {
           if (needed[k]) formula.sweep(s, states[k], tiles, k, begin, length);
         }
       });
+      if constexpr (Formula::kHasSums) {
+        if (s == reduction.stage) {
+          for (std::int64_t k = 0; k < groups; ++k) {
+            if (needed[k]) states[k].sums.store_lanes(sums_of(tiles, s, k));
+          }
+          break;
+        }
+      }
       for (std::int64_t k = 0; k < groups; ++k) {
         if (needed[k]) formula.end(s, states[k], tiles.count());
       }
     }
+    if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
     tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
       tiles.load(Formula::kReads[Formula::kSweeps], begin, length);
       for (std::int64_t k = 0; k < groups; ++k)

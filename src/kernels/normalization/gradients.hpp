@@ -13,6 +13,7 @@ template <class T>
 class Gradients {
  public:
   static constexpr int kSweeps = 2;
+  static constexpr bool kHasSums = true;
   static constexpr unsigned int kBoth = 1u << 1 | 1u << kOutputGradient;
   static constexpr unsigned int kReads[] = {kBoth, kBoth, kBoth};
   using W = Wide<T>;

@@ -10,6 +10,7 @@ template <class T>
 class Statistics {
  public:
   static constexpr int kSweeps = 2;
+  static constexpr bool kHasSums = true;
   static constexpr unsigned int kInput = 1u << 1;
   static constexpr unsigned int kReads[] = {
       kInput, kInput,

@@ -21,6 +21,7 @@ DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) 
 template <class T>
 struct Hardmax {
   static constexpr int kSweeps = 1;
+  static constexpr bool kHasSums = false;
   static constexpr unsigned int kReads[] = {2, 0};  // the input; nothing
 
   struct State {
