@@ -120,3 +120,24 @@ def test_in_place_and_empty() -> None:
         assert function(x, out=x) is x
         assert_same_bits(x, expected)
         assert function(np.empty((0, 3), np.float32), 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["softmax", "hardmax"])
+@pytest.mark.parametrize("length", [2, 15, 31, 32, 63, 64, 65, 128, 1023, 1024, 1025, 1089, 4097])
+def test_rows_and_columns_give_the_same_bits(name: str, dtype: str, length: int) -> None:
+    function = getattr(dmlops, name)
+    for groups in (9, 63, 64, 65, 130):
+        rows = samples.uniform((groups, length), dtype, -8, 8, seed=length)
+        rows[groups // 2 :, 1] *= 5  # beyond the range in which exponentials need no maximum
+        expected = function(rows, 1)
+        columns = np.ascontiguousarray(rows.T)
+        assert_same_bits(function(columns, 0).T, expected)
+        assert_same_bits(function(columns[:, ::-1], 0)[:, ::-1].T, expected)
+        assert_same_bits(function(np.stack([columns, columns], axis=2), 0)[:, :, 1].T, expected)
+        out = np.empty((length, groups + 3), dtype)[:, :groups]
+        assert_same_bits(function(rows.T, 0, out=out).T, expected)
+        if length % 16 == 0:  # two axes
+            split = np.ascontiguousarray(rows.reshape(groups, 2, length // 2).transpose(2, 0, 1))
+            results = function(split.transpose(1, 2, 0), (1, 2))
+            assert_same_bits(results.reshape(groups, length), expected)

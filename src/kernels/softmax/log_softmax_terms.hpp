@@ -1,4 +1,4 @@
-// The terms of log_softmax's sums, and the sums in lanes.
+// The terms of log_softmax's sums.
 //
 // The plain sum of e^x is computed in the pass that finds the maximum. It is inaccurate if the
 // maximum is far from 0, or if the maximum's term dominates the sum. In these cases, and in short
@@ -9,6 +9,7 @@
 #include "kernels/blocks/transform.hpp"
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
+#include "kernels/softmax/lane_sums.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -23,14 +24,6 @@ struct Range {
     largest = max(largest, x);
   }
   DMLOPS_INLINE static std::int64_t non_max_count() { return 0; }
-};
-
-// A term as an unevaluated product, added by a fused multiply-add. The second factor is a power of
-// two.
-struct Product {
-  f32x factor, power;
-
-  DMLOPS_INLINE f32x value() const { return factor * power; }
 };
 
 // e^r for |r| <= ln(2) / 2, to 2e-7.
@@ -163,51 +156,6 @@ class TermsExcludingMax<float16> {
 
  private:
   f32x max_;
-};
-
-// kLanes<f32x> lanes of a sum, over the elements of a block.
-template <class T>
-struct LaneSums;
-
-// In double: half an ulp of float32 per addition would show in the results of small sums.
-template <>
-struct LaneSums<float> {
-  using Lane = double;
-  f64x lower, upper;
-
-  static LaneSums from(const Lane* lanes) {
-    return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
-  }
-  DMLOPS_INLINE static LaneSums of(f32x terms) {
-    const Doubles both = to_double(terms);
-    return {both.lower, both.upper};
-  }
-  DMLOPS_INLINE void operator+=(f32x terms) { *this += of(terms); }
-  DMLOPS_INLINE void operator+=(const LaneSums& other) {
-    lower += other.lower;
-    upper += other.upper;
-  }
-  DMLOPS_INLINE f64x folded() const { return lower + upper; }
-  DMLOPS_INLINE void store_to(Lane* lanes) const {
-    store(lanes, lower);
-    store(lanes + kLanes<f64x>, upper);
-  }
-};
-
-// In float32, which suffices for float16.
-template <>
-struct LaneSums<float16> {
-  using Lane = float;
-  f32x sums;
-
-  static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
-  DMLOPS_INLINE static LaneSums of(const Product& terms) { return {terms.value()}; }
-  DMLOPS_INLINE void operator+=(const Product& terms) {
-    sums = fma(terms.factor, terms.power, sums);
-  }
-  DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
-  DMLOPS_INLINE f32x folded() const { return sums; }
-  DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -9,7 +9,7 @@ template <class T>
 void softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) {
   const T* x = static_cast<const T*>(chunks.input);
   for (std::int64_t g = 0; g < chunks.count; ++g, x += chunks.length) {
-    const GroupTerms<T> terms(chunks.max[g]);
+    const GroupTerms<T> terms(splat<f32x>(chunks.max[g]));
     maxima[g] = 0;  // not counted
     for (std::int64_t begin = 0; begin < chunks.length; begin += kSumBlock, lanes += kSumLanes) {
       TermSum<T> sum;
@@ -24,17 +24,24 @@ void softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) {
 
 template <class T>
 void softmax_finish(const GroupChunks& chunks, const double* sums, const double*, void* output) {
-  constexpr float kUnscaled = SoftmaxTerm<T>::kScale == 0 ? 1.0f : 0x1p-64f;
+  constexpr std::int64_t kBatch = 32;
+  Reciprocals<T, kBatch> reciprocals = {};
   const T* x = static_cast<const T*>(chunks.input);
   T* y = static_cast<T*>(output);
-  for (std::int64_t g = 0; g < chunks.count; ++g, x += chunks.length, y += chunks.length) {
-    const GroupTerms<T> terms(chunks.max[g]);
-    const FloatPair inverse(1.0 / static_cast<double>(kUnscaled) / sums[g]);
-    for_each_vector_of_row(
-        chunks.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-          const f32x product = terms(load_elements(x, i, used)).times(inverse.high, inverse.low);
-          store_elements(y, i, used, canonical_nan(product * kUnscaled));
-        });
+  for (std::int64_t first = 0; first < chunks.count; first += kBatch) {
+    const std::int64_t used = min(kBatch, chunks.count - first);
+    for (std::int64_t k = 0; k < used; ++k)
+      reciprocals.sum[k] = static_cast<typename TermSum<T>::Lane>(sums[first + k]);
+    reciprocals.compute(used, true);
+    for (std::int64_t k = 0; k < used; ++k, x += chunks.length, y += chunks.length) {
+      const GroupTerms<T> terms(splat<f32x>(chunks.max[first + k]));
+      const f32x high = splat<f32x>(reciprocals.high[k]), low = splat<f32x>(reciprocals.low[k]);
+      for_each_vector_of_row(chunks.length,
+                             [&](std::int64_t i, std::int64_t count) DMLOPS_LAMBDA_INLINE {
+                               const auto term = terms(load_elements(x, i, count));
+                               store_elements(y, i, count, terms.last(term.times(high, low)));
+                             });
+    }
   }
 }
 

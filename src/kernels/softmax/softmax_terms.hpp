@@ -2,18 +2,26 @@
 #pragma once
 
 #include "kernels/blocks/group_sum.hpp"
+#include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
+#include "kernels/softmax/lane_sums.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The larger of `bound`, which is not negative, and |x|. A NaN may be ignored.
-DMLOPS_INLINE f32x max_abs(f32x bound, f32x x) {
+// The largest |x|; may ignore a NaN.
+struct LargestAbs {
+  f32x largest = {};
+
+  DMLOPS_INLINE void operator+=(f32x x) {
 #if defined(__AVX512DQ__)
-  return _mm512_range_ps(x, bound, 0b1011);  // maximum of absolute values, without the sign
+    largest = _mm512_range_ps(x, largest, 0b1011);  // maximum of absolute values, without the sign
 #else
-  return max(bound, abs(x));
+    largest = max(largest, abs(x));
 #endif
-}
+  }
+};
+
+struct NothingSeen {};
 
 // e^x = 2^(k/8) e^r for float32 elements, as an unevaluated sum power (1 + m).
 //
@@ -95,16 +103,19 @@ struct SoftmaxTerm<float16> {
 template <class T>
 class GroupTerms {
  public:
-  explicit GroupTerms(float top)
-      : far_(splat<f32x>(top < SoftmaxTerm<T>::kFar && top > -SoftmaxTerm<T>::kFar ? 0.0f : top)) {
-    const f32x n =
-        nearest_power(splat<f32x>(top) - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n;
+  // `top`: the maxima of the groups that the lanes belong to.
+  explicit GroupTerms(f32x top) : far_(abs(top) < SoftmaxTerm<T>::kFar ? splat<f32x>(0.0f) : top) {
+    const f32x n = nearest_power(top - far_, splat<f32x>(kLog2E), splat<f32x>(kPowerShift)).n;
     end_ = (n + SoftmaxTerm<T>::kLowest) * kLn2;
     exponent_ = bit_cast<u32x>(__builtin_convertvector(SoftmaxTerm<T>::kScale - n, i32x)) << 23;
   }
 
   DMLOPS_INLINE SoftmaxTerm<T> operator()(f32x x) const {
     return SoftmaxTerm<T>(max(x - far_, end_), exponent_);
+  }
+  DMLOPS_INLINE f32x term(f32x x, NothingSeen&) const { return (*this)(x).rounded(); }
+  DMLOPS_INLINE static f32x last(f32x y) {
+    return canonical_nan(SoftmaxTerm<T>::kScale == 0 ? y : y * 0x1p-64f);
   }
 
  private:
@@ -118,13 +129,59 @@ struct PlainGroupTerms {
   static constexpr float kLargest = 22;
 
   DMLOPS_INLINE SoftmaxTerm<T> operator()(f32x x) const { return SoftmaxTerm<T>(x, u32x{}); }
+  DMLOPS_INLINE f32x term(f32x x, LargestAbs& seen) const {
+    seen += x;
+    return (*this)(x).rounded();
+  }
+  DMLOPS_INLINE static f32x last(f32x y) { return y; }
 };
 
-// The sum of a group's terms in the order of GroupSum. Within a block, a lane adds in float64 for
-// float32 elements, and in float32 for float16 ones.
+// True if the largest element is in the range of PlainGroupTerms.
+template <class T>
+DMLOPS_INLINE bool are_plain(const LargestAbs& seen) {
+  return fold(seen.largest, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? b : a; }) <=
+         PlainGroupTerms<T>::kLargest;
+}
+
+// The reciprocals of the sums of groups.
+template <class T, int kCapacity>
+struct Reciprocals {
+  using Sum = typename LaneSums<T>::Lane;
+
+  alignas(kVectorBytes) Sum sum[kCapacity];
+  // As unevaluated sums high + low; low is unused for float16.
+  alignas(kVectorBytes) float high[kCapacity];
+  alignas(kVectorBytes) float low[kCapacity];
+
+  // Computes the reciprocals times 2^kScale if the terms are scaled. Returns true if no sum is NaN.
+  bool compute(std::int64_t count, bool is_scaled) {
+    const Sum numerator = is_scaled && SoftmaxTerm<T>::kScale != 0 ? Sum{0x1p64f} : Sum{1};
+    i32x unordered = {};
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>) {
+        const Vec<Sum> exact = numerator / load<Vec<Sum>>(sum + j);
+        if constexpr (std::is_same_v<T, float>) {
+          const f32half rounded = to_float(exact);
+          std::memcpy(high + j, &rounded, sizeof rounded);
+          const f32half left = to_float(exact - to_double(high + j));
+          std::memcpy(low + j, &left, sizeof left);
+        } else {
+          store(high + j, exact);
+        }
+      }
+      const f32x rounded = load<f32x>(high + i);
+      unordered |= (rounded != rounded) & (lane_indices() < static_cast<std::int32_t>(count - i));
+    }
+    return !any_bit(bit_cast<u32x>(unordered), ~0u);
+  }
+};
+
+// The sum of a group's terms along a row.
 template <class T>
 class TermSum {
  public:
+  using Lane = typename LaneSums<T>::Lane;
+
   void clear() { *this = TermSum(); }
 
   // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used)`
@@ -140,7 +197,11 @@ class TermSum {
     }
   }
 
-  // The lanes of the sum; nothing can be added then.
+  // Returns the lanes of the sum, added down to one vector, in float64 if there are several blocks.
+  // Nothing can be added then.
+  DMLOPS_INLINE Vec<Lane> folded_block() const { return folded<Vec<Lane>>(lanes_); }
+  DMLOPS_INLINE f64x folded_blocks() { return folded<f64x>(lanes()); }
+  // Returns the lanes of all blocks.
   const double* lanes() {
     end_block();
     return blocks_;
@@ -148,8 +209,18 @@ class TermSum {
 
  private:
   static constexpr std::int64_t kSteps = kSumBlock / kSumLanes, kLanesHere = kLanes<f32x>;
-  using Lane = std::conditional_t<std::is_same_v<T, float>, double, float>;
   using Lanes = std::conditional_t<std::is_same_v<T, float>, Doubles, f32x>;
+
+  template <class V, class Number>
+  DMLOPS_INLINE static V folded(const Number* lanes) {
+    V sums[kSumLanes / kLanes<V>];
+    int vectors = kSumLanes / kLanes<V>;
+    for (int i = 0; i < vectors; ++i) sums[i] = load<V>(lanes + i * kLanes<V>);
+    for (vectors /= 2; vectors > 0; vectors /= 2) {
+      for (int i = 0; i < vectors; ++i) sums[i] += sums[i + vectors];
+    }
+    return sums[0];
+  }
 
   template <class Terms>
   DMLOPS_INLINE void add_steps(std::int64_t begin, std::int64_t count, const Terms& terms) {

@@ -1,0 +1,175 @@
+// Groups in an operand: the loop over a group's elements, and the offsets of several groups.
+#pragma once
+
+#include "kernels/kernel.hpp"
+#include "kernels/simd/vec.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The loop nest of a group's elements in one operand, the outermost dimension first.
+struct ElementLoops {
+  int rank;
+  const std::int64_t* sizes;
+  const std::int64_t* strides;
+
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int d = 0; d < rank; ++d) product *= sizes[d];
+    return product;
+  }
+
+  std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
+  std::int64_t step() const { return strides[rank - 1]; }  // its stride
+
+  // Prefetches the beginning of the run after `row`'s, which the hardware prefetcher does not
+  // follow.
+  template <int kWrite>
+  DMLOPS_INLINE void prefetch_next(const char* row) const {
+    if (rank == 1) return;
+    constexpr std::int64_t kMost = 2048;
+    for (std::int64_t i = 0; i < min(run() * step(), kMost); i += kLineBytes) {
+      __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
+    }
+  }
+
+  // Calls visit(byte offset of a run, its index in the chunk, its length) for the chunk [begin,
+  // end) of the group.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_run(std::int64_t begin, std::int64_t end, const Visit& visit) const {
+    if (rank == 1) return visit(begin * step(), 0, end - begin);
+    const std::int64_t inner = run();
+    std::int64_t index[kMaxRank], offset = 0, row = begin / inner, first = begin % inner;
+    for (int d = rank - 2; d >= 0; --d) {
+      index[d] = row % sizes[d];
+      row /= sizes[d];
+      offset += index[d] * strides[d];
+    }
+    for (std::int64_t i = begin; i < end; first = 0) {
+      const std::int64_t length = min(inner - first, end - i);
+      visit(offset + first * step(), i - begin, length);
+      i += length;
+      for (int d = rank - 2; d >= 0; --d) {
+        offset += strides[d];
+        if (++index[d] < sizes[d]) break;
+        offset -= sizes[d] * strides[d];
+        index[d] = 0;
+      }
+    }
+  }
+};
+
+DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
+  const ReductionNest& elements = groups.elements;
+  return {elements.rank, elements.sizes, elements.strides[operand]};
+}
+
+// True if groups are to be computed along rows, given the shortest ones that are if their elements
+// are contiguous.
+DMLOPS_INLINE bool fills_rows(const Reduction& groups, const ElementLoops& in,
+                              const ElementLoops& out, std::int64_t along_rows) {
+  const std::int64_t count = groups.end - groups.first;
+  // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
+  constexpr std::int64_t kShared = kLineBytes / 4;
+  const bool contiguous =
+      abs(in.step()) <= kShared && abs(out.step()) <= kShared && in.run() >= kSumLanes;
+  // Few groups leave most columns empty; the overhead of a group along a row equals that of 8
+  // elements per column.
+  const bool few = count <= 8 && 8 * count <= in.count();
+  return few || (contiguous && in.count() >= along_rows);
+}
+
+// Up to kCapacity groups in an operand, as runs of groups with a common step.
+template <int kCapacity>
+class OperandGroups {
+ public:
+  struct Run {
+    std::int64_t first, count;
+    std::int64_t offset;  // of the first group, in bytes
+  };
+
+  void clear(std::int64_t between_groups) {
+    step = between_groups;
+    run_count = 0;
+    filled_ = false;
+  }
+  void append(std::int64_t first, std::int64_t count, std::int64_t offset) {
+    if (run_count > 0) {
+      Run& last = runs[run_count - 1];
+      if (last.offset + last.count * step == offset) {
+        last.count += count;
+        return;
+      }
+    }
+    runs[run_count++] = {first, count, offset};
+  }
+
+  bool is_uniform() const { return run_count == 1; }
+  // True if a table of offsets is faster than the runs.
+  bool has_short_runs(std::int64_t element_size) const {
+    const std::int64_t shortest = step == element_size || step == 0 ? 8 : 32;
+    const Run& last = runs[run_count - 1];
+    return run_count > 1 && last.first + last.count < shortest * run_count;
+  }
+
+  // Returns the offsets of each group.
+  const std::int64_t* offsets() {
+    for (int r = 0; !filled_ && r < run_count; ++r) {
+      for (std::int64_t k = 0; k < runs[r].count; ++k)
+        offsets_[runs[r].first + k] = runs[r].offset + k * step;
+    }
+    filled_ = true;
+    return offsets_;
+  }
+
+  int run_count = 0;
+  Run runs[kCapacity];
+  std::int64_t step = 0;  // bytes between the groups of a run
+
+ private:
+  bool filled_ = false;
+  std::int64_t offsets_[kCapacity];
+};
+
+// A selection of groups in both operands.
+template <int kCapacity>
+class GroupOffsets {
+ public:
+  explicit GroupOffsets(const ReductionNest& kept) : kept_(kept) {}
+
+  // Selects `count` groups from `first` on.
+  void select(std::int64_t first, std::int64_t count) {
+    std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
+    for (int d = 0; d < kept_.rank; ++d) {
+      index[d] = position % kept_.sizes[d];
+      position /= kept_.sizes[d];
+      in += index[d] * kept_.strides[1][d];
+      out += index[d] * kept_.strides[0][d];
+    }
+    input.clear(kept_.rank > 0 ? kept_.strides[1][0] : 0);
+    output.clear(kept_.rank > 0 ? kept_.strides[0][0] : 0);
+    for (std::int64_t k = 0; k < count;) {
+      const std::int64_t length =
+          kept_.rank > 0 ? min(count - k, kept_.sizes[0] - index[0]) : count;
+      input.append(k, length, in);
+      output.append(k, length, out);
+      k += length;
+      if (k == count) return;
+      in += length * input.step;
+      out += length * output.step;
+      index[0] += length;
+      for (int d = 0; index[d] == kept_.sizes[d]; ++d) {
+        in += kept_.strides[1][d + 1] - kept_.sizes[d] * kept_.strides[1][d];
+        out += kept_.strides[0][d + 1] - kept_.sizes[d] * kept_.strides[0][d];
+        index[d] = 0;
+        ++index[d + 1];
+      }
+    }
+  }
+
+  OperandGroups<kCapacity> input, output;
+
+ private:
+  const ReductionNest& kept_;
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

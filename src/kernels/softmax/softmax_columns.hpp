@@ -1,0 +1,62 @@
+// softmax down columns.
+#pragma once
+
+#include "kernels/softmax/columns.hpp"
+#include "kernels/softmax/softmax_terms.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+class SoftmaxColumns {
+ public:
+  SoftmaxColumns(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
+      : block_(groups, in, out) {}
+
+  // Computes the groups [first, end).
+  void run(std::int64_t first, std::int64_t end) {
+    for (std::int64_t columns; first < end; first += columns) {
+      columns = block_.next(first);
+      block_.select(first, columns);
+      run(columns);
+    }
+    if (block_.streaming()) finish_non_temporal();
+  }
+
+ private:
+  static constexpr int kVectors = kColumns / kLanes<f32x>;
+
+  void run(std::int64_t columns) {
+    if (plain_) {
+      LargestAbs seen[kVectors];
+      const auto terms = [](std::int64_t) DMLOPS_LAMBDA_INLINE { return PlainGroupTerms<T>(); };
+      sums_.add_up(block_, terms, seen, reciprocals_.sum);
+      for (const LargestAbs& others : seen) seen[0] += others.largest;
+      plain_ = reciprocals_.compute(columns, false) && are_plain<T>(seen[0]);
+      if (plain_) return finish(terms);
+    }
+    find_column_maxima(block_, tops_);
+    NothingSeen nothing[kVectors];
+    const auto terms = [&](std::int64_t c)
+                           DMLOPS_LAMBDA_INLINE { return GroupTerms<T>(load<f32x>(tops_ + c)); };
+    sums_.add_up(block_, terms, nothing, reciprocals_.sum);
+    reciprocals_.compute(columns, true);
+    finish(terms);
+  }
+
+  template <class MakeTerms>
+  DMLOPS_INLINE void finish(const MakeTerms& make_terms) {
+    write_columns<4>(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const auto terms = make_terms(c);
+      const f32x high = load<f32x>(reciprocals_.high + c), low = load<f32x>(reciprocals_.low + c);
+      return [=](f32x x) DMLOPS_LAMBDA_INLINE { return terms.last(terms(x).times(high, low)); };
+    });
+  }
+
+  ColumnBlock<T> block_;
+  ColumnSums<T> sums_;
+  Reciprocals<T, kColumns> reciprocals_ = {};
+  alignas(kVectorBytes) float tops_[kColumns];
+  bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
