@@ -84,13 +84,14 @@ class GroupSum {
     for (std::int64_t begin = 0; begin < count;) {
       if (filled_ == kSumBlock) end_block();
       const std::int64_t lane = filled_ % kWidth;
-      const std::int64_t part = min(count - begin, lane == 0 ? kSumBlock - filled_ : kWidth - lane);
-      const std::int64_t whole = lane == 0 ? part / kWidth * kWidth : 0;
+      const std::int64_t length =
+          min(count - begin, lane == 0 ? kSumBlock - filled_ : kWidth - lane);
+      const std::int64_t whole = lane == 0 ? length / kWidth * kWidth : 0;
       if (whole > 0) add_whole(begin, whole, terms);
-      for (std::int64_t i = whole; i < part; i += kLanesHere)
-        add_vector(lane + i - whole, begin + i, min(part - i, kLanesHere), terms);
-      filled_ += (part + kSumLanes - 1) / kSumLanes * kSumLanes;
-      begin += part;
+      for (std::int64_t i = whole; i < length; i += kLanesHere)
+        add_vector(lane + i - whole, begin + i, min(length - i, kLanesHere), terms);
+      filled_ += (length + kSumLanes - 1) / kSumLanes * kSumLanes;
+      begin += length;
     }
   }
 
@@ -165,7 +166,7 @@ class GroupSum {
     return v;
   }
 
-  // A vector of lanes of all blocks.
+  // Returns a vector of lanes, summed over all blocks.
   DMLOPS_INLINE Doubles with_blocks(int sum, int lane) const {
     const Doubles sums = load_doubles(lanes_[sum] + lane);
     return has_blocks_ ? load_doubles(blocks_[sum] + lane) + sums : sums;

@@ -220,8 +220,8 @@ double* sums_of(const GroupTiles<T>& tiles, int sweep, std::int64_t k) {
 }
 
 // Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
-// and then the results. The operands that each sweep reads, and finish(), are the bits of
-// kReads[0], ..., kReads[kSweeps]. kHasSums: groups can be reduced in stages, by their `sums`.
+// then finish(). Bit o of kReads[s] is set if sweep s reads operand o; kReads[kSweeps] is for
+// finish(). kHasSums: groups can be reduced in stages, by their `sums`.
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles<T> tiles(reduction);

@@ -71,7 +71,8 @@ class Gradients {
   void end(int s, State& state, std::int64_t count) const {
     const auto elements = static_cast<double>(count);
     const double sum = state.sums.total(1), products = state.sums.total(2);
-    // The distance of the center from the origin of the sums.
+    // The center relative to the origin of the sums: 0 in the first sweep, the center in the
+    // second.
     double offset = s == 0 ? state.center : 0;
     if (parameters_.training) {
       offset = state.sums.total(0) / elements;

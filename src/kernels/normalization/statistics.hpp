@@ -115,7 +115,7 @@ class Statistics {
     }
 
    private:
-    std::int64_t begin_ = -1;  // of the part that the row holds
+    std::int64_t begin_ = -1;  // first element of the tile that the row holds
     alignas(kVectorBytes) float row_[std::is_same_v<T, float> ? kLanes<f32x> : kTileElements];
   };
 

@@ -26,8 +26,8 @@ struct ElementLoops {
   template <int kWrite>
   DMLOPS_INLINE void prefetch_next(const char* row) const {
     if (rank == 1) return;
-    constexpr std::int64_t kMost = 2048;
-    for (std::int64_t i = 0; i < min(run() * step(), kMost); i += kLineBytes) {
+    constexpr std::int64_t kMaxBytes = 2048;
+    for (std::int64_t i = 0; i < min(run() * step(), kMaxBytes); i += kLineBytes) {
       __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
     }
   }
@@ -63,8 +63,7 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
   return {elements.rank, elements.sizes, elements.strides[operand]};
 }
 
-// True if groups are to be computed along rows, given the shortest ones that are if their elements
-// are contiguous.
+// True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.
 DMLOPS_INLINE bool fills_rows(const Reduction& groups, const ElementLoops& in,
                               const ElementLoops& out, std::int64_t along_rows) {
   const std::int64_t count = groups.end - groups.first;
@@ -104,14 +103,14 @@ class OperandGroups {
   }
 
   bool is_uniform() const { return run_count == 1; }
-  // True if a table of offsets is faster than the runs.
+  // True if an offset table is faster than the runs.
   bool has_short_runs(std::int64_t element_size) const {
     const std::int64_t shortest = step == element_size || step == 0 ? 8 : 32;
     const Run& last = runs[run_count - 1];
     return run_count > 1 && last.first + last.count < shortest * run_count;
   }
 
-  // Returns the offsets of each group.
+  // Returns the offset of each group.
   const std::int64_t* offsets() {
     for (int r = 0; !filled_ && r < run_count; ++r) {
       for (std::int64_t k = 0; k < runs[r].count; ++k)

@@ -7,8 +7,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
-class ColumnBatch : Batch<ColumnBatch<T>, T, kColumns> {
-  using Base = Batch<ColumnBatch<T>, T, kColumns>;
+class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kColumns> {
+  using Base = GroupBatch<ColumnBatch<T>, T, kColumns>;
   friend Base;
 
  public:

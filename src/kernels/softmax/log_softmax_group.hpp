@@ -11,31 +11,31 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 constexpr std::int64_t kPlainFirst = std::is_same_v<T, float> ? 0 : 128;
 
-// A batch of groups and its log-sum-exp. `Way` implements the passes over memory, along rows or
-// down columns.
-template <class Way, class T, int kCapacity>
-class Batch {
+// A batch of groups and its log-sum-exp. `Passes`, the derived class, implements the passes over
+// memory, along rows or down columns.
+template <class Passes, class T, int kCapacity>
+class GroupBatch {
  protected:
   void run(std::int64_t count) {
-    Way& way = static_cast<Way&>(*this);
+    Passes& passes = static_cast<Passes&>(*this);
     bool enough = false;
-    if (kPlainFirst<T> == 0 || way.elements() >= kPlainFirst<T>) {
+    if (kPlainFirst<T> == 0 || passes.elements() >= kPlainFirst<T>) {
       if (in_range_) {
-        way.template add_plain<true>();
+        passes.template add_plain<true>();
         in_range_ = log_sum_exp_.all_from(count, kExpEnd);
       }
-      if (!in_range_) way.template add_plain<false>();
+      if (!in_range_) passes.template add_plain<false>();
       enough = log_sum_exp_.take_plain(count);
     } else {
-      way.find_maxima();
+      passes.find_maxima();
       log_sum_exp_.take_nothing(count);
     }
     if (!enough) {
-      way.add_excluding_max();
+      passes.add_excluding_max();
       log_sum_exp_.take_excluding_max(count);
     }
     log_sum_exp_.compute(count);
-    way.finish();
+    passes.finish();
   }
 
   LogSumExp<T, kCapacity> log_sum_exp_ = {};

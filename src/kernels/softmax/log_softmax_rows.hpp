@@ -181,8 +181,8 @@ class ChunkedRows {
 };
 
 template <class T, class Layout>
-class RowBatch : Batch<RowBatch<T, Layout>, T, kRowBatch> {
-  using Base = Batch<RowBatch<T, Layout>, T, kRowBatch>;
+class RowBatch : GroupBatch<RowBatch<T, Layout>, T, kRowBatch> {
+  using Base = GroupBatch<RowBatch<T, Layout>, T, kRowBatch>;
   friend Base;
 
  public:

@@ -50,7 +50,7 @@ struct PlainTerms {
   using Element = T;
   using Seen = Range;
 
-  // To 1.2 * 2^-24, and for float16 to 2e-7.
+  // The relative error is 1.2 * 2^-24, for float16 2e-7.
   DMLOPS_INLINE static auto exp(f32x x) {
     const RangeReduction reduced = reduce_range<64>(kInRange ? x : max(x, splat<f32x>(kExpEnd)));
     if constexpr (std::is_same_v<T, float>) {
@@ -106,7 +106,7 @@ class TermsExcludingMax<float> {
         end_((n_ - 191.0f) * kLn2),
         low_(n_ * kLn2Low) {}
 
-  // To 0.75 ulp.
+  // The error is at most 0.75 ulp.
   DMLOPS_INLINE f32x term(f32x x, NonMaxCount& counter) const {
     const i32x is_below_max = x != max_;
     counter.count -= is_below_max;
@@ -124,7 +124,7 @@ class TermsExcludingMax<float> {
     return term(load_first(x, used, max_[0]), counter);
   }
 
-  // N, and the maximum less the offset that is subtracted from all elements.
+  // Returns N, and max - offset for the offset that is subtracted from all elements.
   DMLOPS_INLINE f32x n() const { return n_; }
   DMLOPS_INLINE f32x shifted_max() const { return max_ - offset_; }
 
@@ -132,7 +132,7 @@ class TermsExcludingMax<float> {
   f32x max_, offset_, n_, shift_, end_, low_;
 };
 
-// To 2e-7: the difference of two float16 is accurate enough in float32.
+// The relative error is 2e-7: the difference of two float16 is accurate enough in float32.
 template <>
 class TermsExcludingMax<float16> {
  public:

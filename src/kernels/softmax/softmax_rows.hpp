@@ -155,7 +155,7 @@ class SoftmaxRows {
     }
   }
 
-  // Writes the products of terms and the inverse of their sum.
+  // Writes the products of terms and the reciprocal of their sum.
   template <class Terms, class MakeTerm>
   DMLOPS_INLINE void scale(std::int64_t place, T* target, std::int64_t length,
                            const MakeTerm& term) const {

@@ -8,7 +8,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The largest |x|; may ignore a NaN.
+// Tracks the largest |x|. May ignore NaN.
 struct LargestAbs {
   f32x largest = {};
 
@@ -27,9 +27,8 @@ struct NothingSeen {};
 //
 // The relative error is 0.18 * 2^-24. `power` is a table entry, a float32 number that differs from
 // c 2^(k/8) by 0.05 * 2^-24: the factor c, common to all terms, is chosen so that all 8 entries are
-// so close. The polynomial and its roundings add 0.08, the range reduction 0.05: its divisor, ln(2)
-// / 8 / 2579, happens to be a float32 number to 2^-35.6, so that one fused multiply-add reduces the
-// range.
+// close. The polynomial and its roundings add 0.08, the range reduction 0.05: its divisor, ln(2) /
+// 8 / 2579, is a float32 number to 2^-35.6, so that a single fused multiply-add reduces the range.
 template <class T>
 struct SoftmaxTerm {
   static constexpr float kFar = 256;      // for |x| + 132 below, k * 2579 is exact
@@ -52,7 +51,7 @@ struct SoftmaxTerm {
 
   DMLOPS_INLINE f32x rounded() const { return fma(power, m, power); }
 
-  // Times a factor. Rounded once, if the result is normal.
+  // Returns the product with the unevaluated sum high + low, rounded once if it is normal.
   DMLOPS_INLINE f32x times(f32x high, f32x low) const {
     return fma(power, high, power * fma(m, high, low));
   }
@@ -96,10 +95,10 @@ struct SoftmaxTerm<float16> {
   DMLOPS_INLINE void load_from(const float* terms, const float*) { term = load<f32x>(terms); }
 };
 
-// Terms of a group, 2^kScale e^x / 2^N, where 2^N is the power of two that is nearest to e^max: a
-// factor that cancels in the quotient by their sum, so that no rounded difference of elements
-// enters an exponential. Only for maxima from kFar on are elements subtracted from each other,
-// exactly if the term is not negligible.
+// Terms of a group, 2^kScale e^x / 2^N, where 2^N is the power of two nearest to e^max. This factor
+// cancels in the quotient by the sum, so that no rounded difference of elements enters an
+// exponential. From |max| = kFar on, the maximum is subtracted from the elements first, which is
+// exact unless the term is negligible.
 template <class T>
 class GroupTerms {
  public:
@@ -149,7 +148,7 @@ struct Reciprocals {
   using Sum = typename LaneSums<T>::Lane;
 
   alignas(kVectorBytes) Sum sum[kCapacity];
-  // As unevaluated sums high + low; low is unused for float16.
+  // The reciprocals are unevaluated sums high + low; low is unused for float16.
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
@@ -190,15 +189,15 @@ class TermSum {
   DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
     for (std::int64_t begin = 0; begin < count;) {
       if (steps_ == kSteps) end_block();
-      const std::int64_t part = min(count - begin, (kSteps - steps_) * kSumLanes);
-      add_steps(begin, part, terms);
-      steps_ += (part + kSumLanes - 1) / kSumLanes;
-      begin += part;
+      const std::int64_t length = min(count - begin, (kSteps - steps_) * kSumLanes);
+      add_steps(begin, length, terms);
+      steps_ += (length + kSumLanes - 1) / kSumLanes;
+      begin += length;
     }
   }
 
   // Returns the lanes of the sum, added down to one vector, in float64 if there are several blocks.
-  // Nothing can be added then.
+  // No term may be added afterwards.
   DMLOPS_INLINE Vec<Lane> folded_block() const { return folded<Vec<Lane>>(lanes_); }
   DMLOPS_INLINE f64x folded_blocks() { return folded<f64x>(lanes()); }
   // Returns the lanes of all blocks.
@@ -264,7 +263,7 @@ class TermSum {
   }
 
   alignas(kVectorBytes) Lane lanes_[kSumLanes] = {};     // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes] = {};  // of those before
+  alignas(kVectorBytes) double blocks_[kSumLanes] = {};  // of the previous blocks
   std::int64_t steps_ = 0;
 };
 
