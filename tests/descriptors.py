@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import directml_header
 import numpy as np
 
 import dmlops
@@ -196,7 +197,6 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
     ),
     **{name: (activation(name), _FROM_1_0) for name in ROWS_ONLY},
     **{name: (activation(name, axes=(0,)), (("5_1", range(1, 9), FLOATS),)) for name in AXES},
-    **{name: (activation(name), _FROM_1_0) for name in ACTIVATIONS},
     "parameterized_relu": (
         parameterized_relu,
         (*_FROM_1_0, ("5_1", range(1, 9), FLOATS + SMALL_SIGNED)),
@@ -213,11 +213,11 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
             ("5_1", range(1, 9), FLOATS + SMALL_INTEGERS),
         ),
     ),
-    "celu": (activation("celu"), (("3_0", range(1, 9), FLOATS),)),
-    "gelu": (activation("gelu"), (("5_1", range(1, 9), FLOATS),)),
-    "hard_swish": (activation("hard_swish"), (("6_2", range(1, 9), FLOATS),)),
-    "swish": (activation("swish"), (("6_2", range(1, 9), FLOATS),)),
 }
+for _name in (*ACTIVATIONS, *FURTHER):
+    _since = directml_header.OPERATORS[f"ACTIVATION_{_name.upper()}"][1]
+    _lines = _FROM_1_0 if _since == "1_0" else ((_since, range(1, 9), FLOATS),)
+    TABLE.setdefault(_name, (activation(_name), _lines))
 
 LEVELS = tuple(FeatureLevel)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from dmlops import _table
+
 pytest.importorskip("onnx")
 
 with warnings.catch_warnings():  # some of its cases overflow on purpose
@@ -26,14 +28,13 @@ with warnings.catch_warnings():  # some of its cases overflow on purpose
     SUITE = BackendTest(Strict, __name__)
 
 # Excludes bfloat16, and models that expand an operator into others ("expanded").
+ACTIVATIONS = [row.onnx.lower() for row in _table.ACTIVATIONS if row.onnx]
 WANTED = re.compile(
-    r"""test_(
-    batchnorm_(example|epsilon)(_training_mode)? | celu | celu_float16 | clip(_\w+)? | constant
-    | elu(_\w+)? | gelu_default_[12] | hardsigmoid(_\w+)? | identity(_sequence|_opt)?
-    | leakyrelu(_\w+)? | (hardmax|(log)?softmax)_\w+ | relu | selu(_\w+)?
-    | shrink(_hard|_soft)? | sigmoid(_example)?
-    | (instancenorm|(layer|rms|group)_normalization)_\w+ | mvn | prelu_\w+ | hardswish | swish
-    | softplus(_example)? | softsign(_example)? | tanh(_example)? | thresholdedrelu(_\w+)?
+    rf"""test_(
+    ({"|".join(ACTIVATIONS)})(_(?!bfloat16)\w+)?
+    | batchnorm_(example|epsilon)(_training_mode)? | clip(_\w+)? | constant
+    | gelu_default_[12] | identity(_sequence|_opt)? | (hardmax|(log)?softmax)_\w+
+    | (instancenorm|(layer|rms|group)_normalization)_\w+ | mvn | prelu_\w+
     # models that PyTorch exported, to old opsets
     | BatchNorm\w+_eval | PReLU_\w+ | ELU | SELU | Softplus | Sigmoid | Tanh | ReLU | LeakyReLU
     | LeakyReLU_with_negval | LogSoftmax | Softmax | log_softmax_(lastdim|dim3)
@@ -70,6 +71,8 @@ def selected() -> list[str]:
 
 def test_enough_are_selected() -> None:
     assert len(selected()) >= COUNT, len(selected())
+    for name in ACTIVATIONS:
+        assert any(key.startswith(f"test_{name}_") for key in selected()), name
 
 
 @pytest.mark.parametrize(
