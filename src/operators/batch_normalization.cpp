@@ -22,9 +22,9 @@ OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float 
                                       const TensorView& output) {
   const FusedActivation activation = fused_activation.value_or(FusedActivation{});
   const auto& by_type = kernels().batch_normalization[static_cast<std::size_t>(activation.type)];
-  return {make_nest(output, inputs, kInputs, work_of(activation.type)),
-          by_type[float_index(output.type)],
-          BatchNormalizationParameters{epsilon, activation.parameters}};
+  return plan_elementwise(inputs, by_type[float_index(output.type)],
+                          BatchNormalizationParameters{epsilon, activation.parameters}, output,
+                          work_of(activation.type));
 }
 
 void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,

@@ -151,9 +151,9 @@ ClipGradParameters relu_grad_parameters(DataType type) {
 
 OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView& gradient,
                             const ClipGradParameters& parameters, const TensorView& output) {
-  const ConstTensorView inputs[] = {input, gradient};
-  return {make_nest(output, inputs, 2), kernels().clip_grad[static_cast<std::size_t>(input.type)],
-          parameters};
+  return plan_elementwise({input, gradient},
+                          kernels().clip_grad[static_cast<std::size_t>(input.type)], parameters,
+                          output);
 }
 
 void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,

@@ -11,9 +11,9 @@ namespace dmlops {
 
 OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
                                      const TensorView& output) {
-  const ConstTensorView inputs[] = {input, slope};
-  return {make_nest(output, inputs, 2),
-          kernels().parameterized_relu[static_cast<std::size_t>(input.type)], ClipGradParameters{}};
+  return plan_elementwise({input, slope},
+                          kernels().parameterized_relu[static_cast<std::size_t>(input.type)],
+                          ClipGradParameters{}, output);
 }
 
 void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,

@@ -10,10 +10,11 @@ namespace {
 
 constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
 
-OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight,
-                  const ConstTensorView& input, unsigned int reduced, const TensorView& output) {
-  const ConstTensorView target = output;
+OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, ConstTensorView input,
+                  unsigned int reduced, TensorView output) {
   OperatorPlan plan;
+  plan.copies = remove_repetition(output, &input, 1, reduced);
+  const ConstTensorView target = output;
   plan.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
   plan.nest.data[0] = static_cast<char*>(output.data);
   plan.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));

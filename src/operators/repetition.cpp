@@ -1,0 +1,78 @@
+// Copies of results along dimensions that no input varies along.
+#include "operators/repetition.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dmlops {
+namespace {
+
+ConstTensorView first_along(const TensorView& output, std::size_t axis) {
+  ConstTensorView first = output;
+  first.sizes[axis] = 1;
+  return first;
+}
+
+TensorView others_along(const TensorView& output, std::size_t axis) {
+  TensorView others = output;
+  others.sizes[axis] -= 1;
+  return others;
+}
+
+RowKernel copy_kernel(std::size_t element_size) {
+  int logarithm = 0;
+  while (std::size_t{1} << logarithm < element_size) ++logarithm;
+  return kernels().copy[logarithm];
+}
+
+}  // namespace
+
+ResultCopy::ResultCopy(const TensorView& output, int dimension) {
+  const auto axis = static_cast<std::size_t>(dimension);
+  const ConstTensorView first = first_along(output, axis);
+  nest_ = make_nest(others_along(output, axis), &first, 1);
+  kernel_ = copy_kernel(element_size(output.type));
+  offset_ = static_cast<std::uintptr_t>(output.strides[axis]);
+}
+
+void ResultCopy::run(std::uintptr_t moved) const {
+  const auto from = reinterpret_cast<std::uintptr_t>(nest_.data[1]) + moved;
+  const auto to = reinterpret_cast<std::uintptr_t>(nest_.data[0]) + moved + offset_;
+  char* const data[] = {reinterpret_cast<char*>(to), reinterpret_cast<char*>(from)};
+  dmlops::run(nest_, data, kernel_, nullptr);
+}
+
+std::vector<ResultCopy> remove_repetition(TensorView& output, ConstTensorView* inputs,
+                                          int input_count, unsigned int reduced) {
+  int dimensions[kMaxRank], count = 0;
+  for (int d = 0; d < output.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const bool varies = std::any_of(inputs, inputs + input_count, [axis](const auto& input) {
+      return input.sizes[axis] != 1 && input.strides[axis] != 0;
+    });
+    if (output.sizes[axis] > 1 && !varies && (reduced >> d & 1u) == 0) dimensions[count++] = d;
+  }
+  std::vector<ResultCopy> copies;
+  if (count == 0) return copies;
+  // The last copy, which writes most, is along the largest stride.
+  const auto distance = [&output](int d) {
+    return std::llabs(output.strides[static_cast<std::size_t>(d)]);
+  };
+  std::sort(dimensions, dimensions + count,
+            [&](int a, int b) { return distance(a) < distance(b); });
+  const TensorView whole = output;
+  for (int i = 0; i < count; ++i) {
+    const auto axis = static_cast<std::size_t>(dimensions[i]);
+    output.sizes[axis] = 1;
+    for (int k = 0; k < input_count; ++k) inputs[k].sizes[axis] = 1;
+  }
+  TensorView copied = output;
+  for (int i = 0; i < count; ++i) {
+    const auto axis = static_cast<std::size_t>(dimensions[i]);
+    copied.sizes[axis] = whole.sizes[axis];
+    copies.emplace_back(copied, dimensions[i]);
+  }
+  return copies;
+}
+
+}  // namespace dmlops

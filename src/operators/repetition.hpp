@@ -1,0 +1,32 @@
+// Results that repeat: dimensions along which no input varies are computed once, then copied.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/isa.hpp"
+#include "traversal/run.hpp"
+
+namespace dmlops {
+
+// Copies the first results along a dimension of the output to the others.
+class ResultCopy {
+ public:
+  ResultCopy(const TensorView& output, int dimension);
+
+  // `moved`: the bytes between the output of run() and that of the constructor.
+  void run(std::uintptr_t moved) const;
+
+ private:
+  Nest nest_;
+  RowKernel kernel_;
+  std::uintptr_t offset_;  // from the first results to the second ones
+};
+
+// Returns a copy for each dimension that no input varies along, in the order in which they run, and
+// sets its size to 1 in all views. `reduced`: axes, as bits, that are left alone. Inputs have
+// strides of 0 or sizes of 1 where they do not vary.
+std::vector<ResultCopy> remove_repetition(TensorView& output, ConstTensorView* inputs,
+                                          int input_count, unsigned int reduced = 0);
+
+}  // namespace dmlops
