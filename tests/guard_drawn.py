@@ -19,14 +19,23 @@ import drawn_layouts
 import numpy as np
 import numpy.typing as npt
 import samples
-from descriptors import ACTIVATIONS, TABLE, activation, batch_normalization, clip1, operands, tensor
+from descriptors import (
+    ACTIVATIONS,
+    SEVERAL_OUTPUTS,
+    TABLE,
+    activation,
+    batch_normalization,
+    clip1,
+    operands,
+    tensor,
+)
 from guarded import GuardedMemory
 from reference import FLOATS, INTEGERS
 
 import dmlops
 
 Array = npt.NDArray[Any]
-Call = Callable[..., Array]  # (arrays, out=)
+Call = Callable[..., Any]  # (arrays, outs)
 
 SEED = 20
 # Numbers of layouts by their maximum numbers of elements; the larger ones start threads.
@@ -40,6 +49,21 @@ class Case:
         self, name: str, types: Sequence[str], inputs: int = 1, *, alike: bool = False
     ) -> None:
         self.name, self.types, self.inputs, self.alike = name, types, inputs, alike
+
+    def shapes(
+        self, random: Random, sizes: tuple[int, ...], axes: tuple[int, ...]
+    ) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+        """Return the shapes of inputs and outputs."""
+        if self.name in SEVERAL_OUTPUTS:
+            groups = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
+            whole = 2 if self.name.endswith("grad") else 1
+            return [sizes] * whole + [groups] * (self.inputs - whole), [sizes, groups, groups]
+        if self.alike:
+            return [sizes] * self.inputs, [sizes]
+        others = (
+            tuple(n if random.random() < 0.5 else 1 for n in sizes) for _ in range(1, self.inputs)
+        )
+        return [sizes, *others], [sizes]
 
     def function(self, axes: tuple[int, ...]) -> Call:
         """Return the function on arrays."""
@@ -56,11 +80,20 @@ class Case:
             return lambda arrays, out: dmlops.batch_normalization(
                 *arrays, fused_activation=fused, out=out
             )
+        if self.name in SEVERAL_OUTPUTS:
+            return lambda arrays, out: getattr(dmlops, self.name)(*arrays, out=out)
         return lambda arrays, out: getattr(dmlops, self.name)(arrays[0], out=out)
 
-    def descriptor(self, tensors: list[Any], output: Any, axes: tuple[int, ...]) -> Any:
+    def descriptor(self, tensors: list[Any], outputs: list[Any], axes: tuple[int, ...]) -> Any:
         """Return the descriptor of the same call."""
-        x = tensors[0]
+        x, output = tensors[0], outputs[0]
+        if self.name in SEVERAL_OUTPUTS:
+            make = TABLE[self.name][0]
+            names = [name for name in vars(make(x)) if name.endswith("_tensor")]
+            names = [name for name in names if name != "fused_add_tensor"]
+            fields = dict(zip(names, [*tensors, *outputs], strict=True))
+            more = {"fused_add_tensor": None} if self.name.endswith("training") else {}
+            return make(x, **fields, **more, epsilon=1e-5)
         if self.name == "clip":
             return clip1(x, output_tensor=output, min=1, max=3)
         if self.name in REDUCTIONS:
@@ -97,6 +130,9 @@ CASES = (
     Case("relu_grad", (*FLOATS, "int8", "int32"), 2, alike=True),
     Case("parameterized_relu", (*FLOATS, "int16"), 2, alike=True),
     Case("batch_normalization", FLOATS, 5),
+    Case("batch_normalization_training", FLOATS, 3),
+    Case("batch_normalization_grad", FLOATS, 5),
+    Case("batch_normalization_training_grad", FLOATS, 5),
     *(Case(name, FLOATS) for name in ("hard_sigmoid", "tanh", "gelu")),
     Case("shrink", ("int8", "uint16", "int32")),
 )
@@ -127,25 +163,28 @@ def bytes_of(view: Array) -> Array:
     return np.lib.stride_tricks.as_strided(raw, (size,), (1,))
 
 
-def compiled(case: Case, arrays: list[Array], out: Array, axes: tuple[int, ...]) -> Call | None:
+def compiled(
+    case: Case, arrays: list[Array], outs: list[Array], axes: tuple[int, ...]
+) -> Call | None:
     """Return the compiled operator, or None if no descriptor allows these tensors."""
-    if any(step < 0 for view in (*arrays, out) for step in view.strides) or 0 in out.shape:
+    views = [*arrays, *outs]
+    if any(step < 0 for view in views for step in view.strides) or 0 in outs[0].shape:
         return None
-    *inputs, output = (
+    tensors = [
         tensor(
             view.shape,
             view.dtype.name.upper(),
             strides=tuple(step // view.dtype.itemsize for step in view.strides),
         )
-        for view in (*arrays, out)
-    )
-    desc = case.descriptor(inputs, output, axes)
+        for view in views
+    ]
+    desc = case.descriptor(tensors[: len(arrays)], tensors[len(arrays) :], axes)
     ready = dmlops.Device().compile(desc)
-    absent = [None] * (operands(desc)[0] - len(inputs))
+    absent = [None] * (operands(desc)[0] - len(arrays))
 
-    def dispatch(arrays: list[Array], out: Array) -> Array:
-        ready.dispatch([*map(bytes_of, arrays), *absent], [bytes_of(out)])
-        return out
+    def dispatch(arrays: list[Array], out: Any) -> None:
+        outs = out if isinstance(out, tuple) else (out,)
+        ready.dispatch([*map(bytes_of, arrays), *absent], [*map(bytes_of, outs)])
 
     return dispatch
 
@@ -156,33 +195,35 @@ def check(
     """Expect the bits of dense arrays in ordinary memory, and no write between elements."""
     sizes = drawn_layouts.shape(random, elements)
     reverse = random.random() < 0.5
-    inputs = []
-    for i, block in enumerate(memory[1 : 1 + case.inputs]):
-        own = (
-            sizes
-            if i == 0 or case.alike
-            else tuple(n if random.random() < 0.5 else 1 for n in sizes)
-        )
-        inputs.append(placed(random, block, own, dtype, output=False, reverse=reverse))
-        fill(inputs[-1], i)
     rank = len(sizes)
     axes = tuple(random.sample(range(rank), random.randint(1, min(rank, 3))))
-    out = placed(random, memory[0], sizes, dtype, output=True, reverse=reverse)
-    print(case.name, dtype, sizes, axes, *(v.strides for v in inputs), out.strides, flush=True)
+    of_inputs, of_outputs = case.shapes(random, sizes, axes)
+    written, read = memory[: len(of_outputs)], memory[len(of_outputs) :]
+    inputs = []
+    for i, own in enumerate(of_inputs):
+        inputs.append(placed(random, read[i], own, dtype, output=False, reverse=reverse))
+        fill(inputs[-1], i)
+    outs = [
+        placed(random, block, own, dtype, output=True, reverse=reverse)
+        for block, own in zip(written, of_outputs, strict=True)
+    ]
+    print(case.name, dtype, sizes, axes, *(v.strides for v in (*inputs, *outs)), flush=True)
     dense = [np.array(view, order="C") for view in inputs]
-    function = case.function(axes)
+    function, given = case.function(axes), tuple(outs) if len(outs) > 1 else outs[0]
     dmlops.set_num_threads(1)
-    expected = function(dense, np.empty(sizes, dtype))
+    expected = function(dense, None)
     dmlops.set_num_threads(3)
-    for call in (function, compiled(case, inputs, out, axes)):
+    for call in (function, compiled(case, inputs, outs, axes)):
         if call is None:
             continue
-        memory[0].bytes[...] = 0xA5
-        call(inputs, out)
-        if not np.array_equal(out, expected):
-            raise SystemExit("wrong values")
-        out[...] = np.frombuffer(b"\xa5" * out.itemsize, dtype)[0]
-        if (memory[0].bytes != 0xA5).any():
+        for block in written:
+            block.bytes[...] = 0xA5
+        call(inputs, given)
+        for out, right in zip(outs, expected if len(outs) > 1 else (expected,), strict=True):
+            if not np.array_equal(out, right, equal_nan=True):
+                raise SystemExit("wrong values")
+            out[...] = np.frombuffer(b"\xa5" * out.itemsize, dtype)[0]
+        if any((block.bytes != 0xA5).any() for block in written):
             raise SystemExit("bytes between the elements were written")
 
 
@@ -190,7 +231,7 @@ def main(share: int) -> None:
     """Run a share of the layouts."""
     faulthandler.enable()
     for (draws, elements), capacity in ((SMALL, 128 * 1024), (LARGE, 16 * LARGE[1])):
-        memory = [GuardedMemory(capacity) for _ in range(6)]
+        memory = [GuardedMemory(capacity) for _ in range(8)]
         for case in CASES:
             for k, dtype in enumerate(case.types):
                 random = Random(f"{SEED} {case.name} {k} {elements}")
