@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from reference import FLOATS
+from reference import FLOATS, ulp
 
 import dmlops as _dmlops
 
@@ -160,3 +160,56 @@ def test_normalizations_are_those_of_pytorch(dtype: str) -> None:
     groups = mvn(x.reshape(3, 2, 3, 5, 7), axes=(2, 3, 4)).reshape(x.shape)
     assert_near(groups, nn.group_norm(wide, 2, eps=epsilon).numpy())
     assert_near(mvn(x, axes=(2, 3)), nn.instance_norm(wide, eps=epsilon).numpy())
+
+
+@each_mode
+def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
+    """Elements of very different magnitudes, also with statistics of other elements."""
+    random = np.random.default_rng(7)
+    largest = 0.0
+    for trial in range(600):
+        size = int(random.choice([2, 5, 17, 100, 1500]))
+        spread, offset = random.choice([0, 4, 10]), random.choice([0, 0.5, 3, 30])
+        x, dy = (
+            random.normal(size=size) * 2 ** random.uniform(-spread, spread, size) for _ in "xy"
+        )
+        x, dy = (x + offset).astype(np.float16), dy.astype(np.float16)
+        if trial % 4 == 0:
+            x[:], dy[:] = x[0], dy[0]
+        mean, scale = x.mean(dtype=np.float64), random.uniform(0.5, 2)
+        variance = max(x.var(dtype=np.float64), 1e-3) * random.choice([1, 4, 0.5, 100])
+        given = [np.float16([min(value, 6e4)]) for value in (mean, variance, scale)]
+        name = "batch_normalization_training_grad" if training else "batch_normalization_grad"
+        with np.errstate(all="ignore"):
+            results = getattr(dmlops, name)(x, dy, *given, EPSILON)
+        for actual, exact, sums in zip(results, *bounded(x, dy, given, training), strict=True):
+            finite = np.isfinite(actual)
+            error = np.abs(actual.astype(np.float64) - exact) - ulp(exact, np.float16) * 0.501
+            largest = max(largest, float((error / sums)[finite].max(initial=0)))
+    assert 2**-8 < largest <= 1  # the bound is not too loose
+
+
+def bounded(x: Any, dy: Any, given: Any, training: bool) -> tuple[list[Any], list[Any]]:
+    """Return the gradients, and how far the documented errors of the sums move them."""
+    x, dy = x.astype(np.float64), dy.astype(np.float64)
+    mean, variance, scale = (value.astype(np.float64) for value in given)
+    variance = variance + np.float64(np.float32(EPSILON))
+    center = x.mean() if training else mean
+    inverse, d = 1 / np.sqrt(variance), x - center
+    near_zero = center**2 <= 16 * variance
+    of_x, of_dy = 2**-19 * np.abs(x).mean(), 2**-19 * np.abs(dy).mean()
+    rms = np.sqrt(np.mean(dy**2)) * np.sqrt(np.mean(np.where(near_zero, x, d) ** 2))
+    product, slope = 2**-17 * rms, (dy * d).mean() * inverse**2
+    shift = of_dy + np.abs(d) * inverse**2 * product + np.abs(slope) * of_x
+    gradient = scale * inverse * (dy - (dy.mean() + d * slope if training else 0))
+    of_scale = ((dy * d).sum() + (center - mean) * dy.sum()) * inverse
+    of_mean = np.abs(center - mean) * of_dy + np.abs(dy.mean()) * of_x
+    intermediate = np.maximum(np.abs(dy), np.maximum(np.abs(dy.mean()), np.abs(d * slope)))
+    sums = scale * inverse * shift + 0.001 * ulp(scale * inverse * intermediate, np.float16)
+    if not training:
+        sums = 0.001 * ulp(gradient, np.float16)
+    return [gradient, of_scale, dy.sum()], [
+        sums,
+        len(x) * (product + of_mean) * inverse,
+        len(x) * of_dy,
+    ]
