@@ -81,6 +81,9 @@ class ColumnBlock {
     __builtin_prefetch(ahead_[row] + c * kSize);
   }
 
+  // Returns the index in the block of a row that store_results() names.
+  std::int64_t row_of(const char* source) const { return (source - buffer_) / kPitch; }
+
   // Calls write(target, pitch, source, rows) for the loaded elements, to write results to the
   // output's rows if these are wide enough, otherwise to the block, from which they are unpacked.
   template <class Write>

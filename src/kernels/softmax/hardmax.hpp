@@ -5,6 +5,7 @@
 #include "kernels/blocks/group_tiles.hpp"
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
+#include "kernels/softmax/columns.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -16,6 +17,9 @@ DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) 
              : load_partial<f32x>(x + i, static_cast<std::size_t>(used),
                                   load_element<T>(reinterpret_cast<const char*>(x + i)));
 }
+
+// Shorter groups are computed down columns, unless there are few groups.
+constexpr std::int64_t kHardmaxAlongRows = 80;
 
 // The index of the first maximum, or of the first NaN.
 template <class T>
@@ -90,10 +94,88 @@ struct Hardmax {
   }
 };
 
+// Hardmax down columns.
 template <class T>
-void hardmax(const Reduction& reduction, const void*) {
-  Hardmax<T> formula;
-  reduce_groups<T>(reduction, formula);
+class HardmaxColumns {
+ public:
+  HardmaxColumns(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
+      : block_(groups, in, out) {}
+
+  // Computes the groups [first, end).
+  void run(std::int64_t first, std::int64_t end) {
+    for (std::int64_t columns; first < end; first += columns) {
+      columns = block_.next(first);
+      block_.select(first, columns);
+      find();
+      write();
+    }
+    if (block_.streaming()) finish_non_temporal();
+  }
+
+ private:
+  void find() {
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      tops_[c] = -kInfinity;
+      rows_[c] = 0;
+      blocks_[c] = 0;
+    }
+    for (std::int64_t b = 0; b < block_.blocks(); ++b) {
+      const char* const x = block_.load(b);
+      const std::int64_t rows = block_.rows(b);
+      for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        f32x top = load<f32x>(tops_ + c);
+        i32x row = splat<i32x>(-1);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const f32x v = load_columns<T>(x, r, c);
+          const i32x is_first = (v > top) | ((v != v) & (top == top));
+          top = is_first ? v : top;
+          row = is_first ? splat<i32x>(static_cast<std::int32_t>(r)) : row;
+        }
+        const i32x found = row >= 0;
+        store(tops_ + c, top);
+        store(rows_ + c, found ? row : load<i32x>(rows_ + c));
+        store(blocks_ + c,
+              found ? splat<i32x>(static_cast<std::int32_t>(b)) : load<i32x>(blocks_ + c));
+      });
+    }
+  }
+
+  void write() {
+    for (std::int64_t b = 0; b < block_.blocks(); ++b) {
+      alignas(kVectorBytes) std::int32_t rows_here[kColumns];  // of the maxima in this block
+      for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const i32x here = load<i32x>(blocks_ + c) == static_cast<std::int32_t>(b);
+        store(rows_here + c, here ? load<i32x>(rows_ + c) : splat<i32x>(-1));
+      });
+      block_.store_results(b, [&](char* target, std::int64_t pitch, const char* source,
+                                  std::int64_t rows) DMLOPS_LAMBDA_INLINE {
+        const std::int64_t first = block_.row_of(source);
+        for (std::int64_t r = first; r < first + rows; ++r, target += pitch) {
+          for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+            const i32x is_max = load<i32x>(rows_here + c) == static_cast<std::int32_t>(r);
+            store(reinterpret_cast<T*>(target) + c, is_max ? splat<f32x>(1.0f) : splat<f32x>(0.0f));
+          });
+        }
+      });
+    }
+  }
+
+  ColumnBlock<T> block_;
+  alignas(kVectorBytes) float tops_[kColumns];
+  // The first maxima: their blocks, and their rows in these.
+  alignas(kVectorBytes) std::int32_t blocks_[kColumns];
+  alignas(kVectorBytes) std::int32_t rows_[kColumns];
+};
+
+template <class T>
+void hardmax(const Reduction& groups, const void*) {
+  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
+  if (fills_rows(groups, in, out, kHardmaxAlongRows)) {
+    Hardmax<T> formula;
+    reduce_groups<T>(groups, formula);
+  } else {
+    HardmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
+  }
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -15,13 +15,12 @@
 namespace dmlops::DMLOPS_TARGET {
 
 // Shorter groups are computed down columns, unless there are few groups.
-template <class T>
 constexpr std::int64_t kSoftmaxAlongRows = 32;
 
 template <class T>
 void softmax(const Reduction& groups, const void*) {
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  if (fills_rows(groups, in, out, kSoftmaxAlongRows<T>)) {
+  if (fills_rows(groups, in, out, kSoftmaxAlongRows)) {
     SoftmaxRows<T>(groups).run();
   } else {
     SoftmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
