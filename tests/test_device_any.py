@@ -20,8 +20,10 @@ from descriptors import (
     ACTIVATIONS,
     AXES,
     FLOATS,
+    FOUR_DIMENSIONS,
     INTEGERS,
     ROWS_ONLY,
+    SEVERAL_OUTPUTS,
     SMALL_INTEGERS,
     SMALL_SIGNED,
     TABLE,
@@ -42,9 +44,10 @@ _TYPES |= {"relu": FLOATS + SMALL_SIGNED, "shrink": FLOATS + SMALL_INTEGERS}
 
 def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
     names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
-    return {name: getattr(desc, name) for name in names}
+    return {name: described for name in names if (described := getattr(desc, name)) is not None}
 
 
+_BOOLEANS = ("cross_channel", "normalize_variance", "use_mean", "use_variance")
 _TYPES |= dict.fromkeys(("clip_grad", "clip_grad1"), FLOATS + INTEGERS)
 _TYPES |= dict.fromkeys(("relu_grad", "parameterized_relu"), FLOATS + SMALL_SIGNED)
 _SECOND = {  # the second input of an operator of two
@@ -54,25 +57,25 @@ _SECOND = {  # the second input of an operator of two
     "parameterized_relu": "slope_tensor",
 }
 
-# Without the operators that have their own tests: of several outputs, or with optional inputs.
-_DRAWN = [
-    name
-    for name in TABLE
-    if name in ("batch_normalization", *_SECOND) or not ("normalization" in name or "grad" in name)
-]
+_MOMENTS = tuple(name for name in TABLE if name.startswith("mean_variance"))
+_WHOLE = ("input", "input_gradient", "fused_add")  # of the input's sizes
 
 
 @st.composite
 def _valid(draw: st.DrawFn) -> Any:
     """Draw an operator on tensors of any layout."""
     main = st.sampled_from(["clip", "clip1", "batch_normalization", "log_softmax1", "softmax1"])
-    operator = draw(main | st.sampled_from(_DRAWN))
+    operator = draw(main | st.sampled_from(list(TABLE)))
     dtype = draw(st.sampled_from(_TYPES.get(operator, FLOATS)))
     sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)))
     if operator in ROWS_ONLY:
         sizes = (1,) * max(len(sizes) - 2, 0) + sizes[-2:]
+    if operator == FOUR_DIMENSIONS:
+        sizes = (1, 1, 1, *sizes)[-4:]
     more: dict[str, Any] = {}
-    if operator in ("clip", "clip1"):
+    if operator in (*_MOMENTS, *SEVERAL_OUTPUTS):
+        more = draw(_normalization(operator, sizes, dtype))
+    elif operator in ("clip", "clip1"):
         more = {"min": draw(st.integers(0, 2)), "max": draw(st.integers(0, 3))}
         more["scale_bias"] = draw(st.sampled_from([None, ScaleBias(1.5, -0.5)]))
     elif operator in AXES:
@@ -92,6 +95,40 @@ def _valid(draw: st.DrawFn) -> Any:
     x = tensor(sizes, dtype, strides=draw(layouts(sizes, False)))
     y = tensor(sizes, dtype, strides=draw(layouts(sizes, True)))
     return TABLE[operator][0](x, output_tensor=y, **more)
+
+
+@st.composite
+def _normalization(
+    draw: st.DrawFn, operator: str, sizes: tuple[int, ...], dtype: str
+) -> dict[str, Any]:
+    """Draw the fields of a normalization by moments, or of its gradients, but for the output."""
+    usual = TABLE[operator][0](tensor(sizes, dtype))
+    groups = tuple(draw(st.sampled_from([1, size])) for size in sizes)
+    fields: dict[str, Any] = {}
+    for name in list(_tensors(usual))[1:]:
+        key = name.removesuffix("_tensor")
+        own = groups
+        if key in _WHOLE:
+            own = sizes
+        elif operator in _MOMENTS:
+            own = tuple(draw(st.sampled_from([1, size])) for size in sizes)
+        strides = draw(layouts(own, key.startswith("output")))
+        fields[name] = tensor(own, dtype, strides=strides)
+        if key == "fused_add" and draw(st.booleans()):
+            fields[name] = None
+    if operator in _MOMENTS and draw(st.booleans()):
+        fields |= {"scale_tensor": None, "bias_tensor": None}
+    for name in ("output_tensor", "output_gradient_tensor"):
+        fields.pop(name, None)
+    for name in _BOOLEANS:
+        if hasattr(usual, name):
+            fields[name] = draw(st.booleans())
+    if hasattr(usual, "axes"):
+        fields["axes"] = tuple(draw(st.permutations(range(len(sizes)))))[: draw(st.integers(0, 5))]
+    if hasattr(usual, "fused_activation"):
+        fused = draw(st.sampled_from([None, *ACTIVATIONS]))
+        fields["fused_activation"] = fused and ACTIVATIONS[fused]()
+    return fields
 
 
 @st.composite
@@ -115,6 +152,7 @@ _FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "min_max_data_type": st.sampled_from(list(TensorDataType)),
     "axes": _SIZES,
     "spatial": st.booleans(),
+    **dict.fromkeys(_BOOLEANS, st.booleans()),
     "epsilon": st.sampled_from([0.0, 1.0]),
     "steepness": st.sampled_from([0.5, 2.0]),
     "fused_activation": st.sampled_from([ACTIVATIONS[name]() for name in ACTIVATIONS])
@@ -169,9 +207,31 @@ def _check_normalization(desc: Any, inputs: list[Array], result: Array) -> None:
     return reference.assert_within(result, exact, row.allowed(exact), name)
 
 
-def _check(desc: Any, inputs: list[Array], result: Array) -> None:
-    kind = desc.operator_type.name
-    if kind.startswith("ELEMENT_WISE_CLIP_GRAD"):
+def _function_of_groups(desc: Any, inputs: list[Array]) -> Any:
+    """Call the function, whose bits are expected; its own tests compare it with references."""
+    name = desc.operator_type.name.lower()
+    if name in SEVERAL_OUTPUTS:
+        more = {} if name.endswith("grad") else {"fused_activation": desc.fused_activation}
+        return getattr(dmlops, name)(*inputs, epsilon=desc.epsilon, **more)
+    axes = getattr(desc, "axes", (1, 2, 3) if getattr(desc, "cross_channel", False) else (2, 3))
+    return dmlops.mean_variance_normalization(
+        *inputs,
+        axes=axes,
+        use_mean=getattr(desc, "use_mean", True),
+        use_variance=getattr(desc, "use_variance", getattr(desc, "normalize_variance", True)),
+        epsilon=desc.epsilon,
+        fused_activation=desc.fused_activation,
+    )
+
+
+def _check(desc: Any, inputs: list[Array], results: list[Array]) -> None:
+    kind, result = desc.operator_type.name, results[0]
+    if kind.lower() in (*_MOMENTS, *SEVERAL_OUTPUTS):
+        expected = _function_of_groups(desc, inputs)
+        several = expected if isinstance(expected, tuple) else (expected,)
+        for actual, right in zip(results, several, strict=True):
+            reference.assert_same_bits(actual, right)
+    elif kind.startswith("ELEMENT_WISE_CLIP_GRAD"):
         reference.assert_same_values(
             result, two_inputs.clip_grad(inputs[0], inputs[1], desc.min, desc.max)
         )
@@ -202,31 +262,33 @@ def _run(desc: Any, level: FeatureLevel, seed: int, write: Callable[..., Any]) -
         memory = memories["variance_tensor"]
         memory.view[...] = np.abs(np.array(memory.view))
     before = {name: memory.heap.copy() for name, memory in memories.items()}
-    output = memories.popitem()[1]  # the last tensor
-    around = output.without_elements()
+    outputs = [memories.pop(name) for name in list(memories) if name.startswith("output")]
+    around = [output.without_elements() for output in outputs]
     owned = {n: m.binding() for n, m in memories.items() if getattr(desc, n).flags}
     others = {n: m.binding() for n, m in memories.items() if n not in owned}
     compiled = Device(level).compile(desc, owned)
-    write(compiled, others, output)
-    _check(desc, [memory.values() for memory in memories.values()], output.values())
-    assert (output.without_elements() == around).all(), "padding was written"
+    write(compiled, others, outputs)
+    _check(desc, [m.values() for m in memories.values()], [output.values() for output in outputs])
+    for output, before_it in zip(outputs, around, strict=True):
+        assert (output.without_elements() == before_it).all(), "padding was written"
     for name, memory in memories.items():
         assert (memory.heap == before[name]).all(), "an input was written"
 
 
-def _dispatch(compiled: Any, inputs: dict[str, Any], output: Memory) -> None:
+def _dispatch(compiled: Any, inputs: dict[str, Any], outputs: list[Memory]) -> None:
     """Dispatch, after bindings that are refused and write nothing."""
-    untouched = output.heap.copy()
-    binding = output.binding()
+    untouched = [output.heap.copy() for output in outputs]
+    *first, binding = (output.binding() for output in outputs)
     short = dataclasses.replace(binding, size_in_bytes=0)
     odd = dataclasses.replace(binding, offset=binding.offset + 1)
     for wrong in (short, odd, None):
         with pytest.raises(dmlops.BindingError):
-            compiled.dispatch(inputs, [wrong])
+            compiled.dispatch(inputs, [*first, wrong])
     with pytest.raises(dmlops.BindingError):
-        compiled.dispatch([], [binding])
-    assert (output.heap == untouched).all()
-    compiled.dispatch(inputs, [binding])
+        compiled.dispatch([], [*first, binding])
+    for output, heap in zip(outputs, untouched, strict=True):
+        assert (output.heap == heap).all()
+    compiled.dispatch(inputs, [*first, binding])
 
 
 @settings(max_examples=2 * settings().max_examples)
