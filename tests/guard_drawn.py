@@ -89,11 +89,11 @@ class Case:
         x, output = tensors[0], outputs[0]
         if self.name in SEVERAL_OUTPUTS:
             make = TABLE[self.name][0]
-            names = [name for name in vars(make(x)) if name.endswith("_tensor")]
-            names = [name for name in names if name != "fused_add_tensor"]
-            fields = dict(zip(names, [*tensors, *outputs], strict=True))
-            more = {"fused_add_tensor": None} if self.name.endswith("training") else {}
-            return make(x, **fields, **more, epsilon=1e-5)
+            every = [name for name in vars(make(x)) if name.endswith("_tensor")]
+            given = [name for name in every if name != "fused_add_tensor"]
+            fields: dict[str, Any] = dict.fromkeys(every)
+            fields |= zip(given, [*tensors, *outputs], strict=True)
+            return make(x, **fields, epsilon=1e-5)
         if self.name == "clip":
             return clip1(x, output_tensor=output, min=1, max=3)
         if self.name in REDUCTIONS:

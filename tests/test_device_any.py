@@ -214,7 +214,8 @@ def _function_of_groups(desc: Any, inputs: list[Array]) -> Any:
         more = {} if name.endswith("grad") else {"fused_activation": desc.fused_activation}
         return getattr(dmlops, name)(*inputs, epsilon=desc.epsilon, **more)
     axes = getattr(desc, "axes", (1, 2, 3) if getattr(desc, "cross_channel", False) else (2, 3))
-    return dmlops.mean_variance_normalization(
+    function: Any = dmlops.mean_variance_normalization
+    return function(
         *inputs,
         axes=axes,
         use_mean=getattr(desc, "use_mean", True),

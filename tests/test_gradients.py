@@ -178,7 +178,7 @@ def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
             x[:], dy[:] = x[0], dy[0]
         mean, scale = x.mean(dtype=np.float64), random.uniform(0.5, 2)
         variance = max(x.var(dtype=np.float64), 1e-3) * random.choice([1, 4, 0.5, 100])
-        given = [np.float16([min(value, 6e4)]) for value in (mean, variance, scale)]
+        given = [np.array([min(value, 6e4)], np.float16) for value in (mean, variance, scale)]
         name = "batch_normalization_training_grad" if training else "batch_normalization_grad"
         with np.errstate(all="ignore"):
             results = getattr(dmlops, name)(x, dy, *given, EPSILON)
