@@ -10,16 +10,10 @@
 
 #include "activation_formula.hpp"
 #include "core/float16.hpp"
-#include "descriptors/table.hpp"
+#include "ranges.hpp"
 
 namespace dmlops::fuzz {
 namespace {
-
-// The accepted range of a result, before it is rounded to the tensor's type.
-struct Range {
-  double low, high;
-  bool any = false;  // no bound, as after an overflow of an intermediate
-};
 
 double ulp(double value, int digits, int min_exponent) {
   if (!std::isfinite(value)) return 0;
@@ -29,13 +23,15 @@ double ulp(double value, int digits, int min_exponent) {
 double ulp32(double value) { return ulp(value, 23, -126); }
 double ulp16(double value) { return ulp(value, 10, -14); }
 
-// The error bound of computing in float32 near `value`: a number of ulp, or, for float16, the
-// promised fraction of an ulp besides the rounding.
-double arithmetic_error(double value, double ulps, DataType type, double of_float16 = 0.001) {
+}  // namespace
+
+double arithmetic_error(double value, double ulps, DataType type, double of_float16) {
   return type == DataType::float16 ? of_float16 * ulp16(value) : ulps * ulp32(value);
 }
 
 Range around(double value, double error) { return {value - error, value + error}; }
+
+namespace {
 
 bool within(double actual, const Range& range, DataType type) {
   if (range.any) return true;
@@ -177,6 +173,8 @@ __int128 of_two(const OperatorDesc& desc, DataType type, __int128 x, __int128 ot
   return x >= 0 ? x : std::max(low, std::min(x * other, high));
 }
 
+}  // namespace
+
 Range activation(const OperatorDesc& desc, const Range& x) {
   const Activation type = find_operator(desc.type)->activation;
   const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
@@ -192,6 +190,8 @@ Range activation(const OperatorDesc& desc, const Range& x) {
   }
   return result;
 }
+
+namespace {
 
 __int128 activation(const OperatorDesc& desc, DataType type, __int128 x) {
   if (desc.type == OperatorType::activation_relu) return x < 0 ? 0 : x;
@@ -218,8 +218,8 @@ Range normalized(double x, double mean, double variance, double scale, double bi
   return range;
 }
 
-// Maps a row-major index of the sizes `sizes` to that of a tensor whose dimensions of size 1 are
-// broadcast.
+}  // namespace
+
 std::size_t position(const BufferTensorDesc& tensor, const BufferTensorDesc& like,
                      std::size_t index) {
   std::size_t result = 0, step = 1;
@@ -239,7 +239,6 @@ void require(double actual, const Range& range, DataType type, std::size_t index
   std::abort();
 }
 
-// The elements of each group.
 std::vector<std::vector<std::size_t>> groups(const BufferTensorDesc& tensor, unsigned int reduced,
                                              std::size_t elements) {
   BufferTensorDesc kept = tensor;
@@ -252,6 +251,8 @@ std::vector<std::vector<std::size_t>> groups(const BufferTensorDesc& tensor, uns
   for (std::size_t i = 0; i < elements; ++i) result[position(kept, tensor, i)].push_back(i);
   return result;
 }
+
+namespace {
 
 // Softmax, its logarithm, or hardmax.
 void check_softmax(const OperatorDesc& desc, const OperatorInfo& op, const std::vector<double>& x,
@@ -346,6 +347,8 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
   if (family == Family::log_softmax || family == Family::softmax || family == Family::hardmax) {
     return check_softmax(desc, op, inputs[0].floating, actual.floating);
   }
+  if (family >= Family::mean_variance_normalization)
+    return check_normalization(desc, op, inputs, actual.floating);
   for (std::size_t i = 0; i < actual.floating.size(); ++i) {
     const double x = inputs[0].floating[i];
     Range range = {x, x};
