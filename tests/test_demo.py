@@ -117,7 +117,7 @@ def test_missing_package_is_named_with_its_remedy(
 
 
 def test_results_are_as_accurate_as_promised(demo: Any) -> None:
-    assert [result.accurate for result in demo.results] == [True] * 5
+    assert [result.accurate for result in demo.results] == [True] * 6
     rounded = [result.max_ulp > 0 for result in demo.results]
     assert rounded == [result.step.dtype != "uint8" for result in demo.results]
 
@@ -140,7 +140,7 @@ def test_a_wrong_value_is_found(demo: Any) -> None:
 
 
 def test_photographs_are_not_copied(demo: Any) -> None:
-    normalized, _, _, stretched, _ = (result.step for result in demo.results)
+    normalized, _, _, stretched, *_ = (result.step for result in demo.results)
     assert normalized.input.shape == (1, 3, 427, 640)
     assert normalized.input.strides[1:] == (4, 640 * 3 * 4, 3 * 4)  # channels-last memory
     assert not stretched.input.flags.c_contiguous
@@ -148,7 +148,7 @@ def test_photographs_are_not_copied(demo: Any) -> None:
 
 
 def test_operators_do_what_the_picture_says(demo: Any) -> None:
-    float32, float16, tone, stretch, _ = (result.step for result in demo.results)
+    float32, float16, tone, stretch, *_ = (result.step for result in demo.results)
     for step in (float32, float16):
         output = step.output.astype(np.float64)
         np.testing.assert_allclose(output.mean((0, 2, 3)), 0.5, atol=2e-3)
@@ -163,6 +163,7 @@ def test_digits_agree_with_the_classifier(demo: Any) -> None:
     assert demo.digits.difference(output) < demo.data.TOLERANCE
     assert demo.digits.difference(output + np.float32(0.001)) > demo.data.TOLERANCE
     np.testing.assert_allclose(np.exp(output).sum(-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(demo.results[-2].step.output, np.exp(output), rtol=1e-5)
     assert np.mean(output.argmax(-1) == demo.digits.labels) > 0.9
 
 
@@ -178,13 +179,13 @@ def test_times_belong_to_their_function(demo: Any) -> None:
 def test_table_has_a_row_for_each_step_in_straight_columns(demo: Any) -> None:
     header, rule, *rows = demo.table.render(demo.results, demo.digits).splitlines()
     gaps = [index for index, character in enumerate(rule) if character == " "]
-    for row in (header, *rows[:5]):
+    for row in (header, *rows[:6]):
         assert all(row[index : index + 1] in ("", " ") for index in gaps)
     for row, result in zip(rows, demo.results, strict=False):
         assert row.startswith(result.step.title)
         assert result.step.operator in row
         assert row.split()[-1] == f"{result.numpy_seconds / result.dmlops_seconds:.1f}"
-    assert rows[5] == ""
+    assert rows[6] == ""
 
 
 @pytest.mark.parametrize("ending", PICTURES)

@@ -38,7 +38,7 @@ def write(path: Path, results: Sequence[Result], digits: Digits) -> None:
 
 def draw(results: Sequence[Result], digits: Digits) -> Figure:
     """Return the picture of all steps, given in the order in which the demo runs them."""
-    float32, float16, tone, stretch, classification = results
+    float32, float16, tone, stretch, *classification = results
     figure = Figure(figsize=(WIDTH, HEIGHT), dpi=100, facecolor="white")
     title(figure)
     normalization_row(figure, 0, float32, float16)
@@ -63,7 +63,7 @@ def draw(results: Sequence[Result], digits: Digits) -> Figure:
 def title(figure: Figure) -> None:
     """Write the picture's title."""
     panels.text(
-        figure, MARGIN, 0.6, "Four DirectML operators on the CPU", fontsize=22, weight="bold"
+        figure, MARGIN, 0.6, "Five DirectML operators on the CPU", fontsize=22, weight="bold"
     )
     words = (
         "Photographs and handwritten digits from scikit-learn, computed by dmlops"
@@ -113,17 +113,18 @@ def mapping_row(figure: Figure, row: int, result: Result, words: str, explanatio
     histograms(figure, top, step.input, step.output)
 
 
-def digits_row(figure: Figure, row: int, result: Result, digits: Digits) -> None:
+def digits_row(figure: Figure, row: int, results: Sequence[Result], digits: Digits) -> None:
     """Draw some digits with the probability of each class."""
+    errors = ", ".join(f"{each.max_ulp:.2g} ulp ({each.step.operator})" for each in results)
     top = heading(
         figure,
         row,
         "Probabilities of handwritten digits",
         "Left: the four most confident classifications. Right: the four least confident."
-        f" Green: the true class; red: a wrong answer. {error(result)}",
-        result.step.call,
+        f" Green: the true class; red: a wrong answer. Largest error: {errors}.",
+        ", ".join(each.step.call for each in results),
     )
-    log_probabilities = result.step.output
+    probabilities, log_probabilities = (each.step.output for each in results)
     width = (WIDTH - 2 * MARGIN - (DIGITS - 1) * GAP) / DIGITS
     for column, index in enumerate(most_and_least_confident(log_probabilities, DIGITS)):
         left = MARGIN + column * (width + GAP)
@@ -131,7 +132,9 @@ def digits_row(figure: Figure, row: int, result: Result, digits: Digits) -> None
         image = panels.axes(figure, left + (width - 1.1) / 2, top, 1.1, 1.1)
         panels.digit(image, digits.images[index], f"written: {label}")
         bars = panels.axes(figure, left, top + 1.7, width, 1.1)
-        panels.probabilities(bars, log_probabilities[index], label, answer)
+        words = f"{answer}: {probabilities[index, answer]:.1%}"
+        words += f"\nlog p = {log_probabilities[index, answer]:.3f}"
+        panels.probabilities(bars, probabilities[index], label, answer, words)
 
 
 def error(*results: Result) -> str:

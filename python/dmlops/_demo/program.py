@@ -43,6 +43,7 @@ def all_steps(digits: data.Digits) -> list[steps.Step]:
         steps.normalization(flower, "float16"),
         steps.tone_curve(china),
         steps.contrast_stretch(china[data.HAZE]),
+        steps.probabilities(digits.logits),
         steps.log_probabilities(digits.logits),
     ]
 

@@ -166,6 +166,36 @@ def contrast_stretch(photograph: Array) -> Step:
     )
 
 
+def probabilities(logits: Array) -> Step:
+    """Turn the scores of a classifier into probabilities: softmax."""
+    output, numpy_output = np.empty_like(logits), np.empty_like(logits)
+    column = np.empty((len(logits), 1), logits.dtype)
+
+    def by_numpy() -> None:
+        np.max(logits, axis=-1, keepdims=True, out=column)
+        np.subtract(logits, column, out=numpy_output)
+        np.exp(numpy_output, out=numpy_output)
+        np.sum(numpy_output, axis=-1, keepdims=True, out=column)
+        np.divide(numpy_output, column, out=numpy_output)
+
+    terms = np.exp(logits - logits.max(-1, keepdims=True).astype(np.float64))
+    exact = terms / terms.sum(-1, keepdims=True)
+    return Step(
+        title="classify digits",
+        operator="softmax",
+        call="softmax(logits, axes=-1)",
+        layout="contiguous",
+        input=logits,
+        output=output,
+        dmlops=lambda: dmlops.softmax(logits, -1, out=output),
+        numpy=by_numpy,
+        numpy_output=numpy_output,
+        exact=exact,
+        largest_term=exact,
+        promised_ulp=2,
+    )
+
+
 def log_probabilities(logits: Array) -> Step:
     """Turn the scores of a classifier into logarithms of probabilities: log_softmax."""
     output, numpy_output = np.empty_like(logits), np.empty_like(logits)
@@ -183,7 +213,7 @@ def log_probabilities(logits: Array) -> Step:
     shifted = logits - logits.max(-1, keepdims=True).astype(np.float64)
     log_sum = np.log(np.exp(shifted).sum(-1, keepdims=True))
     return Step(
-        title="classify digits",
+        title="log-probabilities",
         operator="log_softmax",
         call="log_softmax(logits, axes=-1)",
         layout="contiguous",
