@@ -25,7 +25,7 @@ unsigned int reduced_axes(const OperatorDesc& desc, const OperatorInfo& op) {
   return reduced;
 }
 
-// Numbers of which no product of a few leaves float32's range.
+// True for numbers whose products, of a few factors, stay within float32's range.
 bool moderate(const Values& values) {
   return std::all_of(values.floating.begin(), values.floating.end(), [](double value) {
     return value == 0 || (std::abs(value) > 0x1p-20 && std::abs(value) < 0x1p20);
@@ -34,8 +34,8 @@ bool moderate(const Values& values) {
 
 }  // namespace
 
-// The output of normalization by the input's moments, and the input's gradient. Only for moderate
-// numbers, of which NaN is none.
+// The output of normalization by the input's moments, and the input's gradient. Requires moderate
+// numbers, which excludes NaN.
 void check_normalization(const OperatorDesc& desc, const OperatorInfo& op,
                          const std::vector<Values>& inputs, const std::vector<double>& actual) {
   const BufferTensorDesc& tensor = *desc.tensors[0];
@@ -81,7 +81,7 @@ void check_normalization(const OperatorDesc& desc, const OperatorInfo& op,
     const double inverse = use_variance ? 1 / std::sqrt(variance + epsilon) : 1;
     for (const std::size_t i : members) {
       double result, largest;
-      double of_sums = 0;  // the error that sums of float16 elements pass on
+      double of_sums = 0;  // the error propagated from sums of float16 elements
       if (forward) {
         const double scale = operand(1, i, 1), bias = operand(2, i, 0);
         const double added = of_moments ? 0 : operand(3, i, 0);

@@ -1,4 +1,4 @@
-// Ranges of accepted results, and what the references of several operators share.
+// Ranges of accepted results, and helpers that several references share.
 #pragma once
 
 #include <cstddef>

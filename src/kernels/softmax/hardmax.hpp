@@ -21,12 +21,13 @@ DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) 
 // Shorter groups are computed down columns, unless there are few groups.
 constexpr std::int64_t kHardmaxAlongRows = 80;
 
-// The index of the first maximum, or of the first NaN.
+// The formula of hardmax along rows, for reduce_groups(): finds the index of the first maximum, or
+// of the first NaN.
 template <class T>
 struct Hardmax {
   static constexpr int kSweeps = 1;
   static constexpr bool kHasSums = false;
-  static constexpr unsigned int kReads[] = {2, 0};  // the input; nothing
+  static constexpr unsigned int kReads[] = {2, 0};  // sweep 0 reads the input
 
   struct State {
     float max;
@@ -77,7 +78,7 @@ struct Hardmax {
   }
 
  private:
-  // Returns the index of the first element that passes; one must exist.
+  // Returns the index of the first element for which `test` is true; such an element must exist.
   template <class Test>
   DMLOPS_INLINE static std::int64_t first(const T* x, std::int64_t length, const Test& test) {
     constexpr std::int64_t lanes = kLanes<f32x>;
@@ -142,7 +143,7 @@ class HardmaxColumns {
 
   void write() {
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
-      alignas(kVectorBytes) std::int32_t rows_here[kColumns];  // of the maxima in this block
+      alignas(kVectorBytes) std::int32_t rows_here[kColumns];  // of the maxima in block b; -1: none
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const i32x here = load<i32x>(blocks_ + c) == static_cast<std::int32_t>(b);
         store(rows_here + c, here ? load<i32x>(rows_ + c) : splat<i32x>(-1));
@@ -162,7 +163,7 @@ class HardmaxColumns {
 
   ColumnBlock<T> block_;
   alignas(kVectorBytes) float tops_[kColumns];
-  // The first maxima: their blocks, and their rows in these.
+  // The positions of the first maxima: blocks, and rows within the blocks.
   alignas(kVectorBytes) std::int32_t blocks_[kColumns];
   alignas(kVectorBytes) std::int32_t rows_[kColumns];
 };

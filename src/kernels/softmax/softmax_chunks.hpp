@@ -1,4 +1,5 @@
-// softmax in chunks, as log_softmax_chunks.hpp has it.
+// softmax in chunks, for groups distributed over processes; the interface is that of
+// log_softmax_chunks.hpp.
 #pragma once
 
 #include "kernels/softmax/softmax_terms.hpp"
@@ -10,7 +11,7 @@ void softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) {
   const T* x = static_cast<const T*>(chunks.input);
   for (std::int64_t g = 0; g < chunks.count; ++g, x += chunks.length) {
     const GroupTerms<T> terms(splat<f32x>(chunks.max[g]));
-    maxima[g] = 0;  // not counted
+    maxima[g] = 0;  // softmax needs no count
     for (std::int64_t begin = 0; begin < chunks.length; begin += kSumBlock, lanes += kSumLanes) {
       TermSum<T> sum;
       sum.add(min(chunks.length - begin, kSumBlock),
