@@ -35,14 +35,15 @@ class ColumnBlock {
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
   // Returns the number of groups of the next block, from `first` on. The groups have a common step
-  // if that fills blocks well enough. With non-temporal stores, blocks end at cache lines of the
-  // output.
+  // if that fills blocks well enough; such blocks are whole vectors. With non-temporal stores,
+  // blocks end at cache lines of the output.
   std::int64_t next(std::int64_t first) {
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kColumns;
     if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
       const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
-      if (blocks < 4) columns = (size + blocks - 1) / blocks;
+      constexpr std::int64_t lanes = kLanes<f32x>;
+      if (blocks < 4) columns = ((size + blocks - 1) / blocks + lanes - 1) / lanes * lanes;
       columns = min(columns, size - first % size);
     }
     if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
