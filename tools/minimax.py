@@ -185,6 +185,18 @@ POLYNOMIALS = {
         0.4225,
         4,
     ),
+    # The terms of softmax: (e^r - 1) / r, and 2^f for float16.
+    "softmax": Polynomial(
+        lambda r: mp.expm1(r) / r,
+        lambda r: r / mp.exp(r),
+        -LN2 / 16 * 1.0001,
+        LN2 / 16 * 1.0001,
+        3,
+        (1, 0.5),
+    ),
+    "softmax, float16": Polynomial(
+        lambda f: mp.mpf(2) ** f, lambda f: mp.mpf(2) ** -f, -0.5 * 1.0001, 0.5 * 1.0001, 4
+    ),
     # log1p and exp_of_remainder in double; the first is artanh(z) / z in z^2.
     "log1p, double": Polynomial(
         odd(mp.atanh, 0),
@@ -212,10 +224,43 @@ def eighth(j: int) -> str:
     return f"{int(bits) - (127 << 23) - (j << 20)} {literal(step * unit)}"
 
 
+def softmax_powers() -> list[str]:
+    """Return SoftmaxTerm's kBits, and c: the one for which c 2^(k/8) are nearest to floats."""
+    first = np.arange(1 << 23, dtype=np.int32) + np.float32(0.5).view(np.int32)  # an octave
+    exact = first.view(np.float32).astype(np.float64)[:, None] * 2 ** (np.arange(8) / 8)
+    errors = exact.astype(np.float32) / exact - 1
+    middle = (errors.max(axis=1) + errors.min(axis=1)) / 2
+    best = np.argmin(errors.max(axis=1) - errors.min(axis=1))
+    bits = exact[best].astype(np.float32).view(np.int32) - (np.arange(8) << 20)
+    return [*map(str, bits), f"c {exact[best, 0] * (1 + middle[best]):.8f}"]
+
+
+def softmax_divisor() -> list[str]:
+    """Return ln(2) / 8 / multiple: the multiple whose quotient is nearest to a float.
+
+    The largest quotient, 8 (256 + 132) log2(e), times the multiple is below 2^24, as SoftmaxTerm
+    requires.
+    """
+    largest = int(2**24 / (8 * (256 + 132) / LN2))
+
+    def error(multiple: int) -> float:
+        return abs(np.float32(LN2 / 8 / multiple).item() * multiple * 8 / LN2 - 1)
+
+    multiple = min(range(1, largest), key=error)
+    return [str(multiple), literal(np.float32(LN2 / 8 / multiple).item())]
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "eighths": lambda: [eighth(j) for j in range(8)],
+    "softmax, powers": softmax_powers,
+    "softmax, divisor": softmax_divisor,
+}
+
+
 def main() -> None:
     """Print the polynomials and tables that the arguments name, or all."""
-    for name in sys.argv[1:] or [*POLYNOMIALS, "eighths"]:
-        found = [eighth(j) for j in range(8)] if name == "eighths" else POLYNOMIALS[name].fit()
+    for name in sys.argv[1:] or [*POLYNOMIALS, *TABLES]:
+        found = TABLES[name]() if name in TABLES else POLYNOMIALS[name].fit()
         print(f"{name}: {', '.join(found)}", flush=True)
 
 

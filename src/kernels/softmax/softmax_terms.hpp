@@ -46,7 +46,7 @@ struct SoftmaxTerm {
     const i32x index = bit_cast<i32x>(shifted);
     power = bit_cast<f32x>((bit_cast<u32x>(index) << 20) + bit_cast<u32x>(lookup(kBits, index)) +
                            exponent);
-    m = r * polynomial(r, 1.0f, 0.5f, 0x1.555f94p-3f, 0x1.5550fep-5f);
+    m = r * polynomial(r, 1.0f, 0.5f, 0x1.555c6ep-3f, 0x1.555662p-5f);
   }
 
   DMLOPS_INLINE f32x rounded() const { return fma(power, m, power); }
@@ -66,7 +66,7 @@ struct SoftmaxTerm {
   }
 
  private:
-  // The bits of c 2^(k/8), minus k << 20, for c = 0.99743899.
+  // The bits of c 2^(k/8), minus k << 20, for c = 0.99743897.
   static constexpr std::int32_t kBits[8] = {1065310249, 1065040446, 1064817700, 1064669698,
                                             1064603205, 1064625598, 1064744922, 1064969950};
 };
@@ -84,8 +84,8 @@ struct SoftmaxTerm<float16> {
   DMLOPS_INLINE SoftmaxTerm(f32x x, u32x exponent) {
     const Power nearest = nearest_power(x, splat<f32x>(kLog2E), splat<f32x>(kPowerShift));
     const f32x f = fma(x, splat<f32x>(kLog2E), -nearest.n);
-    term = polynomial(f, 0x1.ffffe8p-1f, 0x1.62e0dcp-1f, 0x1.ec06dcp-3f, 0x1.ca1498p-5f,
-                      0x1.3997acp-7f) *
+    term = polynomial(f, 0x1.ffffe8p-1f, 0x1.62e0dep-1f, 0x1.ec06b2p-3f, 0x1.ca13ecp-5f,
+                      0x1.399ee4p-7f) *
            bit_cast<f32x>(bit_cast<u32x>(nearest.value) + exponent);
   }
 
