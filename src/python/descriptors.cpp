@@ -159,6 +159,14 @@ PyObject* add_error(py::module_& module, const char* name, const char* text) {
   return error.ptr();
 }
 
+std::optional<Activation> fusable_activation(PyObject* name) {
+  for (std::uint32_t i = 0; PyUnicode_Check(name) && i < kFusableActivationCount; ++i) {
+    const auto type = static_cast<Activation>(i);
+    if (PyUnicode_CompareWithASCIIString(name, info(type).name) == 0) return type;
+  }
+  return std::nullopt;
+}
+
 std::uint64_t tensor_size(const py::object& tensor) {
   return calc_buffer_tensor_size(read_tensor("calc_buffer_tensor_size: the tensor", tensor));
 }
@@ -179,10 +187,14 @@ OperatorDesc read_desc(const py::object& desc) {
 bool read_fused_activation(const char* function, PyObject* value,
                            std::optional<FusedActivation>& result) {
   if (value == nullptr || value == Py_None) return true;
+  if (const std::optional<Activation> type = fusable_activation(value)) {
+    result = *type;
+    return true;
+  }
   try {
     const std::string where = std::string(function) + ": fused_activation";
     auto given = py::reinterpret_borrow<py::object>(value);
-    if (!is_operator_desc(given)) {  // a name or a class
+    if (!is_operator_desc(given)) {  // a class, or an error
       given =
           py::module_::import("dmlops._fused_activation").attr("fused_activation")(where, given);
     }

@@ -1,5 +1,5 @@
 // The operators as Python functions: vectorcall entries. A call allocates nothing but the result,
-// except to read the attributes of a fused activation, or a list of axes.
+// except to read the descriptor of a fused activation, or a list of axes.
 #include "functions.hpp"
 
 #include <utility>
