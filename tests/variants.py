@@ -25,7 +25,8 @@ ISAS = (FORCED_ISA,) if FORCED_ISA else dmlops.available_isas()
 # environment variable DMLOPS_NAME sets it for a new process.
 POLICIES: dict[str, dict[str, int]] = {
     "usual": {},
-    "streaming": {"non_temporal_threshold": 0},  # all outputs by non-temporal stores
+    # All outputs by non-temporal stores, except small dense ones of clip and activations.
+    "streaming": {"non_temporal_threshold": 0},
 }
 
 # Parameters that are passed to the fixtures of the same name.

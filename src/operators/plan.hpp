@@ -62,7 +62,8 @@ struct OperatorPlan {
   }
 };
 
-// Converts the bounds to the tensor's type. Throws Error for a bound that does not fit the type.
+// Converts the bounds to the tensor's type. Bounds beyond an integer type's range saturate. Throws
+// Error for a fraction as a bound of integers.
 ClipParameters clip_parameters(DataType type, const Scalar& min, const Scalar& max,
                                const std::optional<ScaleBias>& scale_bias);
 

@@ -13,7 +13,7 @@ namespace dmlops::DMLOPS_TARGET {
 constexpr int kColumns = 64;
 constexpr std::int64_t kBlockRows = 64;
 
-// A block of 64 elements of up to 64 groups, as dense rows. Unused columns are 0.
+// A column block: 64 elements of up to 64 groups, as dense rows. Unused columns are 0.
 template <class T>
 class ColumnBlock {
  public:
