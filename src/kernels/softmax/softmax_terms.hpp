@@ -209,6 +209,8 @@ class TermSum {
  private:
   static constexpr std::int64_t kSteps = kSumBlock / kSumLanes, kLanesHere = kLanes<f32x>;
   using Lanes = std::conditional_t<std::is_same_v<T, float>, Doubles, f32x>;
+  // Computes several terms before adding them, as log_softmax's RowSum does.
+  static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 4 : 1;
 
   template <class V, class Number>
   DMLOPS_INLINE static V folded(const Number* lanes) {
@@ -226,6 +228,12 @@ class TermSum {
     for (std::int64_t lane = 0; lane < kSumLanes; lane += kLanesHere) {
       Lanes sums = load_lanes(lanes_ + lane);
       std::int64_t i = lane;
+      for (; i + (kTogether - 1) * kSumLanes + kLanesHere <= count; i += kTogether * kSumLanes) {
+        f32x several[kTogether];
+        for (int k = 0; k < kTogether; ++k)
+          several[k] = terms(begin + i + k * kSumLanes, kLanesHere);
+        for (const f32x term : several) sums = sums + widened(term);
+      }
       for (; i + kLanesHere <= count; i += kSumLanes) {
         sums = sums + widened(terms(begin + i, kLanesHere));
       }
