@@ -24,6 +24,7 @@ from reference import assert_same_bits
 from subprocesses import python
 
 import dmlops
+from dmlops._table import ACTIVATIONS
 
 Array = npt.NDArray[Any]
 COUNTS = (1, 2, 3, 7, 16)
@@ -60,8 +61,7 @@ def run_script(script: str, timeout: float = 120, **environment: str) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-LONG = ["celu", "elu", "gelu", "parametric_softplus", "scaled_elu"]
-LONG += ["scaled_tanh", "sigmoid", "softplus", "tanh"]
+LONG = [row.function for row in ACTIVATIONS if row.work == "long"]
 
 
 # The number of workers that a process starts for its first call.
