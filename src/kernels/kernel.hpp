@@ -74,7 +74,8 @@ struct BatchNormalizationParameters {
   ActivationParameters activation = {};
 };
 
-constexpr int kSumLanes = 16;             // of the sum over a group
+constexpr int kSumLanes = 16;             // of the sum over a group, in the softmax family
+constexpr int kMomentLanes = 32;          // of the sums of normalizations
 constexpr std::int64_t kSumBlock = 1024;  // elements of a block, whose lanes are added to the total
 
 // A chunk of each group's elements: dense rows of `length` elements that begin at a multiple of

@@ -1,9 +1,9 @@
 // Sums over the elements of a group in one fixed order, so that results do not depend on
 // instruction set, layout and number of tiles.
 //
-// Element i goes to lane i % kWidth. A lane adds up its elements of a block of 1024, and then the
-// sums of the blocks, in float64; finally lane j + kWidth / 2 is added to lane j, then lane
-// j + kWidth / 4, and so on. With 16 lanes, this is the order of log_softmax's sums.
+// Element i goes to lane i % kWidth, of 32 lanes. A lane adds up its elements of a block of 1024,
+// in float64 for float32 elements and in float32 for float16 ones, and adds the sums of the blocks
+// in float64; finally, in float64, lane j + 16 is added to lane j, then lane j + 8, and so on.
 #pragma once
 
 #include "kernels/kernel.hpp"
@@ -66,7 +66,7 @@ struct FloatPair {
 
 // kSums sums over the elements of a group, in kWidth lanes of type V: Doubles, or f32x within a
 // block. clear() must precede the first sum: constructors would clear unused states of tiles.
-template <int kSums, class V = Doubles, int kWidth = kSumLanes>
+template <int kSums, class V = Doubles, int kWidth = kMomentLanes>
 class GroupSum {
  public:
   DMLOPS_INLINE void clear() {

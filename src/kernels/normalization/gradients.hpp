@@ -26,7 +26,7 @@ class Gradients {
     double scale_gradient, bias_gradient;
     double scale;
     bool near_zero;
-    GroupSum<3, Vector, 2 * kSumLanes> sums;
+    GroupSum<3, Vector> sums;
   };
 
   explicit Gradients(const GradientParameters& parameters) : parameters_(parameters) {}

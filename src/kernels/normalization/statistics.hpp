@@ -21,7 +21,7 @@ class Statistics {
   struct State {
     double mean, variance, inverse_deviation;
     bool near_zero;
-    GroupSum<2, Vector, 2 * kSumLanes> sums;
+    GroupSum<2, Vector> sums;
   };
 
   Statistics(const Reduction& reduction, const StatisticsParameters& parameters)
