@@ -39,9 +39,7 @@ struct OperatorPlan {
   // elements. Where `data` is null, a reduction keeps the pointer of the plan.
   void run(char* const* data) const {
     std::visit([&](const auto& p) { run(data, p); }, parameters);
-    for (const ResultCopy& copy : copies)
-      copy.run(reinterpret_cast<std::uintptr_t>(data[0]) -
-               reinterpret_cast<std::uintptr_t>(nest.data[0]));
+    for (const ResultCopy& copy : copies) copy.run(data[0], nest.data[0]);
   }
 
  private:
@@ -81,13 +79,12 @@ using OperatorParameters = decltype(OperatorPlan::parameters);
 // Plans a kernel of several inputs. `work` is that of make_nest().
 template <std::size_t kInputs>
 OperatorPlan plan_elementwise(const ConstTensorView (&inputs)[kInputs], RowKernel kernel,
-                              OperatorParameters parameters, TensorView output,
+                              const OperatorParameters& parameters, TensorView output,
                               std::int64_t work = 0) {
   ConstTensorView varying[kInputs];
   std::copy(std::begin(inputs), std::end(inputs), varying);
   std::vector<ResultCopy> copies = remove_repetition(output, varying, kInputs);
-  return {make_nest(output, varying, kInputs, work), kernel, std::move(parameters),
-          std::move(copies)};
+  return {make_nest(output, varying, kInputs, work), kernel, parameters, std::move(copies)};
 }
 
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers

@@ -32,13 +32,12 @@ ResultCopy::ResultCopy(const TensorView& output, int dimension) {
   const ConstTensorView first = first_along(output, axis);
   nest_ = make_nest(others_along(output, axis), &first, 1);
   kernel_ = copy_kernel(element_size(output.type));
-  offset_ = static_cast<std::uintptr_t>(output.strides[axis]);
+  offset_ = output.strides[axis];
 }
 
-void ResultCopy::run(std::uintptr_t moved) const {
-  const auto from = reinterpret_cast<std::uintptr_t>(nest_.data[1]) + moved;
-  const auto to = reinterpret_cast<std::uintptr_t>(nest_.data[0]) + moved + offset_;
-  char* const data[] = {reinterpret_cast<char*>(to), reinterpret_cast<char*>(from)};
+void ResultCopy::run(char* output, const char* planned) const {
+  char* const data[] = {output + (nest_.data[0] - planned) + offset_,
+                        output + (nest_.data[1] - planned)};
   dmlops::run(nest_, data, kernel_, nullptr);
 }
 

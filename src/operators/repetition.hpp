@@ -14,13 +14,13 @@ class ResultCopy {
  public:
   ResultCopy(const TensorView& output, int dimension);
 
-  // `moved`: the bytes between the output of run() and that of the constructor.
-  void run(std::uintptr_t moved) const;
+  // `output`: the output's address in place of `planned`, the one in the plan.
+  void run(char* output, const char* planned) const;
 
  private:
   Nest nest_;
   RowKernel kernel_;
-  std::uintptr_t offset_;  // from the first results to the second ones
+  std::int64_t offset_;  // from the first results to the second ones
 };
 
 // Returns a copy for each dimension that no input varies along, in the order in which they run, and
