@@ -103,7 +103,7 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
   return reduction;
 }
 
-void run(const Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
+void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
          const void* parameters) {
   std::int64_t bytes = 2 * element_size;
   for (int d = 0; d < reduction.elements.rank; ++d) bytes *= reduction.elements.sizes[d];
@@ -113,19 +113,18 @@ void run(const Reduction& reduction, std::int64_t element_size, int weight, Redu
     if (has_every_element(reduction, k)) moved += bytes / 2;
   }
   const std::int64_t count = reduction.end, wanted = shard_count(count * bytes * weight);
-  Reduction whole = reduction;
   // Packing does not overlap with the reads that regular stores cause, so half of the traffic
   // suffices.
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size;
-  whole.streaming = whole.data[0] != whole.data[1] &&
-                    count * moved >= non_temporal_threshold() / (packed ? 2 : 1);
+  reduction.streaming = reduction.data[0] != reduction.data[1] &&
+                        count * moved >= non_temporal_threshold() / (packed ? 2 : 1);
   // With enough groups, adjacent shards share no cache lines.
   const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
-  if (shards <= 1) return kernel(whole, parameters);
+  if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     const FloatEnvironment environment;
-    Reduction shard = whole;
+    Reduction shard = reduction;
     shard.first = shard_begin(count, shards, i, unit);
     shard.end = shard_begin(count, shards, i + 1, unit);
     if (shard.first < shard.end) kernel(shard, parameters);

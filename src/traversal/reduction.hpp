@@ -12,8 +12,9 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
                          unsigned int reduced);
 
 // Splits the groups into shards where there is enough work, and calls the kernel. `weight`: the
-// time of an element in units of an elementwise operator's.
-void run(const Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
+// time of an element in units of an elementwise operator's. Sets `reduction.streaming`, since a
+// copy of the nests would take a tenth of a small call.
+void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
          const void* parameters);
 
 }  // namespace dmlops
