@@ -110,6 +110,7 @@ def calc_buffer_tensor_size(tensor: BufferTensorDesc) -> int: ...
 
 SUM_BLOCK: int
 SUM_LANES: int
+MOMENT_LANES: int
 
 def softmax_sums(
     name: str, x: NDArray[Any], max: NDArray[np.float32]

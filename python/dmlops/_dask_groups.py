@@ -157,7 +157,7 @@ def softmax(name: str, x: Any, reduced: tuple[int, ...]) -> Any:
     """Return the lazy result of softmax or log_softmax."""
     top = _top(name, np.fmax, x, reduced)
     rows = as_rows(x, reduced)
-    width = _core.SUM_LANES // 2 * (2 if name == "log_softmax" else 1) + 1
+    width = _core.SUM_LANES * (2 if name == "log_softmax" else 1) + 1
     known = [top.rechunk(rows.chunks[:-1])]
     sums = add_blocks(partial(_softmax_lanes, name), [rows], known, width)
     return finish(
@@ -224,7 +224,7 @@ def _softmax(name: str, reduced: tuple[int, ...], x: Array, top: Array, sums: Ar
     """Return the results of a chunk of any shape."""
     order = [*kept_axes(x, reduced), *reduced]
     moved = x.transpose(order)
-    lanes = sums[..., :-1].reshape(top.size, _core.SUM_LANES // 2, -1)
+    lanes = sums[..., :-1].reshape(top.size, _core.SUM_LANES, -1)
     while lanes.shape[1] > 1:  # adds lane j + 8 to lane j, then j + 4, ...
         half = lanes.shape[1] // 2
         lanes = lanes[:, :half] + lanes[:, half:]

@@ -45,7 +45,7 @@ def normalize(
         for key in ("mean", "variance", "scale"):
             of_groups.append(others[key].reshape(kept).rechunk(rows[0].chunks[:-1]))
     sums: list[Any] = []
-    width = (3 if is_gradient else 2) * _core.SUM_LANES
+    width = (3 if is_gradient else 2) * _core.MOMENT_LANES
     for sweep in range(_SWEEPS):
         lanes = partial(_lanes, stage(sweep), is_gradient, width)
         sums.append(add_blocks(lanes, rows, [*of_groups, *sums], width))

@@ -142,7 +142,8 @@ void run_stage(const std::string& op, int stage, std::int64_t group_elements,
 
 void add_dask_functions(py::module_& module) {
   module.attr("SUM_BLOCK") = kSumBlock;
-  module.attr("SUM_LANES") = kMomentLanes;  // of run_stage(); softmax_sums() has half as many
+  module.attr("SUM_LANES") = kSumLanes;        // of softmax_sums()
+  module.attr("MOMENT_LANES") = kMomentLanes;  // of run_stage()
   module.def("softmax_sums", &softmax_sums, py::arg("name"), py::arg("x"), py::arg("max"));
   module.def("softmax_finish", &softmax_finish, py::arg("name"), py::arg("x"), py::arg("max"),
              py::arg("sums"), py::arg("maxima"));
