@@ -32,6 +32,17 @@ class ColumnBlock {
             first + columns + kColumns <= groups_.end;
   }
 
+  // Selects the groups [first, end) block by block, and calls compute(columns) for each.
+  template <class Compute>
+  void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute) {
+    for (std::int64_t columns; first < end; first += columns) {
+      columns = next(first);
+      select(first, columns);
+      compute(columns);
+    }
+    if (streaming()) finish_non_temporal();
+  }
+
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
   // Returns the number of groups of the next block, from `first` on. The groups have a common step

@@ -104,13 +104,10 @@ class HardmaxColumns {
 
   // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
-    for (std::int64_t columns; first < end; first += columns) {
-      columns = block_.next(first);
-      block_.select(first, columns);
+    block_.for_each_selection(first, end, [this](std::int64_t) {
       find();
       write();
-    }
-    if (block_.streaming()) finish_non_temporal();
+    });
   }
 
  private:

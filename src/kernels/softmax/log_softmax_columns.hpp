@@ -17,12 +17,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kColumns> {
 
   // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
-    for (std::int64_t columns; first < end; first += columns) {
-      columns = block_.next(first);
-      block_.select(first, columns);
-      Base::run(columns);
-    }
-    if (block_.streaming()) finish_non_temporal();
+    block_.for_each_selection(first, end, [this](std::int64_t columns) { Base::run(columns); });
   }
 
  private:
