@@ -342,6 +342,19 @@ def test_fused_in_float16(row: Row) -> None:
             assert (fits | nan).all(), context
 
 
+@pytest.mark.parametrize("exponent", range(-126, -88))
+def test_swish_with_a_tiny_factor(exponent: int) -> None:
+    """e^-|z| is below 2^-252 where the product with a large x is still a float32."""
+    factor = 2.0**exponent
+    wide = np.linspace(-200, -1, 997).astype(np.float32).astype(np.float64) / factor
+    wide = wide[np.abs(wide) < 2.0**128]
+    x = wide.astype(np.float32)  # exact, as the factor is a power of two
+    exact = wide / (1 + np.exp(-factor * wide))
+    # The exponential in float64 adds 2^-29 of an ulp of float32.
+    ulp = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
+    assert (np.abs(dmlops.swish(x, factor) - exact) <= 2 * ulp).all()
+
+
 def test_fused_is_not_rounded_in_between() -> None:
     form, x, values = fused_cases("float16")[0]
     desc = dmlops.ActivationLinearOperatorDesc(alpha=3.0, beta=0.25)
