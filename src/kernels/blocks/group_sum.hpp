@@ -21,6 +21,10 @@ DMLOPS_INLINE Doubles operator*(Doubles a, Doubles b) {
   return {a.lower * b.lower, a.upper * b.upper};
 }
 DMLOPS_INLINE Doubles to_doubles(double value) { return {splat<f64x>(value), splat<f64x>(value)}; }
+DMLOPS_INLINE void store(double* target, Doubles v) {
+  store(target, v.lower);
+  store(target + kLanes<f64x>, v.upper);
+}
 // Rounds to float32.
 DMLOPS_INLINE f32x rounded(Doubles v) {
   const f32half lower = to_float(v.lower), upper = to_float(v.upper);
@@ -54,13 +58,21 @@ DMLOPS_INLINE f32x add_exact_product(f32x sum, f32x a, f32x b) {
 #endif
 }
 
-// A number in every lane, as an unevaluated sum of two float32.
+// Numbers as unevaluated sums of two float32.
 struct FloatPair {
   f32x high, low;
 
+  FloatPair() = default;
+  explicit FloatPair(Doubles value) : high(rounded(value)) {
+    const Doubles rest = value - to_double(high);
+    // 0, not NaN, for infinity.
+    low = rounded(Doubles{rest.lower == rest.lower ? rest.lower : f64x{},
+                          rest.upper == rest.upper ? rest.upper : f64x{}});
+  }
+  // The same number in every lane.
   explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
     const double rest = value - static_cast<double>(high[0]);
-    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));  // 0, not NaN, for infinity
+    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));
   }
 };
 
@@ -146,10 +158,7 @@ class GroupSum {
   }
   DMLOPS_INLINE static void load(const double* lanes, Doubles& v) { v = load_doubles(lanes); }
   DMLOPS_INLINE static void store(float* lanes, f32x v) { DMLOPS_TARGET::store(lanes, v); }
-  DMLOPS_INLINE static void store(double* lanes, Doubles v) {
-    DMLOPS_TARGET::store(lanes, v.lower);
-    DMLOPS_TARGET::store(lanes + kLanes<f64x>, v.upper);
-  }
+  DMLOPS_INLINE static void store(double* lanes, Doubles v) { DMLOPS_TARGET::store(lanes, v); }
 
   DMLOPS_INLINE void load_lanes(std::int64_t lane, V (&sums)[kSums]) const {
     for (int s = 0; s < kSums; ++s) load(lanes_[s] + lane, sums[s]);

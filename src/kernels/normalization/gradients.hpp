@@ -1,7 +1,7 @@
 // The gradients of batch normalization.
 #pragma once
 
-#include "kernels/normalization/moments.hpp"
+#include "kernels/normalization/moment_columns.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -12,126 +12,187 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class Gradients {
  public:
-  static constexpr int kSweeps = 2;
+  static constexpr int kSweeps = 2, kSums = 3;
   static constexpr bool kHasSums = true;
+  static constexpr int kSecond = kOutputGradient, kScale = 0, kBias = 0;
   static constexpr unsigned int kBoth = 1u << 1 | 1u << kOutputGradient;
   static constexpr unsigned int kReads[] = {kBoth, kBoth, kBoth};
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
-  struct State {
-    double center, mean, variance;  // variance: with epsilon
-    double factor;                  // scale i
-    double mean_gradient, slope;    // slope: mean(g d) i^2
-    double scale_gradient, bias_gradient;
-    double scale;
-    bool near_zero;
-    GroupSum<3, Vector> sums;
+  template <class Number>
+  struct Numbers {
+    Number center, mean, variance;  // variance: with epsilon
+    Number factor;                  // scale i
+    Number mean_gradient, slope;    // slope: mean(g d) i^2
+    Number scale_gradient, bias_gradient;
+    Number scale;
+    Mask<Number> near_zero;
+  };
+  struct State : Numbers<double> {
+    GroupSum<kSums, Vector> sums;
   };
 
   explicit Gradients(const GradientParameters& parameters) : parameters_(parameters) {}
 
+  static bool reduces() { return true; }
   DMLOPS_INLINE static bool needs(int s, const State& state) { return state.near_zero == (s == 0); }
 
+  template <class Number, class Load>
+  void begin(Numbers<Number>& group, const Load& load) const {
+    group.mean = load(kGradientMean);
+    group.center = parameters_.training ? Number{} : group.mean;
+    group.variance = load(kGradientVariance) + static_cast<double>(parameters_.epsilon);
+    group.scale = load(kGradientScale);
+    group.near_zero = is_near_zero(group.center, group.variance);
+  }
   void begin(State& state, GroupTiles<T>& tiles, std::int64_t k) const {
-    state.mean = load_number<T>(tiles.group_operand(kGradientMean, k));
-    state.center = parameters_.training ? 0 : state.mean;
-    state.variance = load_number<T>(tiles.group_operand(kGradientVariance, k)) +
-                     static_cast<double>(parameters_.epsilon);
-    state.scale = load_number<T>(tiles.group_operand(kGradientScale, k));
-    state.near_zero = is_near_zero(state.center, state.variance);
+    begin<double>(state, [&](int operand) DMLOPS_LAMBDA_INLINE {
+      return load_number<T>(tiles.group_operand(operand, k));
+    });
     state.sums.clear();
   }
 
+  template <class At>
+  DMLOPS_INLINE static void add_products(const At& at, Vector* sums) {
+    const Vector v = at.wide_x(), g = at.wide_second();
+    sums[0] = sums[0] + v;
+    sums[1] = sums[1] + g;
+    sums[2] = add_exact_product(sums[2], g, v);
+  }
+  template <class At>
+  DMLOPS_INLINE static void add_deviations(const typename W::Minus& minus_center, const At& at,
+                                           Vector* sums) {
+    const Vector d = minus_center(at.wide_x()), g = at.wide_second();
+    sums[0] = sums[0] + d;
+    sums[1] = sums[1] + g;
+    sums[2] = sums[2] + g * d;
+  }
   static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
                     std::int64_t length) {
-    const T* const x = tiles.row(1, k);
-    const OperandRow<T> gradient(tiles, kOutputGradient, k);
-    if (s == 0) {
-      state.sums.add(length,
-                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                       const Vector v = W::load(x, i, used), g = gradient.load_wide(i, used);
-                       sums[0] = sums[0] + v;
-                       sums[1] = sums[1] + g;
-                       sums[2] = add_exact_product(sums[2], g, v);
-                     });
-    } else {
-      const typename W::Minus minus_center(state.center);
-      state.sums.add(length,
-                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                       const Vector d = minus_center(W::load(x, i, used));
-                       const Vector g = gradient.load_wide(i, used);
-                       sums[0] = sums[0] + d;
-                       sums[1] = sums[1] + g;
-                       sums[2] = sums[2] + g * d;
-                     });
-    }
+    sweep_row<Gradients>(s, state, row(tiles, k), length);
   }
 
-  void end(int s, State& state, std::int64_t count) const {
-    const auto elements = static_cast<double>(count);
-    const double sum = state.sums.total(1), products = state.sums.total(2);
+  template <class Number>
+  DMLOPS_INLINE void end(int s, Numbers<Number>& group, const Number* totals, double count) const {
+    const Number sum = totals[1], products = totals[2];
     // The center relative to the origin of the sums: 0 in the first sweep, the center in the
     // second.
-    double offset = s == 0 ? state.center : 0;
+    Number offset = s == 0 ? group.center : Number{};
     if (parameters_.training) {
-      offset = state.sums.total(0) / elements;
-      state.center += offset;
+      offset = totals[0] / count;
+      group.center = group.center + offset;
     }
-    state.near_zero = s == 0 && is_near_zero(state.center, state.variance);
-    const double inverse = 1.0 / __builtin_sqrt(state.variance);
-    const double product = products - offset * sum;
-    state.factor = state.scale * inverse;
-    state.mean_gradient = sum / elements;
-    state.slope = product / elements / state.variance;
-    state.scale_gradient =
-        (parameters_.training ? product + (state.center - state.mean) * sum : product) * inverse;
-    state.bias_gradient = sum;
+    group.near_zero = s == 0 ? is_near_zero(group.center, group.variance) : Mask<Number>{};
+    const Number inverse = 1.0 / sqrt(group.variance);
+    const Number product = products - offset * sum;
+    group.factor = group.scale * inverse;
+    group.mean_gradient = sum / count;
+    group.slope = product / count / group.variance;
+    group.scale_gradient =
+        (parameters_.training ? product + (group.center - group.mean) * sum : product) * inverse;
+    group.bias_gradient = sum;
+  }
+  void end(int s, State& state, std::int64_t count) const {
+    const double totals[] = {state.sums.total(0), state.sums.total(1), state.sums.total(2)};
+    end<double>(s, state, totals, static_cast<double>(count));
     state.sums.clear();
   }
 
-  static void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) {
-    store_number<T>(tiles.group_operand(kScaleGradient, k), state.scale_gradient);
-    store_number<T>(tiles.group_operand(kBiasGradient, k), state.bias_gradient);
+  // Calls visit(operand, number) for the outputs with an element for each group.
+  template <class Number, class Visit>
+  DMLOPS_INLINE static void for_each_output(const Visit& visit) {
+    visit(kScaleGradient, &Numbers<Number>::scale_gradient);
+    visit(kBiasGradient, &Numbers<Number>::bias_gradient);
   }
+  static void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) {
+    for_each_output<double>([&](int operand, double Numbers<double>::*number) {
+      store_number<T>(tiles.group_operand(operand, k), state.*number);
+    });
+  }
+
+  // The results of a group in a row, or of a vector of groups.
+  struct Results {
+    template <class Number>
+    struct Factors {
+      Number factor, of_input, addend, center, mean_gradient, slope;
+      Mask<Number> in_pairs;
+    };
+    FloatPair a, b, c;  // a g + b x + c
+    typename W::Minus minus_center, minus_mean;
+    Vector factor, slope;
+    bool training;
+
+    template <class Number, class Of>
+    DMLOPS_INLINE void set(const Of& of) {
+      using F = Factors<Number>;
+      a = FloatPair(of(&F::factor));
+      b = FloatPair(of(&F::of_input));
+      c = FloatPair(of(&F::addend));
+      minus_center = typename W::Minus(of(&F::center));
+      minus_mean = typename W::Minus(of(&F::mean_gradient));
+      factor = W::of(of(&F::factor));
+      slope = W::of(of(&F::slope));
+    }
+    template <class At>
+    DMLOPS_INLINE f32x in_pairs(const At& at) const {
+      const f32x v = at.x(), g = at.second();
+      const f32x low = fma(g, a.low, fma(v, b.low, c.low));
+      return fma(g, a.high, fma(v, b.high, c.high)) + low;
+    }
+    template <class At>
+    DMLOPS_INLINE f32x wide(const At& at) const {
+      Vector g = at.wide_second();
+      if (training) g = minus_mean(g) - minus_center(at.wide_x()) * slope;
+      return W::rounded(g * factor);
+    }
+  };
+  template <bool, class Number, class Load>
+  DMLOPS_INLINE auto factors(const Numbers<Number>& group, const Load&) const {
+    typename Results::template Factors<Number> f;
+    f.factor = group.factor;
+    f.of_input = -group.factor * group.slope;
+    f.addend = group.factor * (group.center * group.slope - group.mean_gradient);
+    f.center = group.center;
+    f.mean_gradient = group.mean_gradient;
+    f.slope = group.slope;
+    f.in_pairs =
+        group.near_zero & fits_pair(f.factor) & fits_pair(f.of_input) & fits_pair(f.addend);
+    if (!parameters_.training) f.in_pairs = Mask<Number>{};
+    return f;
+  }
+  template <bool>
+  Results results() const {
+    Results results;
+    results.training = parameters_.training;
+    return results;
+  }
+  template <class Visit>
+  DMLOPS_INLINE static void with_kind(const Visit& visit) {
+    visit(std::true_type());
+  }
+
+  static bool activates() { return false; }
+  static void activate(float*, std::int64_t) {}
 
   void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target, std::int64_t,
               std::int64_t length) const {
-    const T* const x = tiles.row(1, k);
-    const OperandRow<T> gradient(tiles, kOutputGradient, k);
-    const bool training = parameters_.training;
-    const double of_input = -state.factor * state.slope;
-    const double addend = state.factor * (state.center * state.slope - state.mean_gradient);
-    if (training && state.near_zero && fits_pair(state.factor) && fits_pair(of_input) &&
-        fits_pair(addend)) {
-      const FloatPair a(state.factor), b(of_input), c(addend);
-      store_row(target, length, tiles.streams(),
-                [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                  const f32x v = load_elements(x, i, used), g = gradient.load(i, used);
-                  const f32x low = fma(g, a.low, fma(v, b.low, c.low));
-                  const f32x result = fma(g, a.high, fma(v, b.high, c.high)) + low;
-                  return canonical_nan(result);
-                });
-      return;
-    }
-    const typename W::Minus minus_center(state.center), minus_mean(state.mean_gradient);
-    const Vector factor = W::of(state.factor), slope = W::of(state.slope);
-    store_row(target, length, tiles.streams(),
-              [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                Vector g = gradient.load_wide(i, used);
-                if (training) g = minus_mean(g) - minus_center(W::load(x, i, used)) * slope;
-                return canonical_nan(W::rounded(g * factor));
-              });
+    store_results(factors<true, double>(state, nullptr), results<true>(), row(tiles, k), target,
+                  length, tiles.streams());
   }
 
  private:
+  static MomentRow<T> row(const GroupTiles<T>& tiles, std::int64_t k) {
+    return {tiles.row(1, k), OperandRow<T>(tiles, kOutputGradient, k)};
+  }
+
   const GradientParameters& parameters_;
 };
 
 template <class T>
 void gradients(const Reduction& reduction, const void* parameters) {
   Gradients<T> formula(*static_cast<const GradientParameters*>(parameters));
-  reduce_groups<T>(reduction, formula);
+  reduce_moments<T>(reduction, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -30,13 +30,16 @@ struct Wide {
   }
   DMLOPS_INLINE static Vector of(f32x v) { return to_double(v); }
   DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }
+  DMLOPS_INLINE static Vector of(Doubles values) { return values; }
   DMLOPS_INLINE static f32x rounded(Vector v) { return DMLOPS_TARGET::rounded(v); }
 
   // Subtracts a constant.
   struct Minus {
     Vector value;
 
-    explicit Minus(double number) : value(of(number)) {}
+    Minus() = default;
+    template <class Number>
+    explicit Minus(Number number) : value(of(number)) {}
     DMLOPS_INLINE Vector operator()(Vector x) const { return x - value; }
   };
 };
@@ -52,13 +55,16 @@ struct Wide<float16> {
   }
   DMLOPS_INLINE static Vector of(f32x v) { return v; }
   DMLOPS_INLINE static Vector of(double value) { return splat<f32x>(static_cast<float>(value)); }
+  DMLOPS_INLINE static Vector of(Doubles values) { return DMLOPS_TARGET::rounded(values); }
   DMLOPS_INLINE static f32x rounded(Vector v) { return v; }
 
   // Subtracts in two steps, since x - value.high is exact if it is small (Sterbenz's lemma).
   struct Minus {
     FloatPair value;
 
-    explicit Minus(double number) : value(number) {}
+    Minus() = default;
+    template <class Number>
+    explicit Minus(Number number) : value(number) {}
     DMLOPS_INLINE Vector operator()(Vector x) const { return (x - value.high) - value.low; }
   };
 };
@@ -85,16 +91,84 @@ class OperandRow {
   bool uniform_;
 };
 
+// The operands of a row of elements; `second` is the fused add or the gradient.
+template <class T>
+struct MomentRow {
+  using Wide = DMLOPS_TARGET::Wide<T>;
+
+  const T* elements;
+  OperandRow<T> added;
+  OperandRow<float> scales = {nullptr, true}, biases = {nullptr, true};
+
+  // The vector from element i on, of which `used` exist.
+  struct At {
+    const MomentRow& row;
+    std::int64_t i, used;
+
+    DMLOPS_INLINE f32x x() const { return load_elements(row.elements, i, used); }
+    DMLOPS_INLINE auto wide_x() const { return Wide::load(row.elements, i, used); }
+    DMLOPS_INLINE f32x second() const { return row.added.load(i, used); }
+    DMLOPS_INLINE auto wide_second() const { return row.added.load_wide(i, used); }
+    DMLOPS_INLINE f32x scale() const { return row.scales.load(i, used); }
+    DMLOPS_INLINE f32x bias() const { return row.biases.load(i, used); }
+  };
+};
+
+// The functions below compute with the numbers of a group, double, or of several groups, f64x.
+template <class Number>
+using Mask = decltype(Number{} < Number{});
+
+DMLOPS_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+
 // True if the mean is at most 4 standard deviations from 0. The variance as mean(x^2) - mean^2 and
 // deviations as a x + b then lose few digits to cancellation.
-DMLOPS_INLINE bool is_near_zero(double mean, double variance) {
-  return mean * mean <= 16 * variance;
+template <class Number>
+DMLOPS_INLINE Mask<Number> is_near_zero(Number mean, Number variance) {
+  return mean * mean <= 16.0 * variance;
 }
 // True if the terms of FloatPair(number), and their products with elements, are within float32's
 // normal range.
-DMLOPS_INLINE bool fits_pair(double number) {
-  const double size = number < 0 ? -number : number;
-  return number == 0 || (size > 0x1p-78 && size < 0x1p100);
+template <class Number>
+DMLOPS_INLINE auto fits_pair(Number number) {
+  const Number size = number < 0.0 ? -number : number;
+  return (number == 0.0) | ((size > 0x1p-78) & (size < 0x1p100));
+}
+
+// Adds the terms of sweep s over a row.
+template <class Formula, class State, class Row>
+DMLOPS_INLINE void sweep_row(int s, State& state, const Row& row, std::int64_t length) {
+  using Vector = typename Formula::Vector;
+  if (s == 0) {
+    state.sums.add(length,
+                   [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                     Formula::add_products(typename Row::At{row, i, used}, sums);
+                   });
+  } else {
+    const typename Formula::W::Minus minus_center(state.center);
+    state.sums.add(length,
+                   [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                     Formula::add_deviations(minus_center, typename Row::At{row, i, used}, sums);
+                   });
+  }
+}
+
+// Stores the results of a group in a row.
+template <class Factors, class Results, class T, class Out>
+DMLOPS_INLINE void store_results(const Factors& factors, Results results, const MomentRow<T>& row,
+                                 Out* target, std::int64_t length, bool streaming) {
+  using At = typename MomentRow<T>::At;
+  results.template set<double>([&](auto member) DMLOPS_LAMBDA_INLINE { return factors.*member; });
+  if (factors.in_pairs) {
+    store_row(target, length, streaming,
+              [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+                return canonical_nan(results.in_pairs(At{row, i, used}));
+              });
+  } else {
+    store_row(target, length, streaming,
+              [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+                return canonical_nan(results.wide(At{row, i, used}));
+              });
+  }
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

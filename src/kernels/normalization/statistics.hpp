@@ -1,7 +1,7 @@
 // Normalization with the input's mean and variance.
 #pragma once
 
-#include "kernels/normalization/moments.hpp"
+#include "kernels/normalization/moment_columns.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -9,87 +9,184 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class Statistics {
  public:
-  static constexpr int kSweeps = 2;
+  static constexpr int kSweeps = 2, kSums = 2;
   static constexpr bool kHasSums = true;
+  static constexpr int kSecond = kStatisticsAdded, kScale = kStatisticsScale,
+                       kBias = kStatisticsBias;
   static constexpr unsigned int kInput = 1u << 1;
-  static constexpr unsigned int kReads[] = {
-      kInput, kInput,
-      kInput | 1u << kStatisticsScale | 1u << kStatisticsBias | 1u << kStatisticsAdded};
+  static constexpr unsigned int kReads[] = {kInput, kInput,
+                                            kInput | 1u << kScale | 1u << kBias | 1u << kSecond};
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
-  struct State {
-    double mean, variance, inverse_deviation;
-    bool near_zero;
-    GroupSum<2, Vector> sums;
+  template <class Number>
+  struct Numbers {
+    Number center, variance, inverse_deviation;  // center: the mean
+    Mask<Number> near_zero;
+  };
+  struct State : Numbers<double> {
+    GroupSum<kSums, Vector> sums;
   };
 
   Statistics(const Reduction& reduction, const StatisticsParameters& parameters)
       : reduction_(reduction), parameters_(parameters) {}
 
+  bool reduces() const { return parameters_.use_mean || parameters_.use_variance; }
   DMLOPS_INLINE bool needs(int s, const State& state) const {
-    return s == 0 ? parameters_.use_mean || parameters_.use_variance : !state.near_zero;
+    return s == 0 ? reduces() : !state.near_zero;
+  }
+
+  template <class Number, class Load>
+  static void begin(Numbers<Number>& group, const Load&) {
+    group.center = group.variance = Number{};
+    group.inverse_deviation = Number{} + 1.0;
+    group.near_zero = Number{} == Number{};
   }
   static void begin(State& state, GroupTiles<T>&, std::int64_t) {
-    state.mean = state.variance = 0;
-    state.inverse_deviation = 1;
-    state.near_zero = true;
+    begin<double>(state, nullptr);
     state.sums.clear();
   }
 
+  template <class At>
+  DMLOPS_INLINE static void add_products(const At& at, Vector* sums) {
+    const Vector v = at.wide_x();
+    sums[0] = sums[0] + v;
+    sums[1] = add_exact_product(sums[1], v, v);
+  }
+  template <class At>
+  DMLOPS_INLINE static void add_deviations(const typename W::Minus& minus_mean, const At& at,
+                                           Vector* sums) {
+    const Vector d = minus_mean(at.wide_x());
+    sums[0] = sums[0] + d;
+    sums[1] = sums[1] + d * d;
+  }
   static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
                     std::int64_t length) {
-    const T* const x = tiles.row(1, k);
-    if (s == 0) {
-      state.sums.add(length,
-                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                       const Vector v = W::load(x, i, used);
-                       sums[0] = sums[0] + v;
-                       sums[1] = add_exact_product(sums[1], v, v);
-                     });
-    } else {
-      const typename W::Minus minus_mean(state.mean);
-      state.sums.add(length,
-                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                       const Vector d = minus_mean(W::load(x, i, used));
-                       sums[0] = sums[0] + d;
-                       sums[1] = sums[1] + d * d;
-                     });
-    }
+    sweep_row<Statistics>(s, state, MomentRow<T>{tiles.row(1, k), {nullptr, true}}, length);
   }
 
-  void end(int s, State& state, std::int64_t count) const {
-    const auto elements = static_cast<double>(count);
-    const double offset = parameters_.use_mean ? state.sums.total(0) / elements : 0;
-    const double variance = state.sums.total(1) / elements - offset * offset;
-    state.mean += offset;
-    state.variance = variance < 0 ? 0 : variance;
-    state.near_zero = s == 0 && is_near_zero(state.mean, variance);
+  template <class Number>
+  DMLOPS_INLINE void end(int s, Numbers<Number>& group, const Number* totals, double count) const {
+    const Number offset = parameters_.use_mean ? totals[0] / count : Number{};
+    const Number variance = totals[1] / count - offset * offset;
+    group.center = group.center + offset;
+    group.variance = variance < 0.0 ? Number{} : variance;
+    group.near_zero = s == 0 ? is_near_zero(group.center, variance) : Mask<Number>{};
     if (parameters_.use_variance) {
-      state.inverse_deviation =
-          1.0 / __builtin_sqrt(state.variance + static_cast<double>(parameters_.epsilon));
+      group.inverse_deviation =
+          1.0 / sqrt(group.variance + static_cast<double>(parameters_.epsilon));
     }
+  }
+  void end(int s, State& state, std::int64_t count) const {
+    const double totals[] = {state.sums.total(0), state.sums.total(1)};
+    end<double>(s, state, totals, static_cast<double>(count));
     state.sums.clear();
   }
 
+  // Calls visit(operand, number) for the outputs with an element for each group.
+  template <class Number, class Visit>
+  DMLOPS_INLINE static void for_each_output(const Visit& visit) {
+    visit(kStatisticsMean, &Numbers<Number>::center);
+    visit(kStatisticsVariance, &Numbers<Number>::variance);
+  }
   void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) const {
-    if (reduction_.data[kStatisticsMean] != nullptr)
-      store_number<T>(tiles.group_operand(kStatisticsMean, k), state.mean);
-    if (reduction_.data[kStatisticsVariance] != nullptr)
-      store_number<T>(tiles.group_operand(kStatisticsVariance, k), state.variance);
+    for_each_output<double>([&](int operand, double Numbers<double>::*number) {
+      if (reduction_.data[operand] != nullptr)
+        store_number<T>(tiles.group_operand(operand, k), state.*number);
+    });
+  }
+
+  // The results of a group in a row, or of a vector of groups. kPerGroup: scale and bias have one
+  // element for each group, as always with a fused add.
+  template <bool kPerGroup>
+  struct Results {
+    template <class Number>
+    struct Factors {
+      Number factor, addend, mean, inverse, scale, bias;
+      Mask<Number> in_pairs;
+    };
+    FloatPair a, b;  // a x + b
+    typename W::Minus minus_mean;
+    Vector inverse, group_factor, group_bias;
+    bool adds;
+
+    template <class Number, class Of>
+    DMLOPS_INLINE void set(const Of& of) {
+      using F = Factors<Number>;
+      a = FloatPair(of(&F::factor));
+      b = FloatPair(of(&F::addend));
+      minus_mean = typename W::Minus(of(&F::mean));
+      inverse = W::of(of(&F::inverse));
+      group_factor = inverse * W::of(of(&F::scale));
+      group_bias = W::of(of(&F::bias));
+    }
+    template <class At>
+    DMLOPS_INLINE f32x in_pairs(const At& at) const {
+      const f32x v = at.x();
+      const f32x high = fma(v, a.high, b.high);
+      f32x low = fma(v, a.low, b.low);
+      if constexpr (kPerGroup) {
+        if (adds) low = low + at.second();
+        return high + low;
+      } else {
+        const f32x factors = at.scale();
+        return fma(high, factors, fma(low, factors, at.bias()));
+      }
+    }
+    template <class At>
+    DMLOPS_INLINE f32x wide(const At& at) const {
+      const Vector d = minus_mean(at.wide_x());
+      Vector result = kPerGroup ? d * group_factor + group_bias
+                                : d * (inverse * W::of(at.scale())) + W::of(at.bias());
+      if (kPerGroup && adds) result = result + at.wide_second();
+      return W::rounded(result);
+    }
+  };
+  template <bool kPerGroup, class Number, class Load>
+  DMLOPS_INLINE auto factors(const Numbers<Number>& group, const Load& load) const {
+    typename Results<kPerGroup>::template Factors<Number> f;
+    f.scale = kPerGroup ? load(kScale) : Number{} + 1.0;
+    f.bias = kPerGroup ? load(kBias) : Number{};
+    f.mean = group.center;
+    f.inverse = group.inverse_deviation;
+    f.factor = group.inverse_deviation * f.scale;
+    f.addend = f.bias - group.center * f.factor;
+    f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(f.addend);
+    return f;
+  }
+  template <bool kPerGroup>
+  Results<kPerGroup> results() const {
+    Results<kPerGroup> results;
+    results.adds = reduction_.data[kStatisticsAdded] != nullptr;
+    return results;
+  }
+  // Calls visit(kPerGroup), as a constant.
+  template <class Visit>
+  DMLOPS_INLINE void with_kind(const Visit& visit) const {
+    if (parameters_.per_group) {
+      visit(std::true_type());
+    } else {
+      visit(std::false_type());
+    }
+  }
+
+  bool activates() const { return parameters_.activation != nullptr; }
+  // Applies the activation to dense results.
+  void activate(float* results, std::int64_t length) const {
+    Rows rows;
+    rows.length = length;
+    rows.count = 1;
+    rows.data[0] = rows.data[1] = reinterpret_cast<char*>(results);
+    rows.layout[0] = rows.layout[1] = Layout::in_place;
+    parameters_.activation(rows, &parameters_.activation_parameters);
   }
 
   void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target,
               std::int64_t begin, std::int64_t length) {
-    if (parameters_.activation == nullptr) return normalize(state, tiles, k, target, begin, length);
+    if (!activates()) return normalize(state, tiles, k, target, begin, length, tiles.streams());
     alignas(kVectorBytes) float normalized[kTileElements];
-    normalize(state, tiles, k, normalized, begin, length);
-    Rows rows;
-    rows.length = length;
-    rows.count = 1;
-    rows.data[0] = rows.data[1] = reinterpret_cast<char*>(normalized);
-    rows.layout[0] = rows.layout[1] = Layout::in_place;
-    parameters_.activation(rows, &parameters_.activation_parameters);
+    normalize(state, tiles, k, normalized, begin, length, false);
+    activate(normalized, length);
     store_row(target, length, tiles.streams(),
               [&](std::int64_t i, std::int64_t used)
                   DMLOPS_LAMBDA_INLINE { return load_elements(normalized, i, used); });
@@ -121,57 +218,25 @@ class Statistics {
 
   template <class Out>
   DMLOPS_INLINE void normalize(const State& state, GroupTiles<T>& tiles, std::int64_t k,
-                               Out* target, std::int64_t begin, std::int64_t length) {
-    const auto scale = scale_.row(tiles, kStatisticsScale, k, begin, length);
-    const auto bias = bias_.row(tiles, kStatisticsBias, k, begin, length);
-    if (parameters_.per_group) {
-      normalize_row<true>(state, tiles, k, scale, bias, target, length);
-    } else {
-      normalize_row<false>(state, tiles, k, scale, bias, target, length);
-    }
+                               Out* target, std::int64_t begin, std::int64_t length,
+                               bool streaming) {
+    const bool adds = reduction_.data[kSecond] != nullptr;
+    const MomentRow<T> row = {tiles.row(1, k), OperandRow<T>(tiles, adds ? kSecond : 1, k),
+                              scale_.row(tiles, kScale, k, begin, length),
+                              bias_.row(tiles, kBias, k, begin, length)};
+    with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
+      normalize_row<decltype(per_group)::value>(state, row, target, length, streaming);
+    });
   }
 
-  // kPerGroup: scale and bias have one element for each group, as always with a fused add.
   template <bool kPerGroup, class Out>
-  DMLOPS_NO_INLINE void normalize_row(const State& state, GroupTiles<T>& tiles, std::int64_t k,
-                                      OperandRow<float> scale, OperandRow<float> bias, Out* target,
-                                      std::int64_t length) const {
-    const T* const x = tiles.row(1, k);
-    const bool adds = reduction_.data[kStatisticsAdded] != nullptr;
-    const bool streaming = parameters_.activation == nullptr && tiles.streams();
-    const OperandRow<T> added(tiles, adds ? kStatisticsAdded : 1, k);
-    const double factor = state.inverse_deviation * (kPerGroup ? scale.number() : 1);
-    const double addend = (kPerGroup ? bias.number() : 0) - state.mean * factor;
-    if (state.near_zero && fits_pair(factor) && fits_pair(addend)) {
-      const FloatPair a(factor), b(addend);
-      store_row(target, length, streaming,
-                [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                  const f32x v = load_elements(x, i, used);
-                  const f32x high = fma(v, a.high, b.high);
-                  f32x low = fma(v, a.low, b.low), result;
-                  if constexpr (kPerGroup) {
-                    if (adds) low = low + added.load(i, used);
-                    result = high + low;
-                  } else {
-                    const f32x factors = scale.load(i, used);
-                    result = fma(high, factors, fma(low, factors, bias.load(i, used)));
-                  }
-                  return canonical_nan(result);
-                });
-      return;
-    }
-    const typename W::Minus minus_mean(state.mean);
-    const Vector inverse = W::of(state.inverse_deviation);
-    const Vector group_factor = inverse * W::of(scale.number()), group_bias = W::of(bias.number());
-    store_row(
-        target, length, streaming, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-          const Vector d = minus_mean(W::load(x, i, used));
-          Vector result =
-              kPerGroup ? d * group_factor + group_bias
-                        : d * (inverse * W::of(scale.load(i, used))) + W::of(bias.load(i, used));
-          if (kPerGroup && adds) result = result + added.load_wide(i, used);
-          return canonical_nan(W::rounded(result));
-        });
+  DMLOPS_NO_INLINE void normalize_row(const State& state, const MomentRow<T>& row, Out* target,
+                                      std::int64_t length, bool streaming) const {
+    store_results(
+        factors<kPerGroup, double>(
+            state,
+            [&](int operand) { return (operand == kScale ? row.scales : row.biases).number(); }),
+        results<kPerGroup>(), row, target, length, streaming);
   }
 
   const Reduction& reduction_;
@@ -182,7 +247,7 @@ class Statistics {
 template <class T>
 void statistics(const Reduction& reduction, const void* parameters) {
   Statistics<T> formula(reduction, *static_cast<const StatisticsParameters*>(parameters));
-  reduce_groups<T>(reduction, formula);
+  reduce_moments<T>(reduction, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

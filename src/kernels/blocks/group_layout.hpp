@@ -1,8 +1,8 @@
 // Groups in an operand: the loop over a group's elements, and the offsets of several groups.
 #pragma once
 
+#include "kernels/blocks/elements.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/simd/vec.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -129,11 +129,12 @@ class OperandGroups {
   std::int64_t offsets_[kCapacity];
 };
 
-// A selection of groups in both operands.
+// A selection of groups in an input, and in the output.
 template <int kCapacity>
 class GroupOffsets {
  public:
-  explicit GroupOffsets(const ReductionNest& kept) : kept_(kept) {}
+  explicit GroupOffsets(const ReductionNest& kept, int operand = 1)
+      : kept_(kept), in_(kept.strides[operand]), out_(kept.strides[0]) {}
 
   // Selects `count` groups from `first` on.
   void select(std::int64_t first, std::int64_t count) {
@@ -141,11 +142,11 @@ class GroupOffsets {
     for (int d = 0; d < kept_.rank; ++d) {
       index[d] = position % kept_.sizes[d];
       position /= kept_.sizes[d];
-      in += index[d] * kept_.strides[1][d];
-      out += index[d] * kept_.strides[0][d];
+      in += index[d] * in_[d];
+      out += index[d] * out_[d];
     }
-    input.clear(kept_.rank > 0 ? kept_.strides[1][0] : 0);
-    output.clear(kept_.rank > 0 ? kept_.strides[0][0] : 0);
+    input.clear(kept_.rank > 0 ? in_[0] : 0);
+    output.clear(kept_.rank > 0 ? out_[0] : 0);
     for (std::int64_t k = 0; k < count;) {
       const std::int64_t length =
           kept_.rank > 0 ? min(count - k, kept_.sizes[0] - index[0]) : count;
@@ -157,8 +158,8 @@ class GroupOffsets {
       out += length * output.step;
       index[0] += length;
       for (int d = 0; index[d] == kept_.sizes[d]; ++d) {
-        in += kept_.strides[1][d + 1] - kept_.sizes[d] * kept_.strides[1][d];
-        out += kept_.strides[0][d + 1] - kept_.sizes[d] * kept_.strides[0][d];
+        in += in_[d + 1] - kept_.sizes[d] * in_[d];
+        out += out_[d + 1] - kept_.sizes[d] * out_[d];
         index[d] = 0;
         ++index[d + 1];
       }
@@ -169,6 +170,8 @@ class GroupOffsets {
 
  private:
   const ReductionNest& kept_;
+  const std::int64_t* const in_;
+  const std::int64_t* const out_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,251 @@
+// Groups down columns: many groups at once, one per vector lane.
+#pragma once
+
+#include "kernels/blocks/group_layout.hpp"
+#include "kernels/blocks/pack.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+constexpr int kColumns = 64;
+constexpr std::int64_t kBlockRows = 64;
+
+// A column block: 64 elements of up to 64 groups, as dense rows. Unused columns are 0.
+template <class T>
+class ColumnBlock {
+ public:
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kPitch = kColumns * kSize;
+
+  ColumnBlock(const Reduction& groups, const ElementLoops& in, const ElementLoops& out,
+              int operand = 1)
+      : groups_(groups),
+        in_(in),
+        out_(out),
+        input_(groups.data[operand]),
+        count_(in.count()),
+        places_(groups.kept, operand) {}
+
+  // Selects `columns` groups from `first` on.
+  void select(std::int64_t first, std::int64_t columns) {
+    columns_ = columns;
+    loaded_ = -1;
+    places_.select(first, columns);
+    more_ = places_.input.is_uniform() && places_.input.step == kSize &&
+            first + columns + kColumns <= groups_.end;
+  }
+
+  // Selects the groups [first, end) block by block, and calls compute(columns) for each.
+  template <class Compute>
+  void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute) {
+    for (std::int64_t columns; first < end; first += columns) {
+      columns = next(first);
+      select(first, columns);
+      compute(columns);
+    }
+    if (streaming()) finish_non_temporal();
+  }
+
+  std::int64_t count() const { return count_; }  // elements in a group
+  bool streaming() const { return groups_.streaming; }
+  // Returns the number of groups of the next block, from `first` on. The groups have a common step
+  // if that fills blocks well enough; such blocks are whole vectors. With non-temporal stores,
+  // blocks end at cache lines of the output.
+  std::int64_t next(std::int64_t first) {
+    const ReductionNest& kept = groups_.kept;
+    std::int64_t columns = kColumns;
+    if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
+      const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
+      constexpr std::int64_t lanes = kLanes<f32x>;
+      if (blocks < 4) columns = ((size + blocks - 1) / blocks + lanes - 1) / lanes * lanes;
+      columns = min(columns, size - first % size);
+    }
+    if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
+      places_.select(first, 1);
+      const auto place =
+          reinterpret_cast<std::uintptr_t>(groups_.data[0] + places_.output.runs[0].offset);
+      columns = min(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
+    }
+    return min(columns, groups_.end - first);
+  }
+  std::int64_t columns() const { return columns_; }
+  std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
+  std::int64_t rows(std::int64_t block) const {
+    return min(kBlockRows, count_ - block * kBlockRows);
+  }
+
+  struct Rows {
+    const char* data;
+    std::int64_t pitch;
+  };
+  // Returns elements [64 block, 64 block + rows) of the groups, in place if they are whole vectors.
+  Rows in_place_or_loaded(std::int64_t block) {
+    const bool in_place = in_.rank == 1 && places_.input.is_uniform() &&
+                          places_.input.step == kSize && columns_ % kLanes<f32x> == 0;
+    if (!in_place) return {load(block), kPitch};
+    return {input_ + places_.input.runs[0].offset + block * kBlockRows * in_.step(), in_.step()};
+  }
+
+  // Packs elements [64 block, 64 block + rows) of the groups.
+  const char* load(std::int64_t block) {
+    if (block != loaded_) {
+      const std::int64_t begin = block * kBlockRows;
+      if (columns_ < kColumns) {
+        std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
+      }
+      in_.for_each_run(begin, begin + rows(block),
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                         pack_rows(buffer_ + i * kPitch, input_ + offset, i, length);
+                       });
+      loaded_ = block;
+    }
+    return buffer_;
+  }
+
+  // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
+  // the hardware prefetcher does not follow such short rows.
+  DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
+    __builtin_prefetch(ahead_[row] + c * kSize);
+  }
+
+  // Returns the index in the block of a row that store_results() names.
+  std::int64_t row_of(const char* source) const { return (source - buffer_) / kPitch; }
+
+  // Calls write(target, pitch, source, rows) for the loaded elements, to write results to the
+  // output's rows if these are wide enough, otherwise to the block, from which they are unpacked.
+  template <class Write>
+  DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
+    const std::int64_t begin = block * kBlockRows;
+    const bool direct = places_.output.is_uniform() && places_.output.step == kSize &&
+                        columns_ % kLanes<f32x> == 0 && !groups_.streaming;
+    if (!direct) {
+      write(buffer_, kPitch, buffer_, rows(block));
+      loaded_ = -1;
+    }
+    out_.for_each_run(
+        begin, begin + rows(block),
+        [&](std::int64_t offset, std::int64_t i, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+          const char* const source = buffer_ + i * kPitch;
+          char* const target = groups_.data[0] + offset;
+          if (direct) {
+            write(target + places_.output.runs[0].offset, out_.step(), source, length);
+          } else {
+            unpack_results(target, source, length);
+          }
+        });
+  }
+
+ private:
+  using Run = typename OperandGroups<kColumns>::Run;
+
+  // Packs elements [i, i + length) of a block's groups.
+  void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
+    auto& groups = places_.input;
+    for (std::int64_t r = 0; r < length; ++r)
+      ahead_[i + r] =
+          more_ ? input + groups.runs[0].offset + r * in_.step() + columns_ * kSize : buffer_;
+    if (groups.has_short_runs(kSize)) {
+      return pack<Bits<T>>(target, kPitch, columns_, length,
+                           {input, in_.step(), 0, groups.offsets()});
+    }
+    for (int r = 0; r < groups.run_count; ++r) {
+      const Run& run = groups.runs[r];
+      pack<Bits<T>>(target + run.first * kSize, kPitch, run.count, length,
+                    {input + run.offset, in_.step(), groups.step, nullptr});
+    }
+  }
+
+  void unpack_results(char* target, const char* source, std::int64_t rows) {
+    auto& groups = places_.output;
+    // Along the groups, if their elements are contiguous.
+    if (groups.step != kSize && out_.step() == kSize && rows > 1) {
+      const Source results = {source, kSize, kPitch, nullptr};
+      if (groups.is_uniform())
+        return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
+      alignas(kVectorBytes) char columns[kBlockRows * kPitch];
+      const std::int64_t bytes = rows * kSize;
+      const std::int64_t* const offsets = groups.offsets();
+      pack<Bits<T>>(columns, bytes, rows, columns_, results);
+      for (std::int64_t c = 0; c < columns_; ++c)
+        copy_run(target + offsets[c], columns + c * bytes, bytes);
+      return;
+    }
+    for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
+      if (groups.has_short_runs(kSize)) {
+        unpack<Bits<T>>(target, 0, groups.offsets(), source, columns_);
+        continue;
+      }
+      for (int r = 0; r < groups.run_count; ++r)
+        unpack_run(target, source, groups.runs[r], groups.step);
+    }
+  }
+
+  void unpack_run(char* target, const char* source, const Run& run, std::int64_t step) const {
+    target += run.offset;
+    source += run.first * kSize;
+    if (step != kSize) {
+      unpack<Bits<T>>(target, step, nullptr, source, run.count);
+    } else if (groups_.streaming) {
+      copy_streaming(target, source, run.count * kSize);
+    } else {
+      copy_run(target, source, run.count * kSize);
+    }
+  }
+
+  const Reduction& groups_;
+  const ElementLoops& in_;
+  const ElementLoops& out_;
+  const char* const input_;
+  std::int64_t count_, columns_ = 0, loaded_ = -1;
+  GroupOffsets<kColumns> places_;
+  bool more_ = false;
+  const char* ahead_[kBlockRows];  // elements of the next groups
+  alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
+};
+
+template <class T>
+DMLOPS_INLINE f32x load_columns(const char* rows, std::int64_t row, std::int64_t c) {
+  return load<f32x>(reinterpret_cast<const T*>(rows + row * ColumnBlock<T>::kPitch) + c);
+}
+
+// Calls visit(c) for the first lane of each vector of columns.
+template <class Visit>
+DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
+  for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
+}
+
+// Writes several vectors of a row before the next row, since rows a power of two apart map to the
+// same cache sets.
+template <class T, class Make, std::size_t... kIndex>
+DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const char* source,
+                                 std::int64_t rows, std::int64_t c, const Make& make,
+                                 std::index_sequence<kIndex...>) {
+  constexpr std::int64_t lanes = kLanes<f32x>;
+  const decltype(make(c)) results[] = {make(c + static_cast<std::int64_t>(kIndex) * lanes)...};
+  for (std::int64_t r = 0; r < rows; ++r, target += pitch) {
+    for (std::size_t k = 0; k < sizeof...(kIndex); ++k) {
+      const std::int64_t column = c + static_cast<std::int64_t>(k) * lanes;
+      store(reinterpret_cast<T*>(target) + column, results[k](load_columns<T>(source, r, column)));
+    }
+  }
+}
+
+// Writes the results of the groups; make(c) returns the function from an element to its result for
+// the vector of columns at c. kTogether vectors of a row are written at once.
+template <int kTogether, class T, class Make>
+DMLOPS_INLINE void write_columns(ColumnBlock<T>& block, const Make& make) {
+  for (std::int64_t b = 0; b < block.blocks(); ++b) {
+    block.load(b);
+    block.store_results(b, [&](char* target, std::int64_t pitch, const char* source,
+                               std::int64_t rows) DMLOPS_LAMBDA_INLINE {
+      constexpr std::int64_t lanes = kLanes<f32x>;
+      std::int64_t c = 0;
+      for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)
+        write_vectors<T>(target, pitch, source, rows, c, make,
+                         std::make_index_sequence<std::size_t{kTogether}>());
+      for (; c < block.columns(); c += lanes)
+        write_vectors<T>(target, pitch, source, rows, c, make, std::index_sequence<0>());
+    });
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
