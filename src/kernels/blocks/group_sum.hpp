@@ -69,7 +69,7 @@ struct FloatPair {
     low = rounded(Doubles{rest.lower == rest.lower ? rest.lower : f64x{},
                           rest.upper == rest.upper ? rest.upper : f64x{}});
   }
-  // The same number in every lane.
+  // A number in every lane.
   explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
     const double rest = value - static_cast<double>(high[0]);
     low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));

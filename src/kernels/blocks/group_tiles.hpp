@@ -5,6 +5,7 @@
 // transposition where groups are contiguous side by side.
 #pragma once
 
+#include "kernels/blocks/group_layout.hpp"
 #include "kernels/blocks/pack.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -22,8 +23,9 @@ class GroupTiles {
     const std::int64_t run = elements_.sizes[elements_.rank - 1];
     // True if tiles lie within runs of the innermost dimension.
     const bool by_run = elements_.rank == 1 || (run % kGroupStep == 0 && run >= kShortestRun);
+    has_short_runs_ = !by_run && run < kShortestRun;
     for (int o = 0; o < kFirstGroupOperand; ++o) {
-      loaded_[o] = -1;
+      loaded_[o] = tabulated_[o] = -1;
       in_place_[o] = by_run && step(o) == kSize;
       uniform_[o] = shared_[o] = o > 1;
       for (int d = 0; d < elements_.rank; ++d)
@@ -37,6 +39,12 @@ class GroupTiles {
     batch_ = side_by_side ? kTileGroups : kTileElements / steps;
     batch_ = batch_ < 1 ? 1 : min(batch_, kTileGroups);
     tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
+    if (has_short_runs_) {  // in whole runs
+      const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
+      tile_length_ = min(tile_length_, kTableEntries) / unit * unit;
+      if (tile_length_ == 0) tile_length_ = unit;
+      batch_ = min(batch_, kTileElements / tile_length_);
+    }
     tile_length_ = min(tile_length_, by_run ? run : count_);
     run_ = by_run ? run : count_;
     streams_ = reduction.streaming && in_place_[0] && tile_length_ * kSize >= kShortestStreamed;
@@ -113,26 +121,34 @@ class GroupTiles {
     if (in_place_[0]) return;
     const std::int64_t group_step = common_step(0), element_step = step(0),
                        pitch = tile_length_ * kSize;
-    for_each_run(0, begin, begin + length,
-                 [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                   const char* const source = buffer_[0] + i * kSize;
-                   if (group_step == kSize && element_step != kSize && groups_ > 1)
-                     return pack<Bits<T>>(place_[0][0] + offset, element_step, groups_, run,
-                                          {source, kSize, pitch, nullptr});
-                   for (std::int64_t k = 0; k < groups_; ++k) {
-                     if (element_step == kSize) {
-                       copy_run(place_[0][k] + offset, source + k * pitch, run * kSize);
-                     } else {
-                       unpack<Bits<T>>(place_[0][k] + offset, element_step, nullptr,
-                                       source + k * pitch, run);
-                     }
-                   }
-                 });
+    if (has_short_runs_ && !(group_step == kSize && groups_ > 1)) {
+      const Source runs = tabulate(0, begin, length, element_step == kSize);
+      for (std::int64_t k = 0; k < groups_; ++k)
+        unpack<Bits<T>>(place_[0][k], 0, runs.offsets, buffer_[0] + k * pitch, length, runs.run);
+      return;
+    }
+    element_loops(reduction_, 0)
+        .for_each_run(begin, begin + length,
+                      [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                        const char* const source = buffer_[0] + i * kSize;
+                        if (group_step == kSize && element_step != kSize && groups_ > 1)
+                          return pack<Bits<T>>(place_[0][0] + offset, element_step, groups_, run,
+                                               {source, kSize, pitch, nullptr});
+                        for (std::int64_t k = 0; k < groups_; ++k) {
+                          if (element_step == kSize) {
+                            copy_run(place_[0][k] + offset, source + k * pitch, run * kSize);
+                          } else {
+                            unpack<Bits<T>>(place_[0][k] + offset, element_step, nullptr,
+                                            source + k * pitch, run);
+                          }
+                        }
+                      });
   }
 
  private:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed together
+  static constexpr std::int64_t kTableEntries = 1024;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
 
@@ -171,16 +187,19 @@ class GroupTiles {
     return offset;
   }
 
-  // Calls visit(byte offset of a run, index of its first element in the tile, its length).
-  template <class Visit>
-  DMLOPS_INLINE void for_each_run(int o, std::int64_t begin, std::int64_t end,
-                                  const Visit& visit) const {
-    const std::int64_t inner = elements_.sizes[elements_.rank - 1];
-    for (std::int64_t i = begin; i < end;) {
-      const std::int64_t length = min(inner - i % inner, end - i);
-      visit(offset_of(o, i), i - begin, length);
-      i += length;
-    }
+  // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
+  Source tabulate(int o, std::int64_t begin, std::int64_t length, bool by_runs) {
+    const std::int64_t run = elements_.sizes[elements_.rank - 1];
+    std::int64_t* entry = offsets_[o];
+    const Source source = {nullptr, 0, step(o), entry, by_runs ? run : 1};
+    if (tabulated_[o] == begin * 2 + (by_runs ? 1 : 0)) return source;
+    tabulated_[o] = begin * 2 + (by_runs ? 1 : 0);
+    element_loops(reduction_, o)
+        .for_each_run(begin, begin + length, [&](std::int64_t offset, std::int64_t, std::int64_t) {
+          *entry++ = offset;
+          for (std::int64_t i = 1; !by_runs && i < run; ++i) *entry++ = offset + i * step(o);
+        });
+    return source;
   }
 
   void pack_tile(int o, std::int64_t begin, std::int64_t length) {
@@ -189,15 +208,28 @@ class GroupTiles {
     if (loaded_[o] == begin) return;
     loaded_[o] = begin;
     const std::int64_t group_step = common_step(o);
-    for_each_run(o, begin, begin + length,
-                 [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                   char* const target = buffer_[o] + i * kSize;
-                   const bool together = group_step != 0 && pitch != 0;
-                   const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
-                   for (std::int64_t k = 0; k < calls; ++k)
-                     pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
-                                   {place_[o][k] + offset, group_step, step(o), nullptr});
-                 });
+    if (has_short_runs_) {
+      const bool by_runs =
+          step(o) == 0 || (step(o) == kSize && !(group_step == kSize && groups_ > 1));
+      Source runs = tabulate(o, begin, length, by_runs);
+      const bool together = group_step != 0 && pitch != 0;
+      runs.pitch = group_step;
+      for (std::int64_t k = 0; k < (together || pitch == 0 ? 1 : groups_); ++k) {
+        runs.data = place_[o][k];
+        pack<Bits<T>>(buffer_[o] + k * pitch, pitch, length, together ? groups_ : 1, runs);
+      }
+      return;
+    }
+    element_loops(reduction_, o)
+        .for_each_run(begin, begin + length,
+                      [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                        char* const target = buffer_[o] + i * kSize;
+                        const bool together = group_step != 0 && pitch != 0;
+                        const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
+                        for (std::int64_t k = 0; k < calls; ++k)
+                          pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
+                                        {place_[o][k] + offset, group_step, step(o), nullptr});
+                      });
   }
 
   const Reduction& reduction_;
@@ -208,6 +240,9 @@ class GroupTiles {
   bool common_ = true;  // true if the selected groups have common steps
   bool in_place_[kFirstGroupOperand], uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t loaded_[kFirstGroupOperand];  // first element of the packed tile; -1: none
+  bool has_short_runs_;                      // a table has the offsets of the runs
+  std::int64_t tabulated_[kFirstGroupOperand];
+  std::int64_t offsets_[kFirstGroupOperand][kTableEntries];
   char* place_[kReductionOperands][kTileGroups];
   const char* row_[kFirstGroupOperand][kTileGroups];
   alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
