@@ -90,12 +90,16 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
   for (int d = 1; d < nest_.rank; ++d) {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
-  if (is_shared(0)) return shared < 4 ? 4 : 16;
+  if (is_shared(0) && shared < 4) return nest_.strides[1][0] == nest_.element_size ? 4 : 6;
   // Long rows suit the hardware prefetcher, and are free if they are contiguous.
   const auto continues = [this](int k) {
     return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
   };
-  return nest_.rank > 1 && is_shared(1) && continues(0) && continues(1) ? 512 : 16;
+  if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) return 512;
+  if (!is_shared(0)) return 16;
+  // A loop over few short rows costs more than packing their parameters.
+  if (nest_.strides[1][0] != nest_.element_size) return 64;
+  return nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192 ? 128 : 16;
 }
 
 void LoopLayout::choose_row() {

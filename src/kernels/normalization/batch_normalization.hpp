@@ -46,31 +46,37 @@ class Normalization {
       const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
       const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
       const std::int64_t count = min(min(block.count, largest_ / length), together);
+      if (length == block.length && count == block.count) return normalize_chunk(block, streaming);
       for (std::int64_t r = 0; r < block.count; r += count)
-        normalize_chunk(block, column, r, length, min(count, block.count - r), streaming);
+        normalize_chunk(part(block, column, r, length, min(count, block.count - r)), streaming);
     }
   }
 
-  DMLOPS_INLINE void normalize_chunk(const Block& block, std::int64_t column, std::int64_t row,
-                                     std::int64_t length, std::int64_t count, bool streaming) {
-    Block chunk = block;
-    chunk.row += row;
-    chunk.column += column;
-    chunk.length = length;
-    chunk.count = count;
-    chunk.input += row * block.input_pitch + column * std::int64_t{sizeof(T)};
-    chunk.output += column * std::int64_t{sizeof(T)};
+  static Block part(const Block& block, std::int64_t column, std::int64_t row, std::int64_t length,
+                    std::int64_t count) {
+    Block part = block;
+    part.row += row;
+    part.column += column;
+    part.length = length;
+    part.count = count;
+    part.input += row * block.input_pitch + column * std::int64_t{sizeof(T)};
+    part.output += column * std::int64_t{sizeof(T)};
     if (block.output_offsets != nullptr) {
-      chunk.output_offsets += row;
+      part.output_offsets += row;
     } else {
-      chunk.output += row * block.output_pitch;
+      part.output += row * block.output_pitch;
     }
+    return part;
+  }
+
+  DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
+    const std::int64_t length = chunk.length;
     const std::int64_t parameter_row = own_ ? chunk.row : 0;
     if (dense_ && length >= kLanes<f32x>) {
       loops_.unshared(chunk, *chunk.rows, epsilon_, act_);
     } else if (!channels_.pack_parameters(*chunk.rows, parameter_row, along_ ? chunk.column : 0,
                                           along_ ? length
-                                          : own_ ? count
+                                          : own_ ? chunk.count
                                                  : 1,
                                           !along_, epsilon_)) {
       normalize_extreme(chunk);
