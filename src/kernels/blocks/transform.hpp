@@ -7,7 +7,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr std::int64_t kUnalignedVectors = 16;  // shorter rows are not worth an aligned start
+constexpr std::int64_t kUnalignedVectors = 4;  // rows up to this length need no aligned start
 
 // Returns the number of elements before the next aligned vector; a whole vector if the target is
 // aligned.
@@ -89,7 +89,7 @@ DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
   if (last == 0) return store(target, tail);
   std::int64_t i = 0;
   V head = tail;
-  const bool short_row = count < kUnalignedVectors * lanes;
+  const bool short_row = count <= kUnalignedVectors * lanes;
   if (!short_row) {
     head = formula(load<V>(source), 0);
     i = distance_to_alignment<V>(target);
