@@ -4,7 +4,14 @@
 #include "kernels/blocks/elements.hpp"
 #include "kernels/kernel.hpp"
 
-namespace dmlops::DMLOPS_TARGET {
+// VBMI does not change the traversal.
+#if defined(__AVX512VBMI__)
+#define DMLOPS_TRAVERSAL_TARGET avx512
+#else
+#define DMLOPS_TRAVERSAL_TARGET DMLOPS_TARGET
+#endif
+
+namespace dmlops::DMLOPS_TRAVERSAL_TARGET {
 
 // Dense rows, in the operands or in buffers.
 struct Block {
@@ -47,6 +54,12 @@ struct Traversal {
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
 
 void traverse(const Rows& rows, const Traversal& traversal);
+
+}  // namespace dmlops::DMLOPS_TRAVERSAL_TARGET
+
+namespace dmlops::DMLOPS_TARGET {
+
+using namespace DMLOPS_TRAVERSAL_TARGET;
 
 // Traverses an elementwise operator. A single dense row, the usual small call, is a single block.
 DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size,

@@ -1,0 +1,187 @@
+// Packing and unpacking, compiled once for all kernels.
+#include "kernels/blocks/pack.hpp"
+
+#include "kernels/blocks/transpose.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+namespace {
+
+// Transposes contiguous columns, that of index c at column(c), into `count` rows of `length`
+// elements, `target_pitch` bytes apart. Works in blocks of kWidth rows; the last blocks overlap the
+// previous ones. Iterates over the rows first, so that each cache line is used completely before it
+// can be evicted. For the same reason blocks are 16 bytes wide if columns may be a power of two
+// apart (kQuads = 1). Returns false if there are too few rows or columns.
+//
+// If `spills`, rows narrower than 16 bytes are allowed: the last column is repeated, the target's
+// rows must be dense, and kSpill bytes after the target are overwritten.
+template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
+DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
+                                std::int64_t count, const Column& column, bool spills = false) {
+  constexpr std::int64_t size = sizeof(U), block = kQuads * 16 / size;
+  if (count < kWidth) {
+    if constexpr (kWidth * size <= 4 || kWidth == 1)
+      return false;
+    else
+      return pack_columns<U, kQuads, kWidth / 2>(target, target_pitch, length, count, column,
+                                                 spills);
+  }
+  if (length < block) {
+    if constexpr (kQuads > 1) {
+      return pack_columns<U, kQuads / 2, kWidth>(target, target_pitch, length, count, column,
+                                                 spills);
+    } else {
+      if (!spills || length < 2) return false;
+      // Each row overwrites the spilled bytes of the previous one.
+      for (std::int64_t row = 0; row < count; row += kWidth) {
+        const std::int64_t r = min(row, count - kWidth);
+        transpose_block<U, kWidth, 1>(target + r * target_pitch, target_pitch,
+                                      [&column, length, r](int i) DMLOPS_LAMBDA_INLINE {
+                                        return column(min(i, length - 1)) + r * size;
+                                      });
+      }
+      return true;
+    }
+  }
+  for (std::int64_t begin = 0; begin < length; begin += block) {
+    const std::int64_t c = min(begin, length - block);
+    column.prefetch(begin, block);
+    for (std::int64_t row = 0; row < count; row += kWidth) {
+      const std::int64_t r = min(row, count - kWidth);
+      transpose_block<U, kWidth, kQuads>(
+          target + r * target_pitch + c * size, target_pitch,
+          [&column, c, r](int i) DMLOPS_LAMBDA_INLINE { return column(c + i) + r * size; });
+    }
+  }
+  return true;
+}
+
+// Columns `step` bytes apart, prefetched since the hardware prefetcher does not follow them.
+struct SteppedColumns {
+  const char* source;
+  std::int64_t step, bytes, columns;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
+  DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
+    for (std::int64_t c = begin + 16; c < min(begin + 16 + count, columns); ++c) {
+      prefetch_lines(source + c * step, bytes);
+    }
+  }
+};
+
+// Columns gathered through an offset table.
+struct GatheredColumns {
+  const char* source;
+  const std::int64_t* offsets;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + offsets[c]; }
+  DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
+};
+
+// Packs elements with a common step into a dense row.
+template <class U>
+DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* source,
+                            std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U);
+  if (step == size) {
+    copy_run(target, source, length * size);
+  } else if (step == 0) {
+    fill_row<U>(target, length, load_element<U>(source));
+  } else {
+    pack_strided<U>(target, length, source, step);
+  }
+}
+
+// Packs runs of several elements into a dense row.
+template <class U>
+DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* source,
+                             const Source& from) {
+  constexpr std::int64_t size = sizeof(U);
+  const std::int64_t bytes = from.run * size, count = length / from.run;
+  const std::int64_t* const offsets = from.offsets;
+  std::int64_t i = 0;
+  const auto place = [source, offsets](std::int64_t k)
+                         DMLOPS_LAMBDA_INLINE { return source + offsets[k]; };
+  if (from.skip == 0 && from.step == size) {
+    if (bytes == 2) {
+      pack_words<std::uint16_t>(target, count, place);
+    } else if (bytes == 4) {
+      pack_words<std::uint32_t>(target, count, place);
+    } else if (bytes == 8) {
+      pack_words<std::uint64_t>(target, count, place);
+    } else {
+      copy_runs<false>(target, source, offsets, count, bytes);
+    }
+    i = count;
+  } else if (from.skip == 0 && from.step == 0) {
+    i = fill_runs<U>(target, bytes, count, place);
+  }
+  for (std::int64_t packed = i * from.run, skip = from.skip; packed < length; ++i, skip = 0) {
+    const std::int64_t left = min(from.run - skip, length - packed);
+    pack_run<U>(target + packed * size, left, source + offsets[i] + skip * from.step, from.step);
+    packed += left;
+  }
+}
+
+}  // namespace
+
+template <class U>
+void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
+          const Source& from, bool spills) {
+  constexpr std::int64_t size = sizeof(U);
+  const std::int64_t step = from.step;
+  const char* source = from.data;
+  if (from.offsets != nullptr && from.run > 1) {
+    for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
+      pack_runs<U>(target, length, source, from);
+    return;
+  }
+  if (from.offsets != nullptr) {
+    const std::int64_t* const offsets = from.offsets;
+    // Wider blocks compensate for smaller elements.
+    constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
+    if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
+                                                     GatheredColumns{source, offsets}, spills))
+      return;
+    for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
+      pack_words<U>(target, length, [source, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        return source + offsets[i];
+      });
+    }
+    return;
+  }
+  if (from.pitch == size && step != size && step != 0 &&
+      pack_columns<U>(target, target_pitch, length, count,
+                      SteppedColumns{source, step, count * size, length}, spills))
+    return;
+  for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
+    pack_run<U>(target, length, source, step);
+}
+
+template <class U>
+void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const char* source,
+            std::int64_t length, std::int64_t run) {
+  constexpr std::int64_t size = sizeof(U);
+  if (run > 1) return copy_runs<true>(target, source, offsets, length / run, run * size);
+  for (std::int64_t i = 0; i < length; ++i)
+    store_element(target + (offsets != nullptr ? offsets[i] : i * step),
+                  load_element<U>(source + i * size));
+}
+
+template void pack<std::uint8_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
+                                 bool);
+template void unpack<std::uint8_t>(char*, std::int64_t, const std::int64_t*, const char*,
+                                   std::int64_t, std::int64_t);
+template void pack<std::uint16_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
+                                  bool);
+template void unpack<std::uint16_t>(char*, std::int64_t, const std::int64_t*, const char*,
+                                    std::int64_t, std::int64_t);
+template void pack<std::uint32_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
+                                  bool);
+template void unpack<std::uint32_t>(char*, std::int64_t, const std::int64_t*, const char*,
+                                    std::int64_t, std::int64_t);
+template void pack<std::uint64_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
+                                  bool);
+template void unpack<std::uint64_t>(char*, std::int64_t, const std::int64_t*, const char*,
+                                    std::int64_t, std::int64_t);
+
+}  // namespace dmlops::DMLOPS_TARGET
