@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Compares the golden digests (tests/golden.txt) at optimization levels other than -O3, which
+# Compares the golden digests (tests/golden.txt) at optimization levels other than -O2, which
 # tools/test-cpp.sh and tools/test-aarch64.sh test: no compiler and no level may change a bit.
 #
-#   tools/test-bits.sh                     GCC at -O1, Clang at -O2
+#   tools/test-bits.sh                     GCC at -O1, Clang at -O3
 #   tools/test-bits.sh g++:-O2 clang++:-O1 ...
 #   tools/test-bits.sh all                 both compilers at every level, and GCC for 64-bit Arm
 source "$(dirname "$0")/common.sh"
 
 chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=(g++:-O1 clang++:-O2); fi
+if ((${#chosen[@]} == 0)); then chosen=(g++:-O1 clang++:-O3); fi
 if [[ ${chosen[0]} == all ]]; then
   chosen=({g++,clang++}:-O{1,2,3} aarch64-linux-gnu-g++:-O{1,2,3})
 fi

@@ -222,6 +222,7 @@ DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const char* s
   constexpr std::int64_t lanes = kLanes<f32x>;
   const decltype(make(c)) results[] = {make(c + static_cast<std::int64_t>(kIndex) * lanes)...};
   for (std::int64_t r = 0; r < rows; ++r, target += pitch) {
+#pragma GCC unroll 16
     for (std::size_t k = 0; k < sizeof...(kIndex); ++k) {
       const std::int64_t column = c + static_cast<std::int64_t>(k) * lanes;
       store(reinterpret_cast<T*>(target) + column, results[k](load_columns<T>(source, r, column)));

@@ -30,19 +30,19 @@ template <class T>
 using Bits = typename UnsignedOf<sizeof(T)>::type;
 
 template <class U>
-DMLOPS_INLINE U load_element(const char* source) {
+DMLOPS_INLINE_SMALL U load_element(const char* source) {
   U value;
   std::memcpy(&value, source, sizeof value);
   return value;
 }
 template <class U>
-DMLOPS_INLINE void store_element(char* target, U value) {
+DMLOPS_INLINE_SMALL void store_element(char* target, U value) {
   std::memcpy(target, &value, sizeof value);
 }
 
 // Prefetches the cache lines of a range, which may be inaccessible.
 template <int kLocality = 3>
-DMLOPS_INLINE void prefetch_lines(const char* begin, std::int64_t bytes) {
+DMLOPS_INLINE_SMALL void prefetch_lines(const char* begin, std::int64_t bytes) {
   for (std::int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(begin + i, 0, kLocality);
 }
 

@@ -135,10 +135,13 @@ class GroupSum {
   DMLOPS_INLINE void add_whole(std::int64_t begin, std::int64_t count, const Terms& terms) {
     for (std::int64_t lane = 0; lane < kWidth; lane += kTogether * kLanesHere) {
       V sums[kTogether][kSums];
+#pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kLanesHere, sums[v]);
       for (std::int64_t i = lane; i < count; i += kWidth) {
+#pragma GCC unroll 16
         for (int v = 0; v < kTogether; ++v) terms(begin + i + v * kLanesHere, kLanesHere, sums[v]);
       }
+#pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kLanesHere, sums[v]);
     }
   }
@@ -149,6 +152,7 @@ class GroupSum {
     V sums[kSums], added[kSums] = {};
     load_lanes(lane, sums);
     terms(i, used, added);
+#pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + first_lanes(added[s], used);
     store_lanes(lane, sums);
   }
@@ -161,9 +165,11 @@ class GroupSum {
   DMLOPS_INLINE static void store(double* lanes, Doubles v) { DMLOPS_TARGET::store(lanes, v); }
 
   DMLOPS_INLINE void load_lanes(std::int64_t lane, V (&sums)[kSums]) const {
+#pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) load(lanes_[s] + lane, sums[s]);
   }
   DMLOPS_INLINE void store_lanes(std::int64_t lane, const V (&sums)[kSums]) {
+#pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) store(lanes_[s] + lane, sums[s]);
   }
   DMLOPS_INLINE static V first_lanes(V v, std::int64_t used) {

@@ -159,6 +159,7 @@ DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& s
   std::int64_t i = 0;
   for (; i + count <= length; i += count) {
     std::uint64_t word = 0;
+#pragma GCC unroll 16
     for (std::int64_t j = 0; j < count; ++j)
       word |= std::uint64_t{load_element<U>(source(i + j))} << (8 * size * j);
     store_element(target + i * size, word);
@@ -233,6 +234,7 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
                                          std::int64_t step) {
   constexpr std::int64_t size = sizeof(U), lanes = 16 / size;
   Bytes16 masks[kStep];
+#pragma GCC unroll 16
   for (int k = 0; k < kStep; ++k)
     masks[k] = load_element<Bytes16>(
         reinterpret_cast<const char*>(kStepMasks<size, kStep>.bytes[step < 0 ? 1 : 0][k]));
@@ -242,6 +244,7 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
   // A window extends less than a step past its last element, so the last one is excluded.
   for (; i + lanes < length; i += lanes, window += lanes * step) {
     Bytes16 result = shuffle_bytes(load_element<Bytes16>(window), masks[0]);
+#pragma GCC unroll 16
     for (int k = 1; k < kStep; ++k)
       result |= shuffle_bytes(load_element<Bytes16>(window + 16 * k), masks[k]);
     store_element(target + i * size, result);

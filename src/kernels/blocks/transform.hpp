@@ -103,8 +103,10 @@ DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
     const std::int64_t step = backwards ? -group : group, end = i + groups * group;
     for (std::int64_t at = backwards ? end - group : i; groups > 0; --groups, at += step) {
       V results[kUnroll];
+#pragma GCC unroll 16
       for (int k = 0; k < kUnroll; ++k)
         results[k] = formula(load<V>(source + at + k * lanes), at + k * lanes);
+#pragma GCC unroll 16
       for (int k = 0; k < kUnroll; ++k) store(target + at + k * lanes, results[k]);
     }
     i = end;
@@ -190,17 +192,32 @@ void transform_streaming(const Block& given, const void* context) {
   }
 }
 
-// A scalar transform.
+// A scalar transform. Compilers vectorize the loop over a chunk, whose length is constant.
 template <class T, class Formula>
 void transform_elements(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
-  constexpr std::int64_t size = sizeof(T);
+  constexpr std::int64_t kChunk = sizeof(T) == 1 ? 64 : 32;
+  T chunk[kChunk];
   for (std::int64_t r = 0; r < block.count; ++r) {
-    char* const output = block.output_row(r);
-    const char* const input = block.input_row(r);
-    for (std::int64_t i = 0; i < block.length; ++i)
-      store_element(output + i * size, formula(load_element<T>(input + i * size)));
+    T* const output = reinterpret_cast<T*>(block.output_row(r));
+    const T* const input = reinterpret_cast<const T*>(block.input_row(r));
+    std::int64_t i = 0;
+    for (; i + kChunk <= block.length; i += kChunk) {
+      std::memcpy(chunk, input + i, sizeof chunk);
+      for (T& element : chunk) element = formula(element);
+      std::memcpy(output + i, chunk, sizeof chunk);
+    }
+    if (i == block.length) continue;
+    const std::size_t bytes = static_cast<std::size_t>(block.length - i) * sizeof(T);
+    T padded[kChunk] = {};
+    std::memcpy(padded, input + i, bytes);
+    Block tail;
+    tail.length = kChunk;
+    tail.output = reinterpret_cast<char*>(padded);
+    tail.input = tail.output;
+    transform_elements<T, Formula>(tail, context);
+    std::memcpy(output + i, padded, bytes);
   }
 }
 

@@ -32,12 +32,15 @@ DMLOPS_INLINE V load_low(const char* source) {
 // interleaves row i with row i + n/2.
 template <class V, std::size_t kRows>
 DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
+#pragma GCC unroll 16
   for (std::size_t round = kRows; round > 1; round /= 2) {
     V next[kRows];
+#pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows / 2; ++i) {
       next[2 * i] = interleave<0>(rows[i], rows[i + kRows / 2]);
       next[2 * i + 1] = interleave<1>(rows[i], rows[i + kRows / 2]);
     }
+#pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) rows[i] = next[i];
   }
 }
@@ -73,12 +76,14 @@ DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, cons
   using Quad = typename VectorOf<U, 16>::type;
   using V = typename VectorOf<U, 16 * kQuads>::type;
   V rows[kWidth];
+#pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) {
     rows[i] = join<V>([&source, i](int k) DMLOPS_LAMBDA_INLINE {
       return load_quad<Quad, kWidth>(source, k * kLanes<Quad> + i);
     });
   }
   transpose_quads(rows);
+#pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
 }
 
@@ -101,9 +106,11 @@ DMLOPS_INLINE V every_second_quad(V a, V b) {
 // ones.
 template <class V>
 DMLOPS_INLINE void gather_quads(V (&v)[4]) {
+#pragma GCC unroll 16
   for (std::size_t round = sizeof(V) / 16; round > 1; round /= 2) {
     const V next[4] = {every_second_quad<0>(v[0], v[1]), every_second_quad<0>(v[2], v[3]),
                        every_second_quad<1>(v[0], v[1]), every_second_quad<1>(v[2], v[3])};
+#pragma GCC unroll 16
     for (int i = 0; i < 4; ++i) v[i] = next[i];
   }
 }
@@ -117,7 +124,9 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
   constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
   constexpr int quads = kVectorBytes / 16, vectors = kLineBytes / kVectorBytes;
   V squares[vectors][4][height];  // elements are 16 bytes; four groups of columns
+#pragma GCC unroll 16
   for (int group = 0; group < 4; ++group) {
+#pragma GCC unroll 16
     for (int vector = 0; vector < vectors; ++vector) {
       V(&rows)[height] = squares[vector][group];
 #pragma GCC unroll 16
@@ -126,11 +135,14 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
       transpose_quads(rows);
     }
   }
+#pragma GCC unroll 16
   for (int vector = 0; vector < vectors; ++vector) {
+#pragma GCC unroll 16
     for (int i = 0; i < height; ++i) {
       const V(&groups)[4][height] = squares[vector];
       V line[4] = {groups[0][i], groups[1][i], groups[2][i], groups[3][i]};
       gather_quads(line);
+#pragma GCC unroll 16
       for (int k = 0; k < 4; ++k) {
         const int row = (vector * quads + k / vectors) * height + i;
         store_element(target + row * pitch + k % vectors * kVectorBytes, line[k]);

@@ -12,7 +12,7 @@ struct Activate {
   Act act;
 
   explicit Activate(const ActivationParameters& parameters) : act(parameters) {}
-  DMLOPS_INLINE f32x operator()(f32x x) const { return canonical_nan(act(x)); }
+  DMLOPS_INLINE_SMALL f32x operator()(f32x x) const { return canonical_nan(act(x)); }
 };
 
 // The kernel of an activation, with the functor that batch normalization fuses.

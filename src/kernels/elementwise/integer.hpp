@@ -38,9 +38,12 @@ struct ByteTable {
 template <class T, class Formula>
 ByteTable byte_table(const Formula& formula) {
   ByteTable table;
-  for (int i = 0; i < 256; ++i) {
-    table.results[i] = bit_cast<std::uint8_t>(formula(bit_cast<T>(static_cast<std::uint8_t>(i))));
-  }
+  for (int i = 0; i < 256; ++i) table.results[i] = static_cast<std::uint8_t>(i);
+  Block block;
+  block.length = 256;
+  block.output = reinterpret_cast<char*>(table.results);
+  block.input = block.output;
+  transform_elements<T, Formula>(block, &formula);
   return table;
 }
 

@@ -176,6 +176,7 @@ class MomentColumns {
       }
       for_each_half([&](std::int64_t h) {
         f64x totals[kSums];
+#pragma GCC unroll 16
         for (int k = 0; k < kSums; ++k) {
           const Doubles& both = totals_[h / 2][k];
           totals[k] = h % 2 == 0 ? both.lower : both.upper;
@@ -196,6 +197,7 @@ class MomentColumns {
     f64x chosen[count], others[count];
     std::memcpy(chosen, &a, sizeof a);
     std::memcpy(others, &b, sizeof b);
+#pragma GCC unroll 16
     for (std::size_t i = 0; i < count; ++i) chosen[i] = mask ? chosen[i] : others[i];
     Numbers numbers;
     std::memcpy(&numbers, chosen, sizeof numbers);
@@ -242,6 +244,7 @@ class MomentColumns {
   // Adds the first `used` lanes of the block to those of the previous blocks.
   DMLOPS_INLINE void end_block(std::int64_t v, std::int64_t used, bool first) {
     for (std::int64_t lane = 0; lane < used; ++lane) {
+#pragma GCC unroll 16
       for (int s = 0; s < kSums; ++s) {
         const Doubles sum = wide(lanes_[v][lane][s]);
         block_sums_[v][lane][s] = first ? sum : block_sums_[v][lane][s] + sum;
@@ -256,6 +259,7 @@ class MomentColumns {
                    Doubles (&total)[kSums]) {
     for (std::int64_t half = kMomentLanes / 2; half > 0; half /= 2) {
       for (std::int64_t j = 0; j + half < used; ++j) {
+#pragma GCC unroll 16
         for (int s = 0; s < kSums; ++s) lanes[j][s] = lanes[j][s] + lanes[j + half][s];
       }
       used = min(used, half);

@@ -63,6 +63,7 @@ class Channels {
       const auto computed = normalization_factor<T>(scale, variance, epsilons);
       const i32x valid = lane_indices() < static_cast<std::int32_t>(count - i);
       extreme |= valid & is_extreme(scale, variance + epsilons);
+#pragma GCC unroll 16
       for (int k = 0; k < Factor::kTerms; ++k) store(factor_[k] + i, computed.terms[k]);
     }
     usual_ = !any_bit(bit_cast<u32x>(extreme), ~0u);
@@ -87,6 +88,7 @@ class Channels {
   template <class Get>
   DMLOPS_INLINE Vector vector(const Get& get) const {
     Vector result = {get(mean_), get(bias_), {}};
+#pragma GCC unroll 16
     for (int k = 0; k < Factor::kTerms; ++k) result.factor.terms[k] = get(factor_[k]);
     return result;
   }

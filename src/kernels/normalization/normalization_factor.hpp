@@ -31,6 +31,7 @@ struct NormalizationFactor {
   f32x terms[kTerms];
 
   DMLOPS_INLINE f32x times_plus(f32x x, f32x addend) const {
+#pragma GCC unroll 16
     for (int k = kTerms - 1; k >= 0; --k) addend = fma(x, terms[k], addend);
     return addend;
   }

@@ -98,6 +98,7 @@ struct ActivatedLoops {
                                           const Channels<T>& channels, const Act& act) {
     Out* outputs[kTogether];
     const T* inputs[kTogether];
+#pragma GCC unroll 16
     for (std::int64_t k = 0; k < kTogether; ++k) {
       outputs[k] = output_row(rows, r + k);
       inputs[k] = input_row(rows, r + k);
@@ -106,6 +107,7 @@ struct ActivatedLoops {
       if (count == 0) return;
       const auto used = static_cast<std::size_t>(count);
       const auto parameters = channels[i];
+#pragma GCC unroll 16
       for (std::int64_t k = 0; k < kTogether; ++k) {
         const f32x x = load_partial<f32x>(inputs[k] + i, used);
         store_partial(outputs[k] + i, canonical_nan(act(parameters.normalize(x))), used);
@@ -120,8 +122,10 @@ struct ActivatedLoops {
       // All loads precede the stores, against store-to-load aliasing of rows a multiple of 4 KiB
       // apart.
       f32x results[kTogether];
+#pragma GCC unroll 16
       for (std::int64_t k = 0; k < kTogether; ++k)
         results[k] = parameters.normalize(load<f32x>(inputs[k] + i));
+#pragma GCC unroll 16
       for (std::int64_t k = 0; k < kTogether; ++k)
         store(outputs[k] + i, canonical_nan(act(results[k])));
     }

@@ -55,7 +55,7 @@ DMLOPS_INLINE u16half narrow(f32x value) {
 // Loads a full vector from unaligned memory. A float16 becomes a float32 lane; other types stay as
 // they are.
 template <class V, class T>
-DMLOPS_INLINE V load(const T* source) {
+DMLOPS_INLINE_SMALL V load(const T* source) {
   if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
     u16half half;
     std::memcpy(&half, source, sizeof half);
@@ -69,7 +69,7 @@ DMLOPS_INLINE V load(const T* source) {
 }
 
 template <class T, class V>
-DMLOPS_INLINE void store(T* target, V value) {
+DMLOPS_INLINE_SMALL void store(T* target, V value) {
   if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
     const u16half half = narrow(value);
     std::memcpy(target, &half, sizeof half);
@@ -82,7 +82,7 @@ DMLOPS_INLINE void store(T* target, V value) {
 // Non-temporal store, if the instruction set has it; `target` must be aligned to the stored vector.
 // Visible to other threads after finish_non_temporal().
 template <class T, class V>
-DMLOPS_INLINE void store_non_temporal(T* target, V value) {
+DMLOPS_INLINE_SMALL void store_non_temporal(T* target, V value) {
 #if defined(__SSE2__)
   if constexpr (std::is_same_v<T, float16> && std::is_same_v<V, f32x>) {
     return store_non_temporal(reinterpret_cast<std::uint16_t*>(target), narrow(value));
@@ -107,7 +107,7 @@ inline void finish_non_temporal() {
 }
 
 // Intrinsics, since compilers split conversions of half vectors.
-DMLOPS_INLINE f64x to_double(const float* source) {
+DMLOPS_INLINE_SMALL f64x to_double(const float* source) {
 #if defined(__AVX512F__)
   return _mm512_cvtps_pd(_mm256_loadu_ps(source));
 #elif defined(__AVX2__)
@@ -118,11 +118,11 @@ DMLOPS_INLINE f64x to_double(const float* source) {
   return __builtin_convertvector(v, f64x);
 #endif
 }
-DMLOPS_INLINE f64x to_double(const double* source) { return load<f64x>(source); }
+DMLOPS_INLINE_SMALL f64x to_double(const double* source) { return load<f64x>(source); }
 struct Doubles {
   f64x lower, upper;
 };
-DMLOPS_INLINE Doubles to_double(f32x v) {
+DMLOPS_INLINE_SMALL Doubles to_double(f32x v) {
   alignas(kVectorBytes) float lanes[kLanes<f32x>];
   store(lanes, v);
 #if defined(__AVX2__)
@@ -132,13 +132,13 @@ DMLOPS_INLINE Doubles to_double(f32x v) {
   return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
 }
 // A vector of elements as doubles. Converts each half from memory, without a shuffle.
-DMLOPS_INLINE Doubles load_doubles(const float* source) {
+DMLOPS_INLINE_SMALL Doubles load_doubles(const float* source) {
   return {to_double(source), to_double(source + kLanes<f64x>)};
 }
-DMLOPS_INLINE Doubles load_doubles(const double* source) {
+DMLOPS_INLINE_SMALL Doubles load_doubles(const double* source) {
   return {load<f64x>(source), load<f64x>(source + kLanes<f64x>)};
 }
-DMLOPS_INLINE Doubles load_doubles(const float16* source) {
+DMLOPS_INLINE_SMALL Doubles load_doubles(const float16* source) {
 #if defined(__AVX512F__)
   const auto* const halves = reinterpret_cast<const __m128i*>(source);
   return {_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(halves))),
@@ -147,7 +147,7 @@ DMLOPS_INLINE Doubles load_doubles(const float16* source) {
   return to_double(load<f32x>(source));
 #endif
 }
-DMLOPS_INLINE f32half to_float(f64x v) {
+DMLOPS_INLINE_SMALL f32half to_float(f64x v) {
 #if defined(__AVX512F__)
   return _mm512_cvtpd_ps(v);
 #elif defined(__AVX2__)
@@ -159,7 +159,7 @@ DMLOPS_INLINE f32half to_float(f64x v) {
 
 #if defined(__AVX512BW__)
 // The mask of the first `count` bytes of a vector, at least one.
-DMLOPS_INLINE std::uint64_t first_bytes(std::size_t count) {
+DMLOPS_INLINE_SMALL std::uint64_t first_bytes(std::size_t count) {
   return ~std::uint64_t{0} >> (64 - count);
 }
 #endif
@@ -167,7 +167,7 @@ DMLOPS_INLINE std::uint64_t first_bytes(std::size_t count) {
 // Loads the first `count` lanes, at least one, and sets the others to `filler` without accessing
 // their memory.
 template <class V, class T>
-DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) {
+DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler = {}) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
   for (T& lane : lanes) lane = filler;
 #if defined(__AVX512BW__)
@@ -185,7 +185,7 @@ DMLOPS_INLINE V load_partial(const T* source, std::size_t count, T filler = {}) 
 }
 
 template <class T, class V>
-DMLOPS_INLINE void store_partial(T* target, V value, std::size_t count) {
+DMLOPS_INLINE_SMALL void store_partial(T* target, V value, std::size_t count) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
 #if defined(__AVX512BW__)
   const std::uint64_t mask = first_bytes(count * sizeof(T));

@@ -7,7 +7,7 @@ namespace dmlops::DMLOPS_TARGET {
 
 struct Addition {
   template <class V>
-  DMLOPS_INLINE V operator()(V a, V b) const {
+  DMLOPS_INLINE_SMALL V operator()(V a, V b) const {
     return a + b;
   }
 };
@@ -15,11 +15,12 @@ struct Addition {
 // Reduces all lanes by an associative and commutative operation, first vectors of 16 bytes, then
 // their lanes.
 template <class V, class Operation>
-DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
+DMLOPS_INLINE_SMALL Lane<V> fold(V v, const Operation& operation) {
   using Quad = typename VectorOf<Lane<V>, 16>::type;
   alignas(kVectorBytes) Lane<V> lanes[kLanes<V>];
   store(lanes, v);
   Quad quad = load<Quad>(lanes);
+#pragma GCC unroll 16
   for (int i = kLanes<Quad>; i < kLanes<V>; i += kLanes<Quad>) {
     quad = operation(quad, load<Quad>(lanes + i));
   }
@@ -29,7 +30,7 @@ DMLOPS_INLINE Lane<V> fold(V v, const Operation& operation) {
 
 // Concatenates the lower (kHigh = 0) or upper halves of each 2 kHalf lanes of a and of b.
 template <int kHalf, int kHigh, class V, std::size_t... kIndex>
-DMLOPS_INLINE V halves(V a, V b, std::index_sequence<kIndex...>) {
+DMLOPS_INLINE_SMALL V halves(V a, V b, std::index_sequence<kIndex...>) {
   constexpr std::size_t half = kHalf;
   return shuffle<(kIndex / half * 2 * half + kIndex % half + kHigh * half)...>(a, b);
 }
@@ -37,8 +38,9 @@ DMLOPS_INLINE V halves(V a, V b, std::index_sequence<kIndex...>) {
 // Reduces 2 kHalf vectors, initially kLanes<V>, to one, whose lane i is the reduction of vector i.
 // Each round combines the halves of the lanes that remain of each vector.
 template <int kHalf, class V, class Operation>
-DMLOPS_INLINE V fold_rows(V* rows, const Operation& operation) {
+DMLOPS_INLINE_SMALL V fold_rows(V* rows, const Operation& operation) {
   constexpr auto lanes = std::make_index_sequence<std::size_t{kLanes<V>}>();
+#pragma GCC unroll 16
   for (int i = 0; i < kHalf; ++i) {
     const V a = rows[2 * i], b = rows[2 * i + 1];
     rows[i] = operation(halves<kHalf, 0>(a, b, lanes), halves<kHalf, 1>(a, b, lanes));
@@ -55,13 +57,14 @@ DMLOPS_INLINE V fold_rows(V* rows, const Operation& operation) {
 template <class V, int kCapacity>
 class Folding {
  public:
-  DMLOPS_INLINE void set(std::int64_t k, V v) { store(rows_[k], v); }
+  DMLOPS_INLINE_SMALL void set(std::int64_t k, V v) { store(rows_[k], v); }
 
   // Returns the reductions from k on, of `count` in all; lanes past `count` are unspecified values
   // of these.
   template <class Operation>
-  DMLOPS_INLINE V fold(std::int64_t k, std::int64_t count, const Operation& operation) const {
+  DMLOPS_INLINE_SMALL V fold(std::int64_t k, std::int64_t count, const Operation& operation) const {
     V rows[kLanes<V>];
+#pragma GCC unroll 16
     for (int i = 0; i < kLanes<V>; ++i) rows[i] = load<V>(rows_[min(k + i, count - 1)]);
     return fold_rows<kLanes<V> / 2>(rows, operation);
   }

@@ -1,7 +1,7 @@
 // Vectors of one register, as compiler vector types, whose operators mean the same on every target.
 //
-// All functions are in the namespace of the instruction set, and always inlined except in sanitized
-// builds, so that the linker cannot use one instruction set's function in the code of another.
+// All functions are in the namespace of the instruction set, so that the linker cannot use them in
+// the code of another.
 #pragma once
 
 #include <cstddef>
@@ -21,21 +21,24 @@
 #endif
 
 #ifdef DMLOPS_SANITIZED  // force-inlined code with checks takes minutes to compile
-#define DMLOPS_INLINE inline
 #define DMLOPS_LAMBDA_INLINE
 #else
-#define DMLOPS_INLINE inline __attribute__((always_inline))
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
+#endif
+#define DMLOPS_INLINE_SMALL inline DMLOPS_LAMBDA_INLINE
+#if defined(__x86_64__) && !defined(__AVX2__)  // compiled for size: few processors run it
+#define DMLOPS_INLINE inline
+#else
+#define DMLOPS_INLINE DMLOPS_INLINE_SMALL
 #endif
 // For templates; other functions also need `inline`.
 #define DMLOPS_NO_INLINE __attribute__((noinline))
 
 namespace dmlops::DMLOPS_TARGET {
 
-// std::min would leave a weak symbol compiled with this target's flags, which other code could
-// link.
-DMLOPS_INLINE std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-DMLOPS_INLINE std::int64_t abs(std::int64_t x) { return x < 0 ? -x : x; }
+// std::min would leave a weak symbol compiled with this target's flags, for all code to link.
+DMLOPS_INLINE_SMALL std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+DMLOPS_INLINE_SMALL std::int64_t abs(std::int64_t x) { return x < 0 ? -x : x; }
 
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
@@ -62,12 +65,13 @@ using Vec = typename VectorOf<T>::type;
 using f32x = Vec<float>;
 using i32x = Vec<std::int32_t>;
 using u32x = Vec<std::uint32_t>;
+using u8x = Vec<std::uint8_t>;
 using f64x = Vec<double>;
 using f32half = typename VectorOf<float, kVectorBytes / 2>::type;  // as many lanes as f64x
 
 // Stores the first kBytes of a vector.
 template <int kBytes, class V>
-DMLOPS_INLINE void store_front(char* target, V v) {
+DMLOPS_INLINE_SMALL void store_front(char* target, V v) {
   typename VectorOf<std::uint8_t, kBytes>::type front;
   if constexpr (kBytes == sizeof(V)) {
     std::memcpy(&front, &v, sizeof v);
@@ -94,7 +98,7 @@ template <class V>
 constexpr int kLanes = static_cast<int>(sizeof(V) / sizeof(Lane<V>));
 
 template <class To, class From>
-DMLOPS_INLINE To bit_cast(From from) {
+DMLOPS_INLINE_SMALL To bit_cast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
   To to;
   std::memcpy(&to, &from, sizeof to);
@@ -104,7 +108,7 @@ DMLOPS_INLINE To bit_cast(From from) {
 // GNU vectors convert scalars only as operands, and adding to zero would lose the sign of -0. For
 // 64-byte vectors, GCC compiles the loop to a masked move per lane.
 template <class V>
-DMLOPS_INLINE V splat(Lane<V> value) {
+DMLOPS_INLINE_SMALL V splat(Lane<V> value) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64) {
     if constexpr (std::is_same_v<Lane<V>, float>) return _mm512_set1_ps(value);
@@ -132,7 +136,7 @@ DMLOPS_INLINE V splat(Lane<V> value) {
 
 // Selects lanes of a and, from index kLanes<V> on, of b.
 template <std::size_t... kIndex, class V>
-DMLOPS_INLINE V shuffle(V a, V b) {
+DMLOPS_INLINE_SMALL V shuffle(V a, V b) {
 #if defined(DMLOPS_HAS_SHUFFLEVECTOR)
   return __builtin_shufflevector(a, b, kIndex...);
 #else
@@ -142,7 +146,7 @@ DMLOPS_INLINE V shuffle(V a, V b) {
 }
 
 // Returns 0, 1, 2, ...
-DMLOPS_INLINE i32x lane_indices() {
+DMLOPS_INLINE_SMALL i32x lane_indices() {
   i32x indices;
   for (int i = 0; i < kLanes<i32x>; ++i) indices[i] = i;
   return indices;
@@ -150,7 +154,7 @@ DMLOPS_INLINE i32x lane_indices() {
 
 // An optimization barrier.
 template <class V>
-DMLOPS_INLINE void keep_in_register(V& v) {
+DMLOPS_INLINE_SMALL void keep_in_register(V& v) {
 #if defined(__AVX512F__)
   __asm__("" : "+v"(v));
 #elif defined(__SSE2__)
@@ -163,7 +167,7 @@ DMLOPS_INLINE void keep_in_register(V& v) {
 // min and max return `x` unless strictly beyond the bound: a NaN in `x` passes through, and so does
 // -0 against a bound of +0. On x86 that is one instruction, which compilers do not generate.
 template <class V>
-DMLOPS_INLINE V min(V x, V bound) {
+DMLOPS_INLINE_SMALL V min(V x, V bound) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, f32x>) return _mm512_min_ps(bound, x);
   if constexpr (std::is_same_v<V, f64x>) return _mm512_min_pd(bound, x);
@@ -176,7 +180,7 @@ DMLOPS_INLINE V min(V x, V bound) {
   return bound < x ? bound : x;
 }
 template <class V>
-DMLOPS_INLINE V max(V x, V bound) {
+DMLOPS_INLINE_SMALL V max(V x, V bound) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, f32x>) return _mm512_max_ps(bound, x);
   if constexpr (std::is_same_v<V, f64x>) return _mm512_max_pd(bound, x);
@@ -189,11 +193,9 @@ DMLOPS_INLINE V max(V x, V bound) {
   return x < bound ? bound : x;
 }
 
-using u8x = Vec<std::uint8_t>;
-
 // Looks up table[index % 8], for lanes of 4 bytes.
 template <class T>
-DMLOPS_INLINE Vec<T> lookup(const T (&table)[8], i32x index) {
+DMLOPS_INLINE_SMALL Vec<T> lookup(const T (&table)[8], i32x index) {
   static_assert(sizeof(T) == sizeof(index[0]), "an entry is as wide as an index");
 #if defined(__AVX512F__)
   const __m512i entries =
@@ -214,10 +216,10 @@ DMLOPS_INLINE Vec<T> lookup(const T (&table)[8], i32x index) {
 #endif
 }
 
-DMLOPS_INLINE f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
+DMLOPS_INLINE_SMALL f32x abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) & 0x7fffffff); }
 
 // True if any lane has any of the mask's bits.
-DMLOPS_INLINE bool any_bit(u32x x, std::uint32_t mask) {
+DMLOPS_INLINE_SMALL bool any_bit(u32x x, std::uint32_t mask) {
   const u32x masks = splat<u32x>(mask);
 #if defined(__AVX512F__)
   return _mm512_test_epi32_mask(bit_cast<__m512i>(x), bit_cast<__m512i>(masks)) != 0;
@@ -232,10 +234,10 @@ DMLOPS_INLINE bool any_bit(u32x x, std::uint32_t mask) {
 }
 
 // -|x|
-DMLOPS_INLINE f32x minus_abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) | INT32_MIN); }
+DMLOPS_INLINE_SMALL f32x minus_abs(f32x x) { return bit_cast<f32x>(bit_cast<i32x>(x) | INT32_MIN); }
 
 // |x| with the sign of `sign`.
-DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
+DMLOPS_INLINE_SMALL f32x copysign(f32x x, f32x sign) {
   const i32x mask = splat<i32x>(INT32_MIN);
   return bit_cast<f32x>((bit_cast<i32x>(x) & ~mask) | (bit_cast<i32x>(sign) & mask));
 }
@@ -244,7 +246,7 @@ DMLOPS_INLINE f32x copysign(f32x x, f32x sign) {
 // The table of VFIXUPIMM, which replaces numbers by class. Digits from the right: quiet and
 // signaling NaN, zero, one, -infinity, infinity, other negative and positive numbers. Values: 0 is
 // the canonical NaN, 1 the number itself, 8 is +0.
-DMLOPS_INLINE f32x by_class(f32x x, int table) {
+DMLOPS_INLINE_SMALL f32x by_class(f32x x, int table) {
   const __m512i nan = _mm512_set1_epi32(0x7fc00000);
   return _mm512_fixupimm_ps(_mm512_castsi512_ps(nan), x, _mm512_set1_epi32(table), 0);
 }
@@ -252,7 +254,7 @@ DMLOPS_INLINE f32x by_class(f32x x, int table) {
 
 // Replaces NaN by one canonical NaN, since the sign and payload of NaN results depend on processor
 // and operand order.
-DMLOPS_INLINE f32x canonical_nan(f32x x) {
+DMLOPS_INLINE_SMALL f32x canonical_nan(f32x x) {
 #if defined(__AVX512F__)
   return by_class(x, 0x11111100);
 #else
@@ -264,7 +266,7 @@ DMLOPS_INLINE f32x canonical_nan(f32x x) {
 struct NotNegative {
   f32x x;
 };
-DMLOPS_INLINE f32x canonical_nan(NotNegative v) {
+DMLOPS_INLINE_SMALL f32x canonical_nan(NotNegative v) {
 #if defined(__AVX512F__)
   return by_class(v.x, 0x18181100);
 #else
@@ -278,13 +280,13 @@ DMLOPS_INLINE f32x canonical_nan(NotNegative v) {
 struct DoubleSums {
   __m128d low, high;
 
-  DMLOPS_INLINE DoubleSums(f32x a, f32x b, f32x c)
+  DMLOPS_INLINE_SMALL DoubleSums(f32x a, f32x b, f32x c)
       : low(_mm_add_pd(_mm_mul_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(b)), _mm_cvtps_pd(c))),
         high(_mm_add_pd(_mm_mul_pd(upper(a), upper(b)), upper(c))) {}
 
   // A second rounding gives the fused result, unless a sum is midway between two floats, of which
   // the first rounding may have dropped the sticky bits, or the result is subnormal.
-  DMLOPS_INLINE bool round_safely() const {
+  DMLOPS_INLINE_SMALL bool round_safely() const {
     const __m128 first = _mm_castpd_ps(low), second = _mm_castpd_ps(high);
     const __m128i ends = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
     const __m128i tops = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
@@ -296,12 +298,12 @@ struct DoubleSums {
     return _mm_movemask_epi8(_mm_or_si128(midway, _mm_and_si128(small, not_zero))) == 0;
   }
 
-  DMLOPS_INLINE f32x rounded() const {
+  DMLOPS_INLINE_SMALL f32x rounded() const {
     return _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high));
   }
 
  private:
-  DMLOPS_INLINE static __m128d upper(f32x v) { return _mm_cvtps_pd(_mm_movehl_ps(v, v)); }
+  DMLOPS_INLINE_SMALL static __m128d upper(f32x v) { return _mm_cvtps_pd(_mm_movehl_ps(v, v)); }
 };
 #endif
 
@@ -340,7 +342,7 @@ DMLOPS_NO_INLINE inline f32x emulated_fma(f32x a, f32x b, f32x c) {
 #endif
 
 // a * b + c, rounded once.
-DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
+DMLOPS_INLINE_SMALL f32x fma(f32x a, f32x b, f32x c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
@@ -354,7 +356,7 @@ DMLOPS_INLINE f32x fma(f32x a, f32x b, f32x c) {
 
 #if defined(__FMA__) || defined(__aarch64__) || defined(_M_ARM64)
 #define DMLOPS_HAS_DOUBLE_FMA 1
-DMLOPS_INLINE f64x fma(f64x a, f64x b, f64x c) {
+DMLOPS_INLINE_SMALL f64x fma(f64x a, f64x b, f64x c) {
 #if defined(__AVX512F__)
   return _mm512_fmadd_pd(a, b, c);
 #elif defined(__FMA__)
@@ -366,12 +368,12 @@ DMLOPS_INLINE f64x fma(f64x a, f64x b, f64x c) {
 #endif
 
 // The rounding error of sum = a + b (two-sum), exact unless the sum is infinite or NaN.
-DMLOPS_INLINE f32x sum_error(f32x a, f32x b, f32x sum) {
+DMLOPS_INLINE_SMALL f32x sum_error(f32x a, f32x b, f32x sum) {
   const f32x virtual_a = sum - b;
   return (a - virtual_a) + (b - (sum - virtual_a));
 }
 
-DMLOPS_INLINE f32x sqrt(f32x x) {
+DMLOPS_INLINE_SMALL f32x sqrt(f32x x) {
 #if defined(__AVX512F__)
   return _mm512_sqrt_ps(x);
 #elif defined(__AVX2__)
@@ -383,7 +385,7 @@ DMLOPS_INLINE f32x sqrt(f32x x) {
 #endif
 }
 
-DMLOPS_INLINE f64x sqrt(f64x x) {
+DMLOPS_INLINE_SMALL f64x sqrt(f64x x) {
 #if defined(__AVX512F__)
   return _mm512_sqrt_pd(x);
 #elif defined(__AVX2__)

@@ -104,6 +104,7 @@ struct LogSumExp {
         store(shifted, terms.shifted_max());
         store(n, terms.n());
         store(added, more);
+#pragma GCC unroll 16
         for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
           const f64x remainder =
               to_double(shifted + k) - to_double(n + k) * static_cast<double>(kLn2);
@@ -120,6 +121,7 @@ struct LogSumExp {
   void compute(std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       if constexpr (std::is_same_v<T, float>) {
+#pragma GCC unroll 16
         for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>)
           set(i + k, log1p(load<f64x>(sum_excluding_max + i + k)));
       } else {

@@ -26,6 +26,7 @@ class RowSum {
   using Seen = typename Terms::Seen;
 
   explicit RowSum(const Terms& terms) : terms_(terms) {
+#pragma GCC unroll 16
     for (auto& sums : sums_) sums = LaneSums<T>{};
   }
 
@@ -56,7 +57,9 @@ class RowSum {
   }
   // Returns the lanes of a single block, added down to one vector.
   DMLOPS_INLINE auto folded() {
+#pragma GCC unroll 16
     for (int half = kVectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
       for (int k = 0; k < half; ++k) sums_[k] += sums_[k + half];
     }
     return sums_[0].folded();
@@ -81,9 +84,11 @@ class RowSum {
       std::int64_t i = lane;
       for (; i + (kTogether - 1) * kSumLanes < whole; i += kTogether * kSumLanes) {
         Term terms[kTogether];
+#pragma GCC unroll 16
         for (int step = 0; step < kTogether; ++step) {
           terms[step] = terms_.term(load<f32x>(x + i + step * kSumLanes), seen);
         }
+#pragma GCC unroll 16
         for (const Term& term : terms) sums += term;
       }
       for (; i < whole; i += kSumLanes) {
@@ -99,10 +104,12 @@ class RowSum {
 
   DMLOPS_INLINE void end_block() {
     alignas(kVectorBytes) typename LaneSums<T>::Lane lanes[kSumLanes];
+#pragma GCC unroll 16
     for (int k = 0; k < kVectors; ++k) {
       sums_[k].store_to(lanes + k * kLanes<f32x>);
       sums_[k] = LaneSums<T>{};
     }
+#pragma GCC unroll 16
     for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
       const f64x ended = to_double(lanes + j);
       store(blocks_ + j, block_ == 0 ? ended : load<f64x>(blocks_ + j) + ended);

@@ -118,6 +118,7 @@ class SoftmaxRows {
     using V = decltype(folded(sums_[0]));
     for (std::int64_t k = first; k < end; k += kLanes<V>) {
       V rows[kLanes<V>];
+#pragma GCC unroll 16
       for (std::int64_t i = 0; i < kLanes<V>; ++i) rows[i] = folded(sums_[min(k + i, end - 1)]);
       alignas(kVectorBytes) Lane<V> sums[kLanes<V>];
       DMLOPS_TARGET::store(sums, fold_rows<kLanes<V> / 2>(rows, Addition()));

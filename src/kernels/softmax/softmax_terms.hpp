@@ -157,6 +157,7 @@ struct Reciprocals {
     const Sum numerator = is_scaled && SoftmaxTerm<T>::kScale != 0 ? Sum{0x1p64f} : Sum{1};
     i32x unordered = {};
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+#pragma GCC unroll 16
       for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>) {
         const Vec<Sum> exact = numerator / load<Vec<Sum>>(sum + j);
         if constexpr (std::is_same_v<T, float>) {
@@ -216,8 +217,11 @@ class TermSum {
   DMLOPS_INLINE static V folded(const Number* lanes) {
     V sums[kSumLanes / kLanes<V>];
     int vectors = kSumLanes / kLanes<V>;
+#pragma GCC unroll 16
     for (int i = 0; i < vectors; ++i) sums[i] = load<V>(lanes + i * kLanes<V>);
+#pragma GCC unroll 16
     for (vectors /= 2; vectors > 0; vectors /= 2) {
+#pragma GCC unroll 16
       for (int i = 0; i < vectors; ++i) sums[i] += sums[i + vectors];
     }
     return sums[0];
@@ -230,8 +234,10 @@ class TermSum {
       std::int64_t i = lane;
       for (; i + (kTogether - 1) * kSumLanes + kLanesHere <= count; i += kTogether * kSumLanes) {
         f32x several[kTogether];
+#pragma GCC unroll 16
         for (int k = 0; k < kTogether; ++k)
           several[k] = terms(begin + i + k * kSumLanes, kLanesHere);
+#pragma GCC unroll 16
         for (const f32x term : several) sums = sums + widened(term);
       }
       for (; i + kLanesHere <= count; i += kSumLanes) {
@@ -263,6 +269,7 @@ class TermSum {
   DMLOPS_INLINE static void store_lanes(float* lanes, f32x v) { store(lanes, v); }
 
   DMLOPS_INLINE void end_block() {
+#pragma GCC unroll 16
     for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
       store(blocks_ + j, load<f64x>(blocks_ + j) + to_double(lanes_ + j));
     }
