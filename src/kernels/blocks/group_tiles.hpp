@@ -23,23 +23,24 @@ class GroupTiles {
     const std::int64_t run = elements_.sizes[elements_.rank - 1];
     // True if tiles lie within runs of the innermost dimension.
     const bool by_run = elements_.rank == 1 || (run % kGroupStep == 0 && run >= kShortestRun);
-    has_short_runs_ = !by_run && run < kShortestRun;
+    const bool has_short_runs = !by_run && run < kShortestRun;
     for (int o = 0; o < kFirstGroupOperand; ++o) {
       loaded_[o] = tabulated_[o] = -1;
-      in_place_[o] = by_run && step(o) == kSize;
+      merge(o);
+      in_place_[o] = step(o) == kSize && (by_run || loops_[o].rank == 1);
       uniform_[o] = shared_[o] = o > 1;
       for (int d = 0; d < elements_.rank; ++d)
         uniform_[o] = uniform_[o] && elements_.strides[o][d] == 0;
       for (int d = 0; d < kept_.rank; ++d) shared_[o] = shared_[o] && kept_.strides[o][d] == 0;
     }
-    // Groups that are contiguous side by side share cache lines.
-    const bool side_by_side = kept_.rank > 0 && !in_place_[1] &&
-                              abs(kept_.strides[1][0]) < kLineBytes && abs(step(1)) >= kLineBytes;
     const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
-    batch_ = side_by_side ? kTileGroups : kTileElements / steps;
-    batch_ = batch_ < 1 ? 1 : min(batch_, kTileGroups);
+    batch_ = steps < kTileElements ? kTileElements / steps : 1;
+    // Groups that are nearer than the elements of a group share cache lines.
+    if (kept_.rank > 0 && !in_place_[1] && abs(kept_.strides[1][0]) < abs(step(1)))
+      batch_ = batch_ < kept_.sizes[0] ? kept_.sizes[0] : batch_;
+    batch_ = min(batch_, kTileGroups);
     tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
-    if (has_short_runs_) {  // in whole runs
+    if (has_short_runs) {  // in whole runs
       const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
       tile_length_ = min(tile_length_, kTableEntries) / unit * unit;
       if (tile_length_ == 0) tile_length_ = unit;
@@ -47,6 +48,12 @@ class GroupTiles {
     }
     tile_length_ = min(tile_length_, by_run ? run : count_);
     run_ = by_run ? run : count_;
+    for (int o = 0; o < kFirstGroupOperand; ++o) {
+      tabulates_[o] = has_short_runs && loops_[o].run() < kShortestRun;
+      // Tables have whole runs.
+      if (tabulates_[o] && tile_length_ % loops_[o].run() != 0)
+        loops_[o] = element_loops(reduction, o);
+    }
     streams_ = reduction.streaming && in_place_[0] && tile_length_ * kSize >= kShortestStreamed;
   }
 
@@ -121,28 +128,35 @@ class GroupTiles {
     if (in_place_[0]) return;
     const std::int64_t group_step = common_step(0), element_step = step(0),
                        pitch = tile_length_ * kSize;
-    if (has_short_runs_ && !(group_step == kSize && groups_ > 1)) {
+    const bool side_by_side = group_step == kSize && element_step != kSize && groups_ > 1;
+    if (tabulates_[0] && side_by_side) {
+      const Source elements = tabulate(0, begin, length, false);
+      alignas(kVectorBytes) char columns[kTileElements * kSize];
+      pack<Bits<T>>(columns, groups_ * kSize, groups_, length, {buffer_[0], kSize, pitch});
+      return unpack<Bits<T>>(place_[0][0], kSize, elements.offsets, columns, length * groups_,
+                             groups_);
+    }
+    if (tabulates_[0]) {
       const Source runs = tabulate(0, begin, length, element_step == kSize);
       for (std::int64_t k = 0; k < groups_; ++k)
         unpack<Bits<T>>(place_[0][k], 0, runs.offsets, buffer_[0] + k * pitch, length, runs.run);
       return;
     }
-    element_loops(reduction_, 0)
-        .for_each_run(begin, begin + length,
-                      [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                        const char* const source = buffer_[0] + i * kSize;
-                        if (group_step == kSize && element_step != kSize && groups_ > 1)
-                          return pack<Bits<T>>(place_[0][0] + offset, element_step, groups_, run,
-                                               {source, kSize, pitch, nullptr});
-                        for (std::int64_t k = 0; k < groups_; ++k) {
-                          if (element_step == kSize) {
-                            copy_run(place_[0][k] + offset, source + k * pitch, run * kSize);
-                          } else {
-                            unpack<Bits<T>>(place_[0][k] + offset, element_step, nullptr,
-                                            source + k * pitch, run);
-                          }
-                        }
-                      });
+    loops_[0].for_each_run(begin, begin + length,
+                           [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                             const char* const source = buffer_[0] + i * kSize;
+                             if (side_by_side)
+                               return pack<Bits<T>>(place_[0][0] + offset, element_step, groups_,
+                                                    run, {source, kSize, pitch, nullptr});
+                             for (std::int64_t k = 0; k < groups_; ++k) {
+                               if (element_step == kSize) {
+                                 copy_run(place_[0][k] + offset, source + k * pitch, run * kSize);
+                               } else {
+                                 unpack<Bits<T>>(place_[0][k] + offset, element_step, nullptr,
+                                                 source + k * pitch, run);
+                               }
+                             }
+                           });
   }
 
  private:
@@ -153,6 +167,20 @@ class GroupTiles {
   static constexpr std::int64_t kShortestStreamed = 1024;
 
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
+  void merge(int o) {
+    int rank = 0;
+    for (int d = 0; d < elements_.rank; ++d) {
+      const std::int64_t size = elements_.sizes[d], stride = elements_.strides[o][d];
+      if (rank > 0 && strides_[o][rank - 1] == stride * size) {
+        sizes_[o][rank - 1] *= size;
+        strides_[o][rank - 1] = stride;
+      } else {
+        sizes_[o][rank] = size;
+        strides_[o][rank++] = stride;
+      }
+    }
+    loops_[o] = {rank, sizes_[o], strides_[o]};
+  }
   // Returns the bytes between groups, or 0 if they have no common step.
   std::int64_t common_step(int o) const {
     return common_ && kept_.rank > 0 ? kept_.strides[o][0] : 0;
@@ -178,27 +206,28 @@ class GroupTiles {
 
   // Returns the byte offset of an element of a group.
   std::int64_t offset_of(int o, std::int64_t i) const {
-    if (elements_.rank == 1) return i * step(o);
+    if (loops_[o].rank == 1) return i * step(o);
     std::int64_t offset = 0;
-    for (int d = elements_.rank - 1; d >= 0; --d) {
-      offset += i % elements_.sizes[d] * elements_.strides[o][d];
-      i /= elements_.sizes[d];
+    for (int d = loops_[o].rank - 1; d >= 0; --d) {
+      offset += i % loops_[o].sizes[d] * loops_[o].strides[d];
+      i /= loops_[o].sizes[d];
     }
     return offset;
   }
 
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length, bool by_runs) {
-    const std::int64_t run = elements_.sizes[elements_.rank - 1];
+    const std::int64_t run = loops_[o].run();
     std::int64_t* entry = offsets_[o];
     const Source source = {nullptr, 0, step(o), entry, by_runs ? run : 1};
     if (tabulated_[o] == begin * 2 + (by_runs ? 1 : 0)) return source;
     tabulated_[o] = begin * 2 + (by_runs ? 1 : 0);
-    element_loops(reduction_, o)
-        .for_each_run(begin, begin + length, [&](std::int64_t offset, std::int64_t, std::int64_t) {
-          *entry++ = offset;
-          for (std::int64_t i = 1; !by_runs && i < run; ++i) *entry++ = offset + i * step(o);
-        });
+    loops_[o].for_each_run(begin, begin + length,
+                           [&](std::int64_t offset, std::int64_t, std::int64_t) {
+                             *entry++ = offset;
+                             for (std::int64_t i = 1; !by_runs && i < run; ++i)
+                               *entry++ = offset + i * step(o);
+                           });
     return source;
   }
 
@@ -208,7 +237,7 @@ class GroupTiles {
     if (loaded_[o] == begin) return;
     loaded_[o] = begin;
     const std::int64_t group_step = common_step(o);
-    if (has_short_runs_) {
+    if (tabulates_[o]) {
       const bool by_runs =
           step(o) == 0 || (step(o) == kSize && !(group_step == kSize && groups_ > 1));
       Source runs = tabulate(o, begin, length, by_runs);
@@ -220,16 +249,15 @@ class GroupTiles {
       }
       return;
     }
-    element_loops(reduction_, o)
-        .for_each_run(begin, begin + length,
-                      [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                        char* const target = buffer_[o] + i * kSize;
-                        const bool together = group_step != 0 && pitch != 0;
-                        const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
-                        for (std::int64_t k = 0; k < calls; ++k)
-                          pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
-                                        {place_[o][k] + offset, group_step, step(o), nullptr});
-                      });
+    loops_[o].for_each_run(begin, begin + length,
+                           [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                             char* const target = buffer_[o] + i * kSize;
+                             const bool together = group_step != 0 && pitch != 0;
+                             const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
+                             for (std::int64_t k = 0; k < calls; ++k)
+                               pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
+                                             {place_[o][k] + offset, group_step, step(o), nullptr});
+                           });
   }
 
   const Reduction& reduction_;
@@ -240,7 +268,10 @@ class GroupTiles {
   bool common_ = true;  // true if the selected groups have common steps
   bool in_place_[kFirstGroupOperand], uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t loaded_[kFirstGroupOperand];  // first element of the packed tile; -1: none
-  bool has_short_runs_;                      // a table has the offsets of the runs
+  // The elements of a group in each operand, with dimensions merged as far as its strides allow.
+  ElementLoops loops_[kFirstGroupOperand];
+  std::int64_t sizes_[kFirstGroupOperand][kMaxRank], strides_[kFirstGroupOperand][kMaxRank];
+  bool tabulates_[kFirstGroupOperand];  // a table has the offsets of the runs
   std::int64_t tabulated_[kFirstGroupOperand];
   std::int64_t offsets_[kFirstGroupOperand][kTableEntries];
   char* place_[kReductionOperands][kTileGroups];
@@ -255,7 +286,7 @@ double* sums_of(const GroupTiles<T>& tiles, int sweep, std::int64_t k) {
 }
 
 // Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
-// then finish(). Bit o of kReads[s] is set if sweep s reads operand o; kReads[kSweeps] is for
+// then finish(). Bit o of reads(s) is set if sweep s reads operand o; reads(kSweeps) is for
 // finish(). kHasSums: groups can be reduced in stages, by their `sums`.
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
@@ -282,7 +313,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
         }
       }
       tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
-        tiles.load(Formula::kReads[s], begin, length);
+        tiles.load(formula.reads(s), begin, length);
         for (std::int64_t k = 0; k < groups; ++k) {
           if (needed[k]) formula.sweep(s, states[k], tiles, k, begin, length);
         }
@@ -301,7 +332,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
     }
     if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
     tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
-      tiles.load(Formula::kReads[Formula::kSweeps], begin, length);
+      tiles.load(formula.reads(Formula::kSweeps), begin, length);
       for (std::int64_t k = 0; k < groups; ++k)
         formula.finish(states[k], tiles, k, tiles.target(k, begin), begin, length);
       tiles.store(begin, length);

@@ -15,8 +15,6 @@ class Gradients {
   static constexpr int kSweeps = 2, kSums = 3;
   static constexpr bool kHasSums = true;
   static constexpr int kSecond = kOutputGradient, kScale = 0, kBias = 0;
-  static constexpr unsigned int kBoth = 1u << 1 | 1u << kOutputGradient;
-  static constexpr unsigned int kReads[] = {kBoth, kBoth, kBoth};
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
@@ -35,6 +33,10 @@ class Gradients {
 
   explicit Gradients(const GradientParameters& parameters) : parameters_(parameters) {}
 
+  // Given mean and variance, the gradient of the input does not depend on the input.
+  unsigned int reads(int s) const {
+    return 1u << kOutputGradient | (s < kSweeps || parameters_.training ? 1u << 1 : 0);
+  }
   static bool reduces() { return true; }
   DMLOPS_INLINE static bool needs(int s, const State& state) { return state.near_zero == (s == 0); }
 

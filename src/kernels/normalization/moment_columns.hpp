@@ -204,9 +204,11 @@ class MomentColumns {
     return numbers;
   }
 
-  auto load_block(std::int64_t b) {
-    second_.load(b);
-    return block_.in_place_or_loaded(b);
+  typename ColumnBlock<T>::Rows load_block(int s, std::int64_t b) {
+    const unsigned int operands = formula_.reads(s);
+    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(b);
+    if ((operands >> 1 & 1u) != 0) return block_.in_place_or_loaded(b);
+    return {};
   }
 
   // Computes the totals in the order of GroupSum. terms(c) creates the function that adds terms of
@@ -215,7 +217,7 @@ class MomentColumns {
   DMLOPS_INLINE void add_up(const MakeTerms& make_terms) {
     const std::int64_t blocks = block_.blocks();
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const auto x = load_block(b);
+      const auto x = load_block(0, b);
       const std::int64_t rows = block_.rows(b), step = b % kSteps;
       const bool last = b == blocks - 1;
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
@@ -294,7 +296,7 @@ class MomentColumns {
           rounded(Doubles{lower.in_pairs ? one : f64x{}, upper.in_pairs ? one : f64x{}}) > 0.0f;
     });
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
-      const auto x = load_block(b);
+      const auto x = load_block(Formula::kSweeps, b);
       scale_.load(b);
       bias_.load(b);
       // Writes the results of rows [first, first + rows) of the block.
@@ -310,6 +312,8 @@ class MomentColumns {
           };
           if (!any_bit(bit_cast<u32x>(~paired), ~0u)) {
             put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
+          } else if (!any_bit(bit_cast<u32x>(paired), ~0u)) {
+            put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.wide(at); });
           } else {
             put([&](const At& at)
                     DMLOPS_LAMBDA_INLINE { return paired ? terms.in_pairs(at) : terms.wide(at); });
@@ -366,7 +370,7 @@ DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
     const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
     return step != 0 && step < abs(element_loops(groups, operand).step());
   };
-  return !nearer(1) && !(nearer(0) && in.run() < kGroupStep);
+  return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
 }
 
 template <class T, class Formula>

@@ -13,9 +13,6 @@ class Statistics {
   static constexpr bool kHasSums = true;
   static constexpr int kSecond = kStatisticsAdded, kScale = kStatisticsScale,
                        kBias = kStatisticsBias;
-  static constexpr unsigned int kInput = 1u << 1;
-  static constexpr unsigned int kReads[] = {kInput, kInput,
-                                            kInput | 1u << kScale | 1u << kBias | 1u << kSecond};
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
@@ -31,6 +28,9 @@ class Statistics {
   Statistics(const Reduction& reduction, const StatisticsParameters& parameters)
       : reduction_(reduction), parameters_(parameters) {}
 
+  static unsigned int reads(int s) {
+    return 1u << 1 | (s < kSweeps ? 0 : 1u << kScale | 1u << kBias | 1u << kSecond);
+  }
   bool reduces() const { return parameters_.use_mean || parameters_.use_variance; }
   DMLOPS_INLINE bool needs(int s, const State& state) const {
     return s == 0 ? reduces() : !state.near_zero;

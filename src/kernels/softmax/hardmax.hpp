@@ -27,7 +27,7 @@ template <class T>
 struct Hardmax {
   static constexpr int kSweeps = 1;
   static constexpr bool kHasSums = false;
-  static constexpr unsigned int kReads[] = {2, 0};  // sweep 0 reads the input
+  static unsigned int reads(int s) { return s == 0 ? 2 : 0; }  // the sweep reads the input
 
   struct State {
     float max;
