@@ -48,7 +48,7 @@ void transform_pairs(const Block& given, const void* context) {
       block, kLanes<V>,
       [&formula](char* output, const char* input, const char* second, std::int64_t length) {
         const auto* const other = reinterpret_cast<const T*>(second);
-        transform_row<V, 1>(reinterpret_cast<T*>(output), reinterpret_cast<const T*>(input), length,
+        transform_row<V, 4>(reinterpret_cast<T*>(output), reinterpret_cast<const T*>(input), length,
                             [&](V x, std::int64_t i)
                                 DMLOPS_LAMBDA_INLINE { return formula(x, load<V>(other + i)); });
       });
