@@ -1,0 +1,68 @@
+"""The polynomials of src/kernels are those that tools/minimax.py derives."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import mpmath
+import pytest
+
+pytest.importorskip("scipy")
+ROOT = Path(__file__).parents[1]
+if not (ROOT / "tools").exists():  # in an sdist
+    pytest.skip("tools/minimax.py is part of the repository only", allow_module_level=True)
+sys.path.insert(0, str(ROOT / "tools"))
+minimax: Any = pytest.importorskip("minimax")
+
+MATH, SOFTMAX = "simd/math.hpp", "softmax/softmax_terms.hpp"
+SOURCES = [  # the polynomial's file, and its error, which the file's comments or the tool state
+    ("exp", MATH, 3.7e-9),
+    ("log", MATH, 5e-9),
+    ("erf, near", MATH, 3.5e-9),
+    ("exp, double", MATH, 4e-11),
+    ("softmax", SOFTMAX, 1.7e-10),
+    ("softmax, float16", SOFTMAX, 2.7e-6),
+]
+CASES = pytest.mark.parametrize(("name", "file", "error"), SOURCES, ids=[row[0] for row in SOURCES])
+
+
+def literals(file: str) -> list[float]:
+    """Return the hexadecimal numbers of a source file."""
+    text = (ROOT / "src/kernels" / file).read_text()
+    return [float.fromhex(word) for word in re.findall(r"-?0x1[.\da-f]*p-?\d+", text)]
+
+
+def in_source(name: str, file: str) -> tuple[Any, list[float]]:
+    """Return a polynomial, and for each coefficient of its fit the nearest number in the source."""
+    polynomial = minimax.POLYNOMIALS[name]
+    *fitted, _ = polynomial.fit()
+    values = [float.fromhex(literal.rstrip("f")) for literal in fitted]
+    fixed = len(polynomial.fixed)
+    numbers = literals(file)
+    near = [min(numbers, key=lambda number: abs(number - value)) for value in values[fixed:]]
+    # The last digits may depend on the solver: some float32 ulp, or double ones.
+    digits = 2.0**-44 if polynomial.kind is minimax.np.float64 else 2.0**-20
+    assert near == pytest.approx(values[fixed:], rel=digits, abs=0)
+    return polynomial, values[:fixed] + near
+
+
+@CASES
+def test_constants_and_their_error(name: str, file: str, error: float) -> None:
+    polynomial, coefficients = in_source(name, file)
+    low, high = polynomial.low, polynomial.high
+    worst = mpmath.mpf(0)
+    for i in range(301):  # not the nodes of the fit
+        x = mpmath.mpf(low) + (mpmath.mpf(high) - low) * (i + mpmath.mpf(0.3)) / 301
+        value = mpmath.polyval(coefficients[::-1], polynomial.variable(x))
+        worst = max(worst, abs((value - polynomial.function(x)) * polynomial.weight(x)))
+    assert error / 2 < worst <= 1.02 * error  # the comments round it
+
+
+def test_divisor_of_softmax() -> None:
+    multiple, quotient = minimax.softmax_divisor()
+    text = (ROOT / "src/kernels" / SOFTMAX).read_text()
+    assert f"kMultiple = {multiple}.0f" in text
+    assert f"splat<f32x>(-{quotient})" in text
