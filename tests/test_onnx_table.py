@@ -1,4 +1,7 @@
-"""The table of operators in docs/onnx.md, compared with the code and with ONNX's definitions."""
+"""The table of operators in docs/onnx.md, compared with the code and with ONNX's definitions.
+
+python tests/test_onnx_table.py writes the table.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,30 @@ def row(name: str) -> str:
     return f"| {name} | {first}- | {function}{note} | {types} |"
 
 
-def test_table_of_operators() -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    start = lines.index("| ONNX | opsets | dmlops | data types |") + 2
-    table = lines[start : lines.index("", start)]
+def table() -> tuple[str, str, list[str]]:
+    """Return the page before and after the table's rows, and the rows."""
+    head = "| ONNX | opsets | dmlops | data types |\n| --- | --- | --- | --- |\n"
+    before, rest = PAGE.read_text(encoding="utf-8").split(head)
+    rows, after = rest.split("\n\n", 1)
+    return before + head, "\n\n" + after, rows.split("\n")
+
+
+def expected_rows() -> list[str]:
+    """Return the rows of the operators that this version of onnx has."""
     known = {schema.name for schema in onnx.defs.get_all_schemas()}
-    expected = [row(name) for name in sorted(backend.OPERATORS, key=str.lower) if name in known]
+    return [row(name) for name in sorted(backend.OPERATORS, key=str.lower) if name in known]
+
+
+def test_table_of_operators() -> None:
+    _, _, rows = table()
+    expected = expected_rows()
     skipped = len(backend.OPERATORS) - len(expected)  # of an onnx that is too old
-    missing = "\n".join(line for line in expected if line not in table)
+    missing = "\n".join(line for line in expected if line not in rows)
     assert not missing, f"docs/onnx.md lacks\n{missing}"
-    assert len(table) == len(expected) + skipped
-    assert table == sorted(table, key=str.lower)
+    assert len(rows) == len(expected) + skipped
+    assert rows == sorted(rows, key=str.lower)
+
+
+if __name__ == "__main__":
+    before, after, _ = table()
+    PAGE.write_text(before + "\n".join(expected_rows()) + after, encoding="utf-8")

@@ -102,6 +102,15 @@ def _cells(supports: tuple[Any, ...], columns: list[str]) -> list[str]:
     return cells
 
 
+def bounds() -> str:
+    """Return the table of the activations' error bounds."""
+    lines = ["| activations | largest error |", "| --- | --- |"]
+    for promise in sorted({row.promise for row in ACTIVATIONS}):
+        found = sorted(row.function for row in ACTIVATIONS if row.promise == promise)
+        lines.append(f"| {', '.join(f'`{name}`' for name in found)} | {promise:g} ulp |")
+    return "\n".join(lines)
+
+
 def names() -> str:
     """Return the public names that come from the table."""
     found = {name for row in OPERATORS for name in (row.desc, row.function)}
@@ -116,5 +125,6 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/descriptors.md": {"descriptors": descriptors},
     "python/dmlops/__init__.py": {"operators": names},
+    "docs/accuracy.md": {"bounds": bounds},
     "docs/directml.md": {"structs": structs, "levels": levels},
 }

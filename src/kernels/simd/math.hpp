@@ -1,6 +1,6 @@
 // Elementary functions on float32 lanes, within 2 ulp over all of float32. The largest errors of
 // all 2^32 inputs: exp 0.91, expm1 1.48, log 0.93, log1p 1.27, erf 1.30, sigmoid 1.65, gelu 1.92
-// (at the arguments in tests/cpp/exhaustive_math.cpp).
+// (by tests/cpp/exhaustive_math.cpp).
 //
 // Only + - * /, fma(), ?: and integer operations are used, so that every instruction set gives the
 // same bits. A NaN gives a NaN of any payload. The polynomials are minimax fits by
