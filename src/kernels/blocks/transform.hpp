@@ -126,33 +126,10 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
   constexpr std::int64_t kPrefetchDistance =
       1024;  // bytes; non-temporal stores make the hardware prefetcher less effective
-  constexpr std::int64_t kShortRow = 512;  // bytes; shorter rows come from a buffer
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
-  if (begun == 0 && count % line == 0 && count <= kShortRow / size) {
-    for (std::int64_t i = 0; i < count; i += lanes)
-      store_non_temporal(target + i, formula(load<V>(source + i)));
-    return;
-  }
   const std::int64_t begin = min((line - begun) % line, count);
   const std::int64_t end = count - (count - begin) % line;
-  const auto regular = [&](std::int64_t i, std::int64_t to) DMLOPS_LAMBDA_INLINE {
-    for (; i < to; i += lanes) {
-      const std::int64_t used = min(to - i, lanes);
-      const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)));
-      if (used == lanes) {
-        store(target + i, result);
-        continue;
-      }
-      // Avoids masked stores, for which processors read both of the spanned cache lines, for any
-      // mask.
-      alignas(kVectorBytes) T results[lanes];
-      store(results, result);
-      copy_short(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
-                 used * size);
-    }
-  };
-  regular(0, begin);
   const bool backwards = trails_closely(target, source);
   const std::int64_t step = backwards ? -lanes : lanes;
   const char* const ahead =
@@ -162,7 +139,23 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
     __builtin_prefetch(ahead + i * std::int64_t{sizeof(In)});
     store_non_temporal(target + i, formula(load<V>(source + i)));
   }
-  regular(end, count);
+  // The partial lines before and after.
+  for (i = begin > 0 ? 0 : end; i < count;) {
+    const std::int64_t used = min((i < begin ? begin : count) - i, lanes);
+    const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)));
+    if (used == lanes) {
+      store(target + i, result);
+    } else {
+      // Avoids masked stores, for which processors read both of the spanned cache lines, for any
+      // mask.
+      alignas(kVectorBytes) T results[lanes];
+      store(results, result);
+      copy_short(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
+                 used * size);
+    }
+    i += used;
+    if (i == begin) i = end;
+  }
 }
 
 // Transforms of elements of type T by a formula on vectors of type V. The formula is copied, so
