@@ -38,14 +38,14 @@ class Normalization {
   }
 
   void normalize_chunks(const Block& block, bool streaming) {
-    const std::int64_t capacity = Channels<T>::kCapacity;
-    const std::int64_t largest = along_ && !dense_ ? min(capacity, largest_) : largest_;
+    const std::int64_t capacity = Channels<T>::kCapacity, limit = dense_ ? capacity : largest_;
+    const std::int64_t largest = along_ ? min(capacity, limit) : limit;
     // Rows of a block share the packed parameters of a chunk's columns.
     for (std::int64_t column = 0, length; column < block.length; column += length) {
       length = min(largest, block.length - column);
       const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
       const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
-      const std::int64_t count = min(min(block.count, largest_ / length), together);
+      const std::int64_t count = min(min(block.count, limit / length), together);
       if (length == block.length && count == block.count) return normalize_chunk(block, streaming);
       for (std::int64_t r = 0; r < block.count; r += count)
         normalize_chunk(part(block, column, r, length, min(count, block.count - r)), streaming);
@@ -133,17 +133,19 @@ DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
 template <class T, class Act>
 void batch_normalization(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
+  // Long formulas, and all with parameters of each element, are applied to a buffer.
+  using Own = ActivatedLoops<T, T, Act>;
+  using Buffered = BufferedLoops<T, Act>;
+  const Activate<Act> act(p.activation);
   if constexpr (kIsLong<Act>) {
-    using Own = BufferedLoops<T, Act>;
-    static constexpr NormalizationLoops<T> loops = {&Own::by_row, nullptr, &Own::by_element,
-                                                    &Own::unshared};
-    const Activate<Act> act(p.activation);
+    static constexpr NormalizationLoops<T> loops = {&Buffered::by_row, nullptr,
+                                                    &Buffered::by_element, &Buffered::unshared};
     normalize_rows<T>(rows, p.epsilon, loops, &act, Channels<T>::kCapacity);
   } else {
-    using Own = ActivatedLoops<T, T, Act>;
-    static constexpr NormalizationLoops<T> loops = {
-        &Own::template by_row<>, &Own::template by_row<true>, &Own::by_element, &Own::unshared};
-    const Act act(p.activation);
+    using Unshared = std::conditional_t<std::is_same_v<Act, Identity>, Own, Buffered>;
+    static constexpr NormalizationLoops<T> loops = {&Own::template by_row<>,
+                                                    &Own::template by_row<true>, &Own::by_element,
+                                                    &Unshared::unshared};
     normalize_rows<T>(rows, p.epsilon, loops, &act, std::int64_t{1} << 62);
   }
 }
