@@ -166,6 +166,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     // A block of a transposed input has enough rows for whole cache lines.
     block_length = min(rows.length, transposed ? capacity / min(rows.count, 64) : capacity);
     if (transposed && block_length > line) block_length -= block_length % line;
+    if (t.shared_columns > 0) block_length = min(block_length, t.shared_columns);
     block_count = min(rows.count, capacity / block_length);
   }
   // Non-temporal stores write whole cache lines, so the first block ends at the end of an output
@@ -206,7 +207,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       write(rows, size, row + r, column, length * together, buffer + r * length * size,
             ahead == nullptr ? nullptr : ahead + r * block.input_pitch);
   };
-  if (transposed || t.down_first) {
+  if (transposed || t.shared_columns > 0) {
     for (std::int64_t column = 0, length = first; column < rows.length;
          column += length, length = block_length) {
       length = min(length, rows.length - column);

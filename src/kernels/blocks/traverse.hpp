@@ -47,8 +47,9 @@ struct Traversal {
   // True if a result depends on its element of operand 1 only, so that broadcast results are
   // computed once, and contiguous rows may be merged.
   bool elementwise;
-  bool down_first =
-      false;  // iterate over the rows in the inner loop, over blocks of columns in the outer one
+  // If positive, the inner loop iterates over the rows, the outer one over packed blocks of at most
+  // this number of columns.
+  std::int64_t shared_columns = 0;
 };
 
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
