@@ -1,4 +1,4 @@
-"""Results along dimensions that no input varies along have the bits of dense calls."""
+"""Copies before and after an operator: of inputs in another order, and of results that repeat."""
 
 import itertools
 
@@ -83,3 +83,34 @@ def test_compiled() -> None:
         out = np.zeros(SHAPE, np.float32)
         compiled.dispatch([row.copy()], [out])
         assert_same_bits(out, dmlops.log_softmax(np.broadcast_to(row, SHAPE).copy(), 3))
+
+
+ORDERS = list(itertools.permutations(range(4)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_inputs_in_another_order(order: tuple[int, ...], dtype: str) -> None:
+    shape = (3, 20, 5, 24)
+    x = np.random.default_rng(3).normal(size=shape).astype(dtype)
+    places = [order.index(axis) for axis in range(4)]
+    permuted = np.ascontiguousarray(x.transpose(order)).transpose(places)
+    reversed_input = np.ascontiguousarray(permuted[:, ::-1, :, ::-1].transpose(order))
+    inputs = [permuted, reversed_input.transpose(places)[:, ::-1, :, ::-1]]
+    for operator in (dmlops.log_softmax, dmlops.softmax, dmlops.hardmax):
+        for axes in [(0,), (1,), (2,), (0, 2)]:
+            expected = operator(x, axes)
+            for view in inputs:
+                for out in (np.zeros(shape, dtype), np.zeros(shape, dtype)[::-1, ::-1, :, ::-1]):
+                    assert_same_bits(operator(view, axes, out=out), expected)
+                assert_same_bits(view, x)
+    strides = tuple(stride // x.itemsize for stride in permuted.strides)
+    desc = log_softmax1(
+        tensor(shape, dtype.upper(), strides=strides),
+        axes=(0, 2),
+        output_tensor=tensor(shape, dtype.upper()),
+    )
+    out = np.zeros(shape, dtype)
+    memory = permuted.transpose(order).reshape(-1)
+    dmlops.Device().compile(desc).dispatch([memory], [out])
+    assert_same_bits(out, dmlops.log_softmax(x, (0, 2)))

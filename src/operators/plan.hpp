@@ -25,24 +25,27 @@ struct ReductionParameters {
 
 struct OperatorPlan {
   Nest nest;
+  // For a reduction, null, or the copy of the input to the output, which is then reduced in place.
   RowKernel kernel = nullptr;
   std::variant<ClipParameters, ClipGradParameters, ActivationParameters,
                BatchNormalizationParameters, ReductionParameters>
       parameters;
   std::vector<ResultCopy> copies = {};  // run after the kernel
 
-  void run() const {
-    const auto* const reduction = std::get_if<ReductionParameters>(&parameters);
-    run(reduction == nullptr ? nest.data : reduction->reduction.data);
-  }
+  void run() const { run(planned()); }
   // Runs the plan on other memory of the same layout; `data` points to the operands' first
   // elements. Where `data` is null, a reduction keeps the pointer of the plan.
   void run(char* const* data) const {
     std::visit([&](const auto& p) { run(data, p); }, parameters);
-    for (const ResultCopy& copy : copies) copy.run(data[0], nest.data[0]);
+    for (const ResultCopy& copy : copies) copy.run(data[0], planned()[0]);
   }
 
  private:
+  char* const* planned() const {
+    const auto* const reduction = std::get_if<ReductionParameters>(&parameters);
+    return reduction == nullptr ? nest.data : reduction->reduction.data;
+  }
+
   template <class Parameters>
   void run(char* const* data, const Parameters& p) const {
     dmlops::run(nest, data, kernel, &p);
@@ -51,6 +54,12 @@ struct OperatorPlan {
     Reduction reduction = p.reduction;
     for (int i = 0; i < kReductionOperands; ++i) {
       if (data[i] != nullptr) reduction.data[i] = data[i];
+    }
+    if (kernel != nullptr) {
+      char* const copied[] = {reduction.data[0] + (nest.data[0] - p.reduction.data[0]),
+                              reduction.data[1] + (nest.data[1] - p.reduction.data[1])};
+      dmlops::run(nest, copied, kernel, nullptr);
+      reduction.data[1] = reduction.data[0];
     }
     std::visit(
         [&](const auto& own) {

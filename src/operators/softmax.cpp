@@ -1,5 +1,9 @@
 // softmax, log_softmax and hardmax: the rules, then the plan of the reduction.
+#include <algorithm>
+#include <cstdlib>
+
 #include "core/float_environment.hpp"
+#include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
@@ -10,16 +14,53 @@ namespace {
 
 constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
 
+// True if the groups have another order in the output than in the input, so that one of them is
+// accessed element by element. It is then faster to copy the input to the output, by the
+// transposition of elementwise operators, and to reduce the output in place. That does not hold if
+// elements of a group are adjacent, or blocks of groups are contiguous in both.
+bool changes_order(const ConstTensorView& input, const TensorView& output, unsigned int reduced) {
+  constexpr std::int64_t kAdjacent = 16;  // bytes
+  constexpr std::int64_t kBlock = 64;     // groups
+  struct Dimension {
+    std::int64_t size, in, out;
+  } kept[kMaxRank];
+  int count = 0;
+  for (int d = input.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if (input.sizes[axis] == 1) continue;
+    const Dimension dimension = {input.sizes[axis], std::llabs(input.strides[axis]),
+                                 std::llabs(output.strides[axis])};
+    if ((reduced >> d & 1u) == 0) {
+      kept[count++] = dimension;
+    } else if (dimension.in <= kAdjacent || dimension.out <= kAdjacent) {
+      return false;
+    }
+  }
+  insertion_sort(kept, count, [](const Dimension& a, const Dimension& b) { return a.out < b.out; });
+  const auto inner = [](const Dimension& a, const Dimension& b) { return a.in < b.in; };
+  if (std::is_sorted(kept, kept + count, inner)) return false;
+  return kept[0].size < kBlock || std::min_element(kept, kept + count, inner) != kept;
+}
+
 OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, ConstTensorView input,
                   unsigned int reduced, TensorView output) {
   OperatorPlan plan;
   plan.copies = remove_repetition(output, &input, 1, reduced);
+  const auto size = element_size(input.type);
   const ConstTensorView target = output;
-  plan.nest.element_size = static_cast<std::int64_t>(element_size(input.type));
-  plan.nest.data[0] = static_cast<char*>(output.data);
-  plan.nest.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
-  plan.parameters = ReductionParameters{
-      kernels[float_index(input.type)], weight, {}, make_reduction({&target, &input}, reduced)};
+  const bool copies = changes_order(input, output, reduced);
+  if (copies) {
+    plan.nest = make_nest(output, &input, 1);
+    plan.kernel = copy_kernel(size);
+  } else {
+    plan.nest.element_size = static_cast<std::int64_t>(size);
+  }
+  ReductionParameters parameters = {kernels[float_index(input.type)],
+                                    weight,
+                                    {},
+                                    make_reduction({&target, copies ? &target : &input}, reduced)};
+  parameters.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+  plan.parameters = parameters;
   return plan;
 }
 

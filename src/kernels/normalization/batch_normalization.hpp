@@ -26,12 +26,11 @@ class Normalization {
     // Non-temporal stores need rows of several cache lines.
     const bool streams = loops_.by_row_streaming != nullptr && !along_ && rows_.length >= 256;
     const Transform streaming = streams ? &normalize<true> : nullptr;
-    traverse(rows_,
-             {sizeof(T),
-              {&normalize<false>, nullptr, streaming},
-              this,
-              false,
-              along_ && !own_ ? Channels<T>::kCapacity : 0});
+    traverse(rows_, {sizeof(T),
+                     {&normalize<false>, nullptr, streaming},
+                     this,
+                     false,
+                     along_ && !own_ ? Channels<T>::kCapacity : 0});
   }
 
  private:
