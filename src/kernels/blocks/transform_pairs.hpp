@@ -6,6 +6,13 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// True if the rows of a block are contiguous in the output and in the input, so that they are one
+// row.
+DMLOPS_INLINE bool has_contiguous_rows(const Block& block, std::int64_t pitch) {
+  return block.output_offsets == nullptr && block.output_pitch == pitch &&
+         block.input_pitch == pitch;
+}
+
 // Packs operand 2 for as many rows of a block as fit the buffer, and calls row(output, input,
 // second, length) for each. The buffer is padded, so that a full vector can be read from short
 // rows.
@@ -21,9 +28,10 @@ DMLOPS_NO_INLINE void pack_pairs(const Block& block, const Row& row) {
       const std::int64_t first = block.column + column;
       pack<Bits<T>>(packed, length * size, length, count, source_of(rows, 2, block.row + r, first),
                     true);
-      for (std::int64_t k = 0; k < count; ++k)
+      const std::int64_t together = has_contiguous_rows(block, length * size) ? count : 1;
+      for (std::int64_t k = 0; k < count; k += together)
         row(block.output_row(r + k) + column * size, block.input_row(r + k) + column * size,
-            packed + k * length * size, length);
+            packed + k * length * size, length * together);
     }
   }
 }
@@ -33,11 +41,14 @@ DMLOPS_INLINE void for_each_pair_of_rows(const Block& block, std::int64_t shorte
                                          const Row& row) {
   constexpr std::int64_t size = sizeof(T);
   const Rows& rows = *block.rows;
-  if (rows.layout[2] != Layout::in_place || block.length < shortest)
+  const std::int64_t pitch = block.length * size;
+  const std::int64_t together =
+      rows.pitch[2] == pitch && has_contiguous_rows(block, pitch) ? block.count : 1;
+  if (rows.layout[2] != Layout::in_place || block.length * together < shortest)
     return pack_pairs<T>(block, row);
   const char* second = rows.data[2] + block.row * rows.pitch[2] + block.column * size;
-  for (std::int64_t r = 0; r < block.count; ++r, second += rows.pitch[2])
-    row(block.output_row(r), block.input_row(r), second, block.length);
+  for (std::int64_t r = 0; r < block.count; r += together, second += rows.pitch[2])
+    row(block.output_row(r), block.input_row(r), second, block.length * together);
 }
 
 template <class T, class V, class Formula>

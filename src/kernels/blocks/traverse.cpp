@@ -175,6 +175,9 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes) / size;
   const bool aligned = buffered && rows.streaming && block_length < rows.length;
   const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
+  // The elements of a broadcast row are packed once, unless results overwrite them.
+  const bool kept = rows.layout[1] == Layout::broadcast && !buffered && block_count == 1;
+  std::int64_t kept_row = -1;
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
     block.rows = &rows;
@@ -185,7 +188,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     block.input = rows.data[1] + row * rows.pitch[1] + column * rows.step[1];
     block.input_pitch = rows.pitch[1];
     if (packed) {
-      pack_input(rows, size, row, column, length, block.count, buffer);
+      if (row != kept_row) pack_input(rows, size, row, column, length, block.count, buffer);
+      if (kept) kept_row = row;
       block.input = buffer;
       block.input_pitch = length * size;
     }
