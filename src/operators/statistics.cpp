@@ -161,11 +161,25 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   for (const ConstTensorView* const parameter : {scale, bias}) {
     if (parameter != nullptr && varies(*parameter, reduced)) parameters.per_group = false;
   }
+  ConstTensorView inputs[] = {*operands[1], scale != nullptr ? *scale : one,
+                              bias != nullptr ? *bias : zero};
   ReductionOperands all;
   std::copy(std::begin(operands), std::end(operands), all);
-  if (scale == nullptr) all[kStatisticsScale] = &one;
-  if (bias == nullptr) all[kStatisticsBias] = &zero;
-  return plan(kernels().statistics, all, reduced, parameters);
+  for (std::size_t k = 0; k < std::size(inputs); ++k) all[k + 1] = &inputs[k];
+  // Stages have further operands, each with an element for each group.
+  const bool has_others = std::any_of(operands + kStatisticsAdded, std::end(operands),
+                                      [](const auto* operand) { return operand != nullptr; });
+  if (operands[0] == nullptr || has_others)
+    return plan(kernels().statistics, all, reduced, parameters);
+  TensorView output = {const_cast<void*>(operands[0]->data), operands[0]->type, operands[0]->rank,
+                       operands[0]->sizes, operands[0]->strides};
+  std::vector<ResultCopy> copies = remove_repetition(output, inputs, 3, reduced);
+  const ConstTensorView target = output;
+  all[0] = &target;
+  OperatorPlan result = plan(kernels().statistics, all, reduced, parameters);
+  result.nest.data[0] = static_cast<char*>(output.data);
+  result.copies = std::move(copies);
+  return result;
 }
 
 OperatorPlan plan_batch_normalization_training(const ReductionOperands& operands, float epsilon,
