@@ -74,11 +74,16 @@ class Channels {
   static constexpr std::int64_t kPaddedCapacity =
       kCapacity + kLanes<f32x>;  // whole vectors from any index on
 
+  // Fills the last vector, whose unused lanes enter the computation of factors: subnormal numbers
+  // are slow.
   void load_floats(float* target, const Source& source) const {
+    const std::int64_t last = (count_ - 1) / kLanes<f32x> * kLanes<f32x>;
     if constexpr (std::is_same_v<T, float>) {
+      store(target + last, splat<f32x>(1.0f));
       pack<std::uint32_t>(reinterpret_cast<char*>(target), 0, count_, 1, source);
     } else {
       alignas(kVectorBytes) float16 halves[kPaddedCapacity];
+      store(halves + last, splat<f32x>(1.0f));
       pack<std::uint16_t>(reinterpret_cast<char*>(halves), 0, count_, 1, source);
       for (std::int64_t i = 0; i < count_; i += kLanes<f32x>)
         store(target + i, load<f32x>(halves + i));
