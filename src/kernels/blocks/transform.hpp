@@ -214,11 +214,11 @@ void transform_elements(const Block& given, const void* context) {
   }
 }
 
-// The loops of a short formula. With vectors of 16 bytes, code size matters more than speed.
+// The loops of a short formula.
 template <class T, class V, int kUnroll, class Formula>
 constexpr Transforms transforms_of() {
-  if constexpr (kVectorBytes == 16 && !kIsOnlyTarget) {
-    return {&transform<T, T, V, kUnroll, Formula>};
+  if constexpr (kForSize) {
+    return {&transform<T, T, V, 1, Formula>};
   } else {
     return {&transform<T, T, V, kUnroll, Formula>, &transform<T, T, V, kUnroll, Formula, true>,
             &transform_streaming<T, V, Formula>};

@@ -42,7 +42,7 @@ struct ActivatedLoops {
   static void by_element(const Block& rows, const Channels<T>& channels, const void* given) {
     const Act act = *static_cast<const Act*>(given);
     std::int64_t r = 0;
-    if (loads_parameters_once(rows)) {
+    if (!kForSize && loads_parameters_once(rows)) {
       for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
     }
     for (; r < rows.count; ++r) {

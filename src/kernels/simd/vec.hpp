@@ -26,9 +26,11 @@
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
 #endif
 #define DMLOPS_INLINE_SMALL inline DMLOPS_LAMBDA_INLINE
-#if defined(__x86_64__) && !defined(__AVX2__)  // compiled for size: few processors run it
+#if (defined(__x86_64__) || defined(_M_X64)) && !defined(__AVX2__)
+#define DMLOPS_FOR_SIZE true  // few processors run the baseline
 #define DMLOPS_INLINE inline
 #else
+#define DMLOPS_FOR_SIZE false
 #define DMLOPS_INLINE DMLOPS_INLINE_SMALL
 #endif
 // For templates; other functions also need `inline`.
@@ -48,12 +50,7 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
-// False for the baseline of x86-64, which few processors use.
-#if defined(__x86_64__) || defined(_M_X64)
-constexpr bool kIsOnlyTarget = false;
-#else
-constexpr bool kIsOnlyTarget = true;
-#endif
+constexpr bool kForSize = DMLOPS_FOR_SIZE;
 
 template <class T, int kBytes = kVectorBytes>
 struct VectorOf {
