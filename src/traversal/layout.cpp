@@ -86,20 +86,20 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
     }
     return true;
   };
+  const bool dense = nest_.strides[1][0] == nest_.element_size;
   std::int64_t shared = 1;  // rows that share the parameters of a longer row
   for (int d = 1; d < nest_.rank; ++d) {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
-  if (is_shared(0) && shared < 4) return nest_.strides[1][0] == nest_.element_size ? 4 : 6;
+  if (is_shared(0) && shared < 4) return dense ? 4 : 6;
   // Long rows suit the hardware prefetcher, and are free if they are contiguous.
   const auto continues = [this](int k) {
     return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
   };
   if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) return 512;
-  if (!is_shared(0)) return 16;
   // A loop over few short rows costs more than packing their parameters.
-  if (nest_.strides[1][0] != nest_.element_size) return 64;
-  return nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192 ? 128 : 16;
+  const bool few = nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192;
+  return is_shared(0) && dense && few ? 128 : 16;
 }
 
 void LoopLayout::choose_row() {
