@@ -36,7 +36,7 @@ class GroupTiles {
     const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
     batch_ = steps < kTileElements ? kTileElements / steps : 1;
     // Groups that are nearer than the elements of a group share cache lines.
-    if (kept_.rank > 0 && !in_place_[1] && abs(kept_.strides[1][0]) < abs(step(1)))
+    if (kept_.rank > 0 && !in_place_[1] && abs(kept_.strides[1][0]) < min(kLineBytes, abs(step(1))))
       batch_ = batch_ < kept_.sizes[0] ? kept_.sizes[0] : batch_;
     batch_ = min(batch_, kTileGroups);
     tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;

@@ -368,7 +368,7 @@ DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
   // Groups that are nearer than the elements of a group share cache lines.
   const auto nearer = [&](int operand) {
     const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
-    return step != 0 && step < abs(element_loops(groups, operand).step());
+    return step != 0 && step < min(kLineBytes, abs(element_loops(groups, operand).step()));
   };
   return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
 }
