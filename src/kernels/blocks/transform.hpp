@@ -107,7 +107,10 @@ DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
       for (int k = 0; k < kUnroll; ++k)
         results[k] = formula(load<V>(source + at + k * lanes), at + k * lanes);
 #pragma GCC unroll 16
-      for (int k = 0; k < kUnroll; ++k) store(target + at + k * lanes, results[k]);
+      for (int k = 0; k < kUnroll; ++k) {
+        store(target + at + k * lanes, results[k]);
+        __asm__("" : : : "memory");  // processors merge stores to a cache line in ascending order
+      }
     }
     i = end;
   }
