@@ -1,6 +1,8 @@
 // The kernels selected for this processor.
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/kernel.hpp"
 
 namespace dmlops {
@@ -10,9 +12,9 @@ namespace dmlops {
 const KernelTable& kernels();
 
 // Returns the kernel that copies elements of 1, 2, 4 or 8 bytes.
-inline RowKernel copy_kernel(std::int64_t element_size) {
+inline RowKernel copy_kernel(std::size_t element_size) {
   int index = 0;
-  while ((std::int64_t{1} << index) < element_size) ++index;
+  while ((std::size_t{1} << index) < element_size) ++index;
   return kernels().copy[index];
 }
 

@@ -311,7 +311,7 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   source.sizes = copy.sizes;
   const FloatEnvironment environment;
   const Nest nest = make_nest(copy, &source, 1);
-  run(nest, nest.data, copy_kernel(element), nullptr);
+  run(nest, nest.data, copy_kernel(element_size(input.type)), nullptr);
   view_ = copy;
   view_.sizes = input.sizes;
   for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {

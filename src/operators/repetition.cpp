@@ -19,12 +19,6 @@ TensorView others_along(const TensorView& output, std::size_t axis) {
   return others;
 }
 
-RowKernel copy_kernel(std::size_t element_size) {
-  int logarithm = 0;
-  while (std::size_t{1} << logarithm < element_size) ++logarithm;
-  return kernels().copy[logarithm];
-}
-
 }  // namespace
 
 ResultCopy::ResultCopy(const TensorView& output, int dimension) {
