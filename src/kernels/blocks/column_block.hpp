@@ -82,7 +82,9 @@ class ColumnBlock {
     const bool in_place = in_.rank == 1 && places_.input.is_uniform() &&
                           places_.input.step == kSize && columns_ % kLanes<f32x> == 0;
     if (!in_place) return {load(block), kPitch};
-    return {input_ + places_.input.runs[0].offset + block * kBlockRows * in_.step(), in_.step()};
+    const std::int64_t begin = block * kBlockRows * in_.step();
+    set_ahead(0, input_ + begin, rows(block));
+    return {input_ + places_.input.runs[0].offset + begin, in_.step()};
   }
 
   // Packs elements [64 block, 64 block + rows) of the groups.
@@ -137,12 +139,17 @@ class ColumnBlock {
  private:
   using Run = typename OperandGroups<kColumns>::Run;
 
+  // Sets the places of the next groups for elements [i, i + length) of a block.
+  void set_ahead(std::int64_t i, const char* input, std::int64_t length) {
+    const std::int64_t next = places_.input.runs[0].offset + columns_ * kSize;
+    for (std::int64_t r = 0; r < length; ++r)
+      ahead_[i + r] = more_ ? input + next + r * in_.step() : buffer_;
+  }
+
   // Packs elements [i, i + length) of a block's groups.
   void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
     auto& groups = places_.input;
-    for (std::int64_t r = 0; r < length; ++r)
-      ahead_[i + r] =
-          more_ ? input + groups.runs[0].offset + r * in_.step() + columns_ * kSize : buffer_;
+    set_ahead(i, input, length);
     if (groups.has_short_runs(kSize)) {
       return pack<Bits<T>>(target, kPitch, columns_, length,
                            {input, in_.step(), 0, groups.offsets()});

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,12 @@ class Torch(Peer):
     def candidates(self, problem: Problem) -> Iterator[Candidate]:
         """Yield the statements; tensors lack negative strides, so a reversed input is flipped."""
         for candidate in super().candidates(problem):
+            statement = candidate.statement
             if "flipped" in candidate.names:
-                yield replace(
-                    candidate, statement=f"x = forward.flip(flipped); {candidate.statement}"
-                )
-            else:
-                yield candidate
+                statement = f"x = forward.flip(flipped); {statement}"
+            if candidate.result and has_other_strides(statement, candidate.names):
+                statement = f"{statement}; y.copy_(result[0])"
+            yield replace(candidate, statement=statement)
 
     def names(self, problem: Problem) -> dict[str, Any]:
         """Return the input and the output, and for a reversed input the view before the flip."""
@@ -178,9 +179,9 @@ class Torch(Peer):
         names |= {"e": p["epsilon"], "all": [True] * 3, "training": training, "result": [None]}
         names |= {"backward": torch.ops.aten.native_batch_norm_backward}
         yield Candidate(
-            "result[0] = backward(g, x, s, m, v, m, i, training, e, all)",
+            "result[0] = backward(g, x, s, m, v, m, i, training, e, all)[0]",
             names,
-            lambda: np.asarray(names["result"][0][0]).transpose(inverse),
+            lambda: np.asarray(names["result"][0]).transpose(inverse),
         )
 
     def parameterized_relu(self, problem: Problem) -> Iterator[Candidate]:
@@ -239,6 +240,14 @@ class Torch(Peer):
         yield Candidate(
             "moved.copy_(x_); torch.log_softmax(flat, 1, out=flat); y_.copy_(moved)", names
         )
+
+
+def has_other_strides(statement: str, names: dict[str, Any]) -> bool:
+    """Return whether the new tensor that a statement makes differs from the output in strides."""
+    timeit(statement, number=1, globals=names)
+    y, result = names["y"], names["result"][0]
+    strides = zip(y.shape, y.stride(), result.stride(), strict=True)
+    return any(size > 1 and stride != other for size, stride, other in strides)
 
 
 def permutation_of_channels(problem: Problem) -> tuple[int, ...]:
