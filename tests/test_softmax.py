@@ -145,3 +145,19 @@ def test_rows_and_columns_give_the_same_bits(name: str, dtype: str, length: int)
             split = np.ascontiguousarray(rows.reshape(groups, 2, length // 2).transpose(2, 0, 1))
             results = function(split.transpose(1, 2, 0), (1, 2))
             assert_same_bits(results.reshape(groups, length), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["softmax", "hardmax"])
+@pytest.mark.parametrize("run", [5, 100, 1024, 1031, 4111])
+def test_groups_in_runs_have_the_bits_of_contiguous_ones(name: str, dtype: str, run: int) -> None:
+    function = getattr(dmlops, name)
+    rows = samples.uniform((3, 5 * run), dtype, -8, 8, seed=run)
+    rows[1] *= 5  # beyond the range in which exponentials need no maximum
+    expected = function(rows, 1)
+    for pitch in (run, run + 6):
+        x, y = (np.zeros((5, 3, pitch), dtype)[:, :, :run] for _ in range(2))
+        x[...] = rows.reshape(3, 5, run).transpose(1, 0, 2)
+        for out in (y, x):
+            function(x, (0, 2), out=out)
+            assert_same_bits(out.transpose(1, 0, 2).reshape(3, -1), expected)

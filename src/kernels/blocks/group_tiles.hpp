@@ -22,12 +22,12 @@ class GroupTiles {
     for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
     const std::int64_t run = elements_.sizes[elements_.rank - 1];
     // True if tiles lie within runs of the innermost dimension.
-    const bool by_run = elements_.rank == 1 || (run % kGroupStep == 0 && run >= kShortestRun);
+    const bool by_run =
+        elements_.rank == 1 || run >= (run % kGroupStep == 0 ? kShortestRun : kShortestSpannedRun);
     const bool has_short_runs = !by_run && run < kShortestRun;
     for (int o = 0; o < kFirstGroupOperand; ++o) {
       loaded_[o] = tabulated_[o] = -1;
       merge(o);
-      in_place_[o] = step(o) == kSize && (by_run || loops_[o].rank == 1);
       uniform_[o] = shared_[o] = o > 1;
       for (int d = 0; d < elements_.rank; ++d)
         uniform_[o] = uniform_[o] && elements_.strides[o][d] == 0;
@@ -36,7 +36,8 @@ class GroupTiles {
     const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
     batch_ = steps < kTileElements ? kTileElements / steps : 1;
     // Groups that are nearer than the elements of a group share cache lines.
-    if (kept_.rank > 0 && !in_place_[1] && abs(kept_.strides[1][0]) < min(kLineBytes, abs(step(1))))
+    if (kept_.rank > 0 && step(1) != kSize &&
+        abs(kept_.strides[1][0]) < min(kLineBytes, abs(step(1))))
       batch_ = batch_ < kept_.sizes[0] ? kept_.sizes[0] : batch_;
     batch_ = min(batch_, kTileGroups);
     tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
@@ -54,7 +55,8 @@ class GroupTiles {
       if (tabulates_[o] && tile_length_ % loops_[o].run() != 0)
         loops_[o] = element_loops(reduction, o);
     }
-    streams_ = reduction.streaming && in_place_[0] && tile_length_ * kSize >= kShortestStreamed;
+    streams_ = reduction.streaming && is_contiguous(0, 0, tile_length_) &&
+               tile_length_ * kSize >= kShortestStreamed;
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
@@ -89,22 +91,24 @@ class GroupTiles {
   // Calls visit(begin, length) for each tile of the selected groups.
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(const Visit& visit) {
-    for (std::int64_t begin = 0; begin < count_;) {
+    for (std::int64_t begin = 0, length; begin < count_; begin += length) {
       const std::int64_t left = run_ - begin % run_;  // elements in the run
-      const std::int64_t length = min(tile_length_, left);
+      length = min(tile_length_, left);
+      if (begin + length < count_) length = length / kGroupStep * kGroupStep;
+      if (length == 0) length = min(kGroupStep, count_ - begin);  // spans the end of the run
       visit(begin, length);
-      begin += length;
     }
   }
 
   // Sets the rows of operands, given as bits, to a tile, and packs its elements unless they are
   // contiguous.
   DMLOPS_NO_INLINE void load(unsigned int operands, std::int64_t begin, std::int64_t length) {
+    writes_in_place_ = is_contiguous(0, begin, length);
     for (int o = 1; o < kFirstGroupOperand; ++o) {
       if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
       if (uniform_[o]) {
         for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k];
-      } else if (in_place_[o]) {
+      } else if (is_contiguous(o, begin, length)) {
         const std::int64_t offset = offset_of(o, begin);
         for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k] + offset;
       } else {
@@ -117,15 +121,15 @@ class GroupTiles {
     return reinterpret_cast<const T*>(row_[operand][k]);
   }
 
-  // Returns the row for the results of group k in a tile.
+  // Returns the row for the results of group k in the loaded tile.
   DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
-    return reinterpret_cast<T*>(in_place_[0] ? place_[0][k] + offset_of(0, begin)
-                                             : buffer_[0] + k * tile_length_ * kSize);
+    return reinterpret_cast<T*>(writes_in_place_ ? place_[0][k] + offset_of(0, begin)
+                                                 : buffer_[0] + k * tile_length_ * kSize);
   }
 
-  // Unpacks the results of a tile to the output, unless they were computed in place.
+  // Unpacks the results of the loaded tile to the output, unless they were computed in place.
   DMLOPS_NO_INLINE void store(std::int64_t begin, std::int64_t length) {
-    if (in_place_[0]) return;
+    if (writes_in_place_) return;
     const std::int64_t group_step = common_step(0), element_step = step(0),
                        pitch = tile_length_ * kSize;
     const bool side_by_side = group_step == kSize && element_step != kSize && groups_ > 1;
@@ -162,11 +166,19 @@ class GroupTiles {
  private:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed together
+  // The minimum length if small tiles span the ends of runs, whose overhead is that of packing so
+  // many bytes.
+  static constexpr std::int64_t kShortestSpannedRun = 2048 / kSize;
   static constexpr std::int64_t kTableEntries = 1024;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
 
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
+  // True if a tile's elements are contiguous in an operand.
+  bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
+    const ElementLoops& loops = loops_[o];
+    return step(o) == kSize && (loops.rank == 1 || begin % loops.run() + length <= loops.run());
+  }
   void merge(int o) {
     int rank = 0;
     for (int d = 0; d < elements_.rank; ++d) {
@@ -266,7 +278,8 @@ class GroupTiles {
   std::int64_t count_ = 1, batch_, tile_length_, run_, groups_ = 0;
   bool streams_;
   bool common_ = true;  // true if the selected groups have common steps
-  bool in_place_[kFirstGroupOperand], uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
+  bool writes_in_place_ = false;
+  bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t loaded_[kFirstGroupOperand];  // first element of the packed tile; -1: none
   // The elements of a group in each operand, with dimensions merged as far as its strides allow.
   ElementLoops loops_[kFirstGroupOperand];
