@@ -53,13 +53,14 @@ def test_several_inputs(fixed: tuple[int, ...], dtype: str) -> None:
     expected = dmlops.batch_normalization(x.copy(), *dense, fused_activation="tanh")
     slopes = dmlops.parameterized_relu(x.copy(), dense[0])
     gradients = dmlops.clip_grad(x.copy(), dense[0], -1, 1)
-    normalized = dmlops.mean_variance_normalization(x.copy(), *dense[2:], axes=(1, 3))
+    scale, bias = parameters[2:]
+    normalized = dmlops.mean_variance_normalization(x.copy(), dense[2], dense[3], axes=(1, 3))
     for out in _outputs(dtype):
         result = dmlops.batch_normalization(x, *parameters, fused_activation="tanh", out=out)
         assert_same_bits(result, expected)
         assert_same_bits(dmlops.parameterized_relu(x, parameters[0], out=out), slopes)
         assert_same_bits(dmlops.clip_grad(x, parameters[0], -1, 1, out=out), gradients)
-        result = dmlops.mean_variance_normalization(x, *parameters[2:], axes=(1, 3), out=out)
+        result = dmlops.mean_variance_normalization(x, scale, bias, axes=(1, 3), out=out)
         assert_same_bits(result, normalized)
 
 
