@@ -344,14 +344,15 @@ void for_each_outer(Rows& rows, const Visit& visit) {
 void traverse(const Rows& given, const Traversal& t) {
   Rows rows = given;
   const Transform transform = transform_in_place(rows, t);
-  const bool repeated = rows.count > 1 && rows.pitch[1] == 0;
-  if (t.elementwise && transform != nullptr && !repeated) {
+  const bool repeated = t.elementwise && rows.count > 1 && rows.pitch[1] == 0;
+  if (transform != nullptr && !repeated) {
     Block block;
+    block.rows = &rows;
     block.length = rows.length;
     block.count = rows.count;
     place_output(block, rows, t.size);
     block.input_pitch = rows.pitch[1];
-    merge_rows(block, t.size, rows.step[1]);
+    if (t.elementwise) merge_rows(block, t.size, rows.step[1]);
     for_each_outer(rows, [&] {
       block.output = rows.data[0];
       block.input = rows.data[1];
