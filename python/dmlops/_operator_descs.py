@@ -752,7 +752,7 @@ class BatchNormalizationGradOperatorDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
-    """The gradients of batch normalization with the mean and the variance of the input.
+    """The gradients of batch normalization with the mean and the variance of the input. Only the gradient of the scale uses the mean tensor.
 
     Parameters
     ----------

@@ -261,9 +261,10 @@ array([[[ 0.,  1.],
     ),
     _gradient(
         *("BATCH_NORMALIZATION_TRAINING_GRAD", 152, "4_1"),
-        "scale / sqrt(variance + epsilon) * (dy - mean(dy) - (x - mean) * "
-        "mean(dy * (x - mean)) / (variance + epsilon))",
-        "The gradients of batch normalization with the mean and the variance of the input.",
+        "scale / sqrt(variance + epsilon) * (dy - mean(dy) - (x - mean(x)) * "
+        "mean(dy * (x - mean(x))) / (variance + epsilon))",
+        "The gradients of batch normalization with the mean and the variance of the input. "
+        "Only the gradient of the scale uses the mean tensor.",
         "(array([ 0.375 , -0.3125,  0.    , -0.0625], dtype=float32), -2.5, 0.0)\n",
     ),
 )
