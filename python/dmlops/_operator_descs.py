@@ -752,7 +752,7 @@ class BatchNormalizationGradOperatorDesc(Descriptor):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
-    """The gradients of batch normalization with the mean and the variance of the input. Only the gradient of the scale uses the mean tensor.
+    """The gradients of batch normalization with the mean and the variance of the input.
 
     Parameters
     ----------
@@ -772,8 +772,8 @@ class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
 
     Notes
     -----
-    Mirrors DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. Does not work in place. From
-    feature level 4.1 on.
+    Mirrors DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. Only the gradient of the scale uses
+    the mean tensor. Does not work in place. From feature level 4.1 on.
 
     Examples
     --------

@@ -259,12 +259,14 @@ array([[[ 0.,  1.],
         "The gradients of batch normalization with constant mean and variance.",
         "(array([ 1.,  0.,  0., -1.], dtype=float32), -2.5, 0.0)\n",
     ),
-    _gradient(
-        *("BATCH_NORMALIZATION_TRAINING_GRAD", 152, "4_1"),
-        "scale / sqrt(variance + epsilon) * (dy - mean(dy) - (x - mean(x)) * "
-        "mean(dy * (x - mean(x))) / (variance + epsilon))",
-        "The gradients of batch normalization with the mean and the variance of the input. "
-        "Only the gradient of the scale uses the mean tensor.",
-        "(array([ 0.375 , -0.3125,  0.    , -0.0625], dtype=float32), -2.5, 0.0)\n",
+    replace(
+        _gradient(
+            *("BATCH_NORMALIZATION_TRAINING_GRAD", 152, "4_1"),
+            "scale / sqrt(variance + epsilon) * (dy - mean(dy) - (x - mean(x)) * "
+            "mean(dy * (x - mean(x))) / (variance + epsilon))",
+            "The gradients of batch normalization with the mean and the variance of the input.",
+            "(array([ 0.375 , -0.3125,  0.    , -0.0625], dtype=float32), -2.5, 0.0)\n",
+        ),
+        notes="Only the gradient of the scale uses the mean tensor.",
     ),
 )
