@@ -29,7 +29,7 @@ def test_contributing_lists_the_checks() -> None:
 
 def test_contributing_names_existing_files() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Commands")[0]
-    folders = ("src", "python", "tests", "docs", "include", "examples", "tools")
+    folders = ("src", "python", "tests", "docs", "include", "examples", "tools", "fuzz")
     known = {path.name for folder in folders for path in (ROOT / folder).rglob("*")}
     known |= {path.name for path in ROOT.iterdir()}
     for word in re.findall(r"[\w./]*\w\.(?:cpp|hpp|py|md|txt)\b", text):
