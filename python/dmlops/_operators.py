@@ -73,8 +73,9 @@ min, max : float or int, optional
 
 Notes
 -----
-Implements {struct}. A NaN element gives
-NaN; PyTorch's gradient of clamp is 0 there, and passes at the bounds.
+Implements {struct}. A NaN element gives NaN, so
+that it is not lost. PyTorch's gradient of hardtanh is 0 at the bounds too, but passes the
+gradient of a NaN; ONNX has no such operator.
 
 Examples
 --------
@@ -107,8 +108,8 @@ input_gradient : numpy.ndarray
 
 Notes
 -----
-Implements {struct}. A NaN element gives NaN;
-PyTorch passes the gradient there.
+Implements {struct}. A NaN element gives NaN, so that
+it is not lost. PyTorch passes the gradient there; ONNX has no such operator.
 
 Examples
 --------
