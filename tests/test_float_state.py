@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 import samples
 from operators import OPERATORS, operator_names
 from reference import assert_same_bits
+from subprocesses import python
 
 import dmlops
 
@@ -87,6 +89,22 @@ def test_results_do_not_depend_on_the_state(name: str, state: str) -> None:
         with float_state(STATES[state]):
             operator(x, out=result)
         assert_same_bits(result, expected, f"{name}, {state}, {count} elements, {threads} threads")
+
+
+def test_workers_do_not_inherit_the_state() -> None:
+    """The first call copies an overlapping input, for which it creates workers."""
+    script = """
+        import numpy as np, dmlops, test_float_state as t
+        x = -np.geomspace(1e-42, 1, 1_000_003, dtype=np.float32)
+        values, slope, result = x[:-1].copy(), np.full(1, 0.3, np.float32), x[1:]
+        with t.float_state(t.STATES["truncate, flush both"]):
+            dmlops.parameterized_relu(x[:-1], slope, out=result)
+        dmlops.set_num_threads(1)
+        expected = dmlops.parameterized_relu(values, slope)
+        t.assert_same_bits(result, expected, "the first call")
+        """
+    run = python("-c", textwrap.dedent(script), DMLOPS_NUM_THREADS="3")
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("state", STATES)

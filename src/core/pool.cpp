@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/environment.hpp"
+#include "core/float_environment.hpp"
 #include "core/processors.hpp"
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -136,6 +137,7 @@ class alignas(128) Worker {
   };
 
   void serve() {
+    const FloatEnvironment environment;  // a thread starts in the state of its creator
     for (;;) {
       if (spin([this] { return take(); })) {
         finish();

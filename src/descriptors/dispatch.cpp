@@ -141,7 +141,6 @@ void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_co
   char* data[kReductionOperands] = {};  // the plan has tensors at address 0
   with_names(compiled.directml_names,
              [&] { read_bindings(compiled, inputs, input_count, outputs, output_count, data); });
-  const FloatEnvironment environment;
   compiled.plan.run(data);
 }
 

@@ -18,6 +18,7 @@ class Rules {
       : desc_(desc), op_(op), level_(level) {}
 
   void check() const {
+    const FloatEnvironment environment;
     for (int i = 0; i < op_.tensor_count(); ++i) check_one_tensor(i);
     check_level();
     for (int i = 1; i < op_.tensor_count(); ++i) check_match(i);
@@ -262,12 +263,10 @@ void validate_at(const OperatorDesc& desc, FeatureLevel level) {
 }  // namespace
 
 void validate(const OperatorDesc& desc, FeatureLevel level) {
-  const FloatEnvironment environment;  // keeps the caller's floating-point flags
   with_names(desc.directml_names, [&] { validate_at(desc, level); });
 }
 
 FeatureLevel required_feature_level(const OperatorDesc& desc) {
-  const FloatEnvironment environment;
   const OperatorInfo& op = known_operator(desc.type);
   const std::optional<FeatureLevel> accepting = accepting_level(desc, op, FeatureLevel::level_1_0);
   if (!accepting.has_value()) validate(desc, kHighestLevel);  // throws with the reason

@@ -2,7 +2,6 @@
 // the fused activation.
 #include <string>
 
-#include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "core/text.hpp"
 #include "dmlops/operators.hpp"
@@ -30,7 +29,6 @@ OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float 
 void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
-  const FloatEnvironment environment;
   const ConstTensorView& input = inputs.input;
   require_floating_point(kBatchNormalization, "input", input);
   require_addressable(kBatchNormalization, "input", input);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/float_environment.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "core/text.hpp"
@@ -309,7 +308,6 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   copy.data = copy_.get();
   ConstTensorView source = input;
   source.sizes = copy.sizes;
-  const FloatEnvironment environment;
   const Nest nest = make_nest(copy, &source, 1);
   run(nest, nest.data, copy_kernel(element_size(input.type)), nullptr);
   view_ = copy;

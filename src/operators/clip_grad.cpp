@@ -121,6 +121,7 @@ void run_checked(const char* op, const ConstTensorView& input, const ConstTensor
 }  // namespace
 
 ClipGradParameters clip_grad_parameters(DataType type, const Scalar& min, const Scalar& max) {
+  const FloatEnvironment environment;
   switch (type) {
     case DataType::float32:
       return between_floats<std::int32_t>(type, min, max);
@@ -158,14 +159,12 @@ OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView&
 
 void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,
                const Scalar& max, const TensorView& output) {
-  const FloatEnvironment environment;
   require_type(kClipGrad, input, kNumbers64, kClipTypesText);
   run_checked(kClipGrad, input, gradient, clip_grad_parameters(input.type, min, max), output);
 }
 
 void relu_grad(const ConstTensorView& input, const ConstTensorView& gradient,
                const TensorView& output) {
-  const FloatEnvironment environment;
   require_type(kReluGrad, input, kFloats | kSigned32, kSignedTypesText);
   run_checked(kReluGrad, input, gradient, relu_grad_parameters(input.type), output);
 }

@@ -1,7 +1,6 @@
 // parameterized_relu: the rules, then the kernel.
 #include <string>
 
-#include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
@@ -18,7 +17,6 @@ OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTe
 
 void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
                         const TensorView& output) {
-  const FloatEnvironment environment;
   constexpr const char* op = "parameterized_relu";
   require_type(op, input, kFloats | kSigned32, kSignedTypesText);
   require_input(op, input);

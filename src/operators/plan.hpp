@@ -36,6 +36,7 @@ struct OperatorPlan {
   // Runs the plan on other memory of the same layout; `data` points to the operands' first
   // elements. Where `data` is null, a reduction keeps the pointer of the plan.
   void run(char* const* data) const {
+    const FloatEnvironment environment;
     std::visit([&](const auto& p) { run(data, p); }, parameters);
     for (const ResultCopy& copy : copies) copy.run(data[0], planned()[0]);
   }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/float_environment.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
@@ -102,19 +101,16 @@ OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
 
 void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  const FloatEnvironment environment;
   reduce("softmax", input, axes, axis_count, output, plan_softmax);
 }
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
                  const TensorView& output) {
-  const FloatEnvironment environment;
   reduce("log_softmax", input, axes, axis_count, output, plan_log_softmax);
 }
 
 void hardmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  const FloatEnvironment environment;
   reduce("hardmax", input, axes, axis_count, output, plan_hardmax);
 }
 

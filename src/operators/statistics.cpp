@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/float16.hpp"
-#include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
@@ -204,7 +203,6 @@ void mean_variance_normalization(const ConstTensorView& input,
                                  const MeanVarianceNormalizationOptions& options,
                                  const TensorView& output) {
   constexpr const char* kOperator = "mean_variance_normalization";
-  const FloatEnvironment environment;
   require_floating_point(kOperator, "input", input);
   require_input(kOperator, input);
   if (scale) require_parameter(kOperator, "scale", *scale, input);
@@ -226,7 +224,6 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
                                   const std::optional<FusedActivation>& fused_activation,
                                   const BatchNormalizationTrainingOutputs& outputs) {
   constexpr const char* kOperator = "batch_normalization_training";
-  const FloatEnvironment environment;
   const ConstTensorView& input = inputs.input;
   require_floating_point(kOperator, "input", input);
   require_input(kOperator, input);
@@ -260,7 +257,6 @@ namespace {
 
 void differentiate(const char* op, bool training, const BatchNormalizationGradientInputs& inputs,
                    float epsilon, const BatchNormalizationGradients& outputs) {
-  const FloatEnvironment environment;
   const ConstTensorView& input = inputs.input;
   require_floating_point(op, "input", input);
   require_input(op, input);

@@ -45,6 +45,13 @@ SoftmaxChunks softmax_chunks(const std::string& op) {
   return {&KernelTable::log_softmax_sums, &KernelTable::log_softmax_finish, 2};
 }
 
+template <class Call>
+void run_without_gil(const Call& call) {
+  const py::gil_scoped_release released;
+  const FloatEnvironment environment;
+  call();
+}
+
 // (lanes[groups][blocks][kSumLanes][sums], maxima[groups])
 py::tuple softmax_sums(const std::string& op, const py::array& x, const Dense<float>& max) {
   const GroupChunks chunks = chunks_of(x, max);
@@ -55,11 +62,7 @@ py::tuple softmax_sums(const std::string& op, const py::array& x, const Dense<fl
   const auto kernel = (kernels().*kernels_of.sums)[type_index(x)];
   double* const lanes_data = lanes.mutable_data();
   double* const maxima_data = maxima.mutable_data();
-  {
-    const py::gil_scoped_release released;
-    const FloatEnvironment environment;
-    kernel(chunks, lanes_data, maxima_data);
-  }
+  run_without_gil([&] { kernel(chunks, lanes_data, maxima_data); });
   return py::make_tuple(lanes, maxima);
 }
 
@@ -78,11 +81,7 @@ py::array softmax_finish(const std::string& op, const py::array& x, const Dense<
   void* const output = result.mutable_data();
   const double* const sums_data = sums.data();
   const double* const maxima_data = maxima.data();
-  {
-    const py::gil_scoped_release released;
-    const FloatEnvironment environment;
-    kernel(chunks, sums_data, maxima_data, output);
-  }
+  run_without_gil([&] { kernel(chunks, sums_data, maxima_data, output); });
   return result;
 }
 
@@ -133,9 +132,7 @@ void run_stage(const std::string& op, int stage, std::int64_t group_elements,
   Reduction& reduction = std::get<ReductionParameters>(plan.parameters).reduction;
   reduction.stage = stage;
   reduction.group_elements = group_elements;
-  const py::gil_scoped_release released;
-  const FloatEnvironment environment;
-  plan.run();
+  run_without_gil([&plan] { plan.run(); });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/float_environment.hpp"
 #include "core/pool.hpp"
 #include "traversal/policy.hpp"
 
@@ -331,7 +330,6 @@ void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* paramete
     return;
   }
   parallel_for(static_cast<int>(shards), [&](int i) {
-    const FloatEnvironment environment;
     run_shard(main_, shards, i, kernel, parameters);
     if (tail_.length > 0) run_shard(tail_, shards, i, kernel, parameters);
   });

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/float_environment.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/pool.hpp"
 #include "traversal/policy.hpp"
@@ -123,7 +122,6 @@ void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionK
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
-    const FloatEnvironment environment;
     Reduction shard = reduction;
     shard.first = shard_begin(count, shards, i, unit);
     shard.end = shard_begin(count, shards, i + 1, unit);

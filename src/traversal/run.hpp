@@ -6,8 +6,8 @@
 namespace dmlops {
 
 // Splits the nest into shards if there is enough work, and calls the kernel. `data` points to the
-// operands' first elements. The caller must be in the default floating-point state; workers enter
-// it themselves.
+// operands' first elements. The caller must be in the default floating-point state unless the
+// kernel only copies elements.
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters);
 
 // Fast path for small dense calls, the most frequent ones. If both tensors have the same type and

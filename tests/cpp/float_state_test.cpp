@@ -47,6 +47,11 @@ void call_everything() {
   hard_sigmoid(input, 0.1f, 0.3f, output);
   batch_normalization({input, input, input, input, input}, 0.1f, {}, output);
   log_softmax(input, &axis, 1, output);
+  mean_variance_normalization(input, {}, {}, &axis, 1, {}, output);
+  parameterized_relu(input, input, output);
+  clip_grad(input, input, Scalar(0.1), Scalar(0x1p-1070), output);
+  const TensorView integers(y.data(), DataType::int32, 1, {kCount}, {4});
+  clip_grad(integers, integers, Scalar(-1e300), Scalar(1e300), integers);
 
   const BufferTensorDesc tensor(TensorDataType::float32, {kCount});
   const BufferTensorDesc half(TensorDataType::float16, {kCount});
