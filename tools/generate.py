@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generator import cpp, directml, docs, python
+from generator import cpp, directml, docs, python, sources
 from generator.common import ROOT, formatted
 
 FILES: dict[str, Callable[[], str]] = {
@@ -24,10 +24,11 @@ FILES: dict[str, Callable[[], str]] = {
     "include/dmlops/operator_descs.hpp": cpp.operator_descs,
     "include/dmlops/directml_operators.h": directml.structs,
     "include/dmlops/directml_operators_layout.h": directml.layout,
-    "src/descriptors/conversions.cpp": cpp.conversions,
-    "src/descriptors/rows.hpp": cpp.rows,
-    "src/kernels/activation_list.hpp": cpp.activation_list,
-    "src/operators/activation_infos.hpp": cpp.activation_infos,
+    "src/descriptors/conversions.cpp": sources.conversions,
+    "src/descriptors/rows.hpp": sources.rows,
+    "src/kernels/activation_list.hpp": sources.activation_list,
+    "src/operators/activation_infos.hpp": sources.activation_infos,
+    "src/python/signatures.hpp": sources.signatures,
     "python/dmlops/_operator_type.py": python.operator_type,
     "python/dmlops/_activation_descs.py": python.activation_descs,
     "python/dmlops/_operator_descs.py": python.operator_descs,

@@ -125,7 +125,7 @@ struct ActivationSigmoidOperatorDesc : ActivationDesc {
 
 /// DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC: ln(1 + exp(steepness * x)) / steepness.
 struct ActivationSoftplusOperatorDesc : ActivationDesc {
-  float steepness = 1.0f;  ///< at least 1 below feature level 6.4
+  float steepness = 1.0f;  ///< the factor of x, at least 1 below feature level 6.4
 
   operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_softplus, steepness);

@@ -84,8 +84,8 @@ struct ActivationReluGradOperatorDesc {
 /// then an activation.
 struct BatchNormalizationOperatorDesc {
   BufferTensorDesc input_tensor;  ///< the tensor to normalize
-  BufferTensorDesc mean_tensor;   ///< the parameters, of the input's data type and dimension count;
-                                  ///< each size is 1 or the input's
+  BufferTensorDesc mean_tensor;   ///< the parameters, of the input's data type and rank; each size
+                                  ///< is 1 or the input's
   BufferTensorDesc variance_tensor;  ///< see mean_tensor
   BufferTensorDesc scale_tensor;     ///< see mean_tensor
   BufferTensorDesc bias_tensor;      ///< see mean_tensor
@@ -101,9 +101,9 @@ struct BatchNormalizationOperatorDesc {
 /// DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC: normalization with the mean and the variance of
 /// the input, then an activation.
 struct MeanVarianceNormalizationOperatorDesc {
-  BufferTensorDesc input_tensor;                 ///< the tensor to normalize
-  std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
-                                                 ///< each size is 1 or the input's
+  BufferTensorDesc input_tensor;  ///< the tensor to normalize
+  std::optional<BufferTensorDesc>
+      scale_tensor;  ///< of the input's data type and rank; each size is 1 or the input's
   std::optional<BufferTensorDesc> bias_tensor;   ///< see scale_tensor
   BufferTensorDesc output_tensor;                ///< same data type and sizes as the input
   bool cross_channel = false;                    ///< true: groups of dimensions 1 to 3
@@ -117,11 +117,11 @@ struct MeanVarianceNormalizationOperatorDesc {
 /// DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC: normalization with the mean and the variance of
 /// the input, then an activation.
 struct MeanVarianceNormalization1OperatorDesc {
-  BufferTensorDesc input_tensor;                 ///< the tensor to normalize
-  std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
-                                                 ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< see scale_tensor
-  BufferTensorDesc output_tensor;                ///< same data type and sizes as the input
+  BufferTensorDesc input_tensor;  ///< the tensor to normalize
+  std::optional<BufferTensorDesc>
+      scale_tensor;  ///< of the input's data type and rank; each size is 1 or the input's
+  std::optional<BufferTensorDesc> bias_tensor;  ///< see scale_tensor
+  BufferTensorDesc output_tensor;               ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;  ///< the dimensions that make up a group: none twice, in any order
   bool normalize_variance = true;                ///< false: no division by sqrt(variance + epsilon)
@@ -134,11 +134,11 @@ struct MeanVarianceNormalization1OperatorDesc {
 /// DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC: normalization with the mean and the variance of
 /// the input, then an activation.
 struct MeanVarianceNormalization2OperatorDesc {
-  BufferTensorDesc input_tensor;                 ///< the tensor to normalize
-  std::optional<BufferTensorDesc> scale_tensor;  ///< of the input's data type and dimension count;
-                                                 ///< each size is 1 or the input's
-  std::optional<BufferTensorDesc> bias_tensor;   ///< see scale_tensor
-  BufferTensorDesc output_tensor;                ///< same data type and sizes as the input
+  BufferTensorDesc input_tensor;  ///< the tensor to normalize
+  std::optional<BufferTensorDesc>
+      scale_tensor;  ///< of the input's data type and rank; each size is 1 or the input's
+  std::optional<BufferTensorDesc> bias_tensor;  ///< see scale_tensor
+  BufferTensorDesc output_tensor;               ///< same data type and sizes as the input
   std::vector<std::uint32_t>
       axes;                  ///< the dimensions that make up a group: none twice, in any order
   bool use_mean = true;      ///< false: the mean counts as 0, also in the variance
@@ -153,15 +153,16 @@ struct MeanVarianceNormalization2OperatorDesc {
 /// variance of the input, then an activation.
 struct BatchNormalizationTrainingOperatorDesc {
   BufferTensorDesc input_tensor;  ///< the tensor to normalize
-  BufferTensorDesc scale_tensor;  ///< of the input's data type and dimension count, all of the same
-                                  ///< sizes, each 1 or the input's
+  BufferTensorDesc scale_tensor;  ///< of the input's data type and rank, all of the same sizes,
+                                  ///< each 1 or the input's
   BufferTensorDesc bias_tensor;   ///< see scale_tensor
-  std::optional<BufferTensorDesc> fused_add_tensor;  ///< added before the activation
-  BufferTensorDesc output_tensor;                    ///< same data type and sizes as the input
-  BufferTensorDesc output_mean_tensor;               ///< same sizes as the scale
-  BufferTensorDesc output_variance_tensor;           ///< see output_mean_tensor
-  float epsilon = 1e-5f;                             ///< added to the variance
-  std::optional<OperatorDesc> fused_activation;      ///< an activation's descriptor without tensors
+  std::optional<BufferTensorDesc>
+      fused_add_tensor;                     ///< of the input's sizes; added before the activation
+  BufferTensorDesc output_tensor;           ///< same data type and sizes as the input
+  BufferTensorDesc output_mean_tensor;      ///< of the scale's sizes
+  BufferTensorDesc output_variance_tensor;  ///< see output_mean_tensor
+  float epsilon = 1e-5f;                    ///< added to the variance
+  std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
 };
@@ -170,13 +171,13 @@ struct BatchNormalizationTrainingOperatorDesc {
 /// mean and variance.
 struct BatchNormalizationGradOperatorDesc {
   BufferTensorDesc input_tensor;           ///< the tensor that was normalized
-  BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
-  BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
-                                 ///< sizes, each 1 or the input's
+  BufferTensorDesc input_gradient_tensor;  ///< the gradient of the result, of the input's sizes
+  BufferTensorDesc mean_tensor;  ///< of the input's data type and rank, all of the same sizes, each
+                                 ///< 1 or the input's
   BufferTensorDesc variance_tensor;               ///< see mean_tensor
   BufferTensorDesc scale_tensor;                  ///< see mean_tensor
   BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
-  BufferTensorDesc output_scale_gradient_tensor;  ///< same sizes as the mean
+  BufferTensorDesc output_scale_gradient_tensor;  ///< of the mean's sizes
   BufferTensorDesc output_bias_gradient_tensor;   ///< see output_scale_gradient_tensor
   float epsilon = 1e-5f;                          ///< added to the variance
 
@@ -187,13 +188,13 @@ struct BatchNormalizationGradOperatorDesc {
 /// the mean and the variance of the input.
 struct BatchNormalizationTrainingGradOperatorDesc {
   BufferTensorDesc input_tensor;           ///< the tensor that was normalized
-  BufferTensorDesc input_gradient_tensor;  ///< the gradient of the normalization's output
-  BufferTensorDesc mean_tensor;  ///< of the input's data type and dimension count, all of the same
-                                 ///< sizes, each 1 or the input's
+  BufferTensorDesc input_gradient_tensor;  ///< the gradient of the result, of the input's sizes
+  BufferTensorDesc mean_tensor;  ///< of the input's data type and rank, all of the same sizes, each
+                                 ///< 1 or the input's
   BufferTensorDesc variance_tensor;               ///< see mean_tensor
   BufferTensorDesc scale_tensor;                  ///< see mean_tensor
   BufferTensorDesc output_gradient_tensor;        ///< the gradient of the input
-  BufferTensorDesc output_scale_gradient_tensor;  ///< same sizes as the mean
+  BufferTensorDesc output_scale_gradient_tensor;  ///< of the mean's sizes
   BufferTensorDesc output_bias_gradient_tensor;   ///< see output_scale_gradient_tensor
   float epsilon = 1e-5f;                          ///< added to the variance
 

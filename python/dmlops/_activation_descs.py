@@ -304,7 +304,7 @@ class ActivationSoftplusOperatorDesc(ActivationDesc):
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
     steepness : float, default 1.0
-        At least 1 below feature level 6.4.
+        The factor of ``x``, at least 1 below feature level 6.4.
 
     Examples
     --------

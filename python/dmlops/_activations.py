@@ -10,14 +10,7 @@ globals().update({name: getattr(_core, name) for name in __all__})
 _TEXT = """\
 Compute ``{{formula}}`` for each element.
 
-Parameters
-----------
-{{input}}
-{parameters}{{out}}
-
-{{returns}}
-
-{{raises}}
+{{sections}}
 
 Notes
 -----
@@ -45,24 +38,14 @@ def _document(row: Operator) -> None:
         )
     if row.defaults:
         notes += (
-            "\n\nA parameter may be zero, infinite or NaN: the result is the formula's in IEEE"
-            "\narithmetic; with an infinite parameter inside of exp or tanh it may be NaN."
+            "\n\nParameters are rounded to float32. One may be zero, infinite or NaN: the result is"
+            "\nthe formula's in IEEE arithmetic; with an infinite one inside of exp or tanh it may"
+            "\nbe NaN."
         )
     if row.remark:
         notes += f"\n{row.remark}"
-    given = "".join(f"{name}={value}, " for name, value in row.defaults.items())
-    text = _TEXT.format(
-        parameters="".join(
-            f"{name} : float, default {value}\n    A parameter of the formula, as float32.\n"
-            for name, value in row.defaults.items()
-        ),
-        notes=notes,
-        name=row.function,
-        example=list(row.results),
-    )
-    function = getattr(_core, row.function)
-    signature = f"{row.function}(input, {given}*, out=None)"
-    document(function, signature, text)
+    text = _TEXT.format(notes=notes, name=row.function, example=list(row.results))
+    document(getattr(_core, row.function), text)
 
 
 for _row in ACTIVATIONS:

@@ -5,30 +5,12 @@ from dmlops._docstrings import document
 
 document(
     _core.batch_normalization,
-    "batch_normalization(input, mean, variance, scale, bias, epsilon=1e-05, *, "
-    "fused_activation=None, out=None)",
     """\
 Normalize each element with a mean and a variance, then scale and shift it.
 
 Computes ``{formula}``.
 
-Parameters
-----------
-{input}
-mean, variance, scale, bias : numpy.ndarray
-    The parameters, of the dtype and the number of dimensions of `input`; each size
-    is 1 or that of `input`.
-epsilon : float, default 1e-5
-    Added to the variance, as float32.
-fused_activation : descriptor or name of an activation, optional
-    Applied in the same pass: a descriptor without tensors, such as
-    ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``,
-    for the default parameters.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -52,8 +34,6 @@ array([[[-1.,  1.],
 
 document(
     _core.mean_variance_normalization,
-    "mean_variance_normalization(input, scale=None, bias=None, axes=-1, *, use_mean=True, "
-    "use_variance=True, epsilon=1e-05, fused_activation=None, out=None)",
     """\
 Normalize each element with the mean and the variance of its group.
 
@@ -62,28 +42,7 @@ mean and the population variance over all listed axes together. This is layer
 normalization over the last axes, instance normalization over the axes of a channel, group
 normalization of a reshaped input, and RMS normalization without the mean.
 
-Parameters
-----------
-{input}
-scale, bias : numpy.ndarray, optional
-    Same dtype and number of dimensions as `input`; each size is 1 or that of `input`.
-    The defaults are 1 and 0.
-axes : int or sequence of int, default -1
-    The axes that make up a group; a negative one counts from the end. Without axes,
-    each element is a group.
-use_mean : bool, default True
-    False: the mean counts as 0, also in the variance.
-use_variance : bool, default True
-    False: no division by ``sqrt(variance + epsilon)``.
-epsilon : float, default 1e-5
-    Added to the variance, as float32.
-fused_activation : descriptor or name of an activation, optional
-    Applied in the same pass.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -105,37 +64,13 @@ array([[0.25, 0.5 , 0.75, 1.5 ]], dtype=float32)
 
 document(
     _core.batch_normalization_training,
-    "batch_normalization_training(input, scale, bias, fused_add=None, epsilon=1e-05, *, "
-    "fused_activation=None, out=None)",
     """\
 Normalize with the mean and the variance of the input, and return both.
 
 Computes ``{formula}``, with the
 mean and the population variance over the axes along which `scale` has size 1.
 
-Parameters
-----------
-{input}
-scale, bias : numpy.ndarray
-    Same dtype and number of dimensions as `input`, both of one shape; each size is 1 or
-    that of `input`.
-fused_add : numpy.ndarray, optional
-    Added before the activation; same shape as `input`.
-epsilon : float, default 1e-5
-    Added to the variance, as float32.
-fused_activation : descriptor or name of an activation, optional
-    Applied in the same pass.
-out : tuple of numpy.ndarray, optional
-    The arrays that receive the three results.
-
-Returns
--------
-output : numpy.ndarray
-    The result, of the shape of `input`.
-mean, variance : numpy.ndarray
-    The statistics, of the shape of `scale`.
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -157,7 +92,6 @@ Examples
 def _document_gradients(name: str, statistics: str, result: str) -> None:
     document(
         getattr(_core, name),
-        f"{name}(input, input_gradient, mean, variance, scale, epsilon=1e-05, *, out=None)",
         f"""\
 Return the gradients of batch normalization with {statistics}.
 
@@ -167,27 +101,7 @@ the gradient of the bias is ``sum(dy)``, and the gradient of the scale is
 ``sum(dy * (x - mean) / sqrt(variance + epsilon))``, with ``dy`` for `input_gradient` and
 sums over the axes along which `mean` has size 1.
 
-Parameters
-----------
-{{input}}
-input_gradient : numpy.ndarray
-    The gradient of the normalization's output, of the shape of `input`.
-mean, variance, scale : numpy.ndarray
-    Same dtype and number of dimensions as `input`, all of one shape; each size is 1 or
-    that of `input`.
-epsilon : float, default 1e-5
-    Added to the variance, as float32.
-out : tuple of numpy.ndarray, optional
-    The arrays that receive the three results.
-
-Returns
--------
-gradient : numpy.ndarray
-    The gradient of the input, of the input's shape.
-scale_gradient, bias_gradient : numpy.ndarray
-    The gradients of scale and bias, of the shape of `mean`.
-
-{{raises}}
+{{sections}}
 
 Notes
 -----

@@ -301,7 +301,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     mean_tensor, variance_tensor, scale_tensor, bias_tensor : BufferTensorDesc
-        The parameters, of the input's data type and dimension count; each size is 1 or the input's.
+        The parameters, of the input's data type and rank; each size is 1 or the input's.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     spatial : bool, default True
@@ -310,8 +310,9 @@ class BatchNormalizationOperatorDesc(Descriptor):
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
-        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
-        ``"relu"``, for the default parameters.
+        Applied last: a descriptor without tensors, such as
+        ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``, for the
+        default parameters.
 
     Notes
     -----
@@ -388,8 +389,7 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc, optional
-        Of the input's data type and dimension count; each size is 1 or the input's. None is the
-        number 1 or 0.
+        Of the input's data type and rank; each size is 1 or the input's. None is the number 1 or 0.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     cross_channel : bool, default False
@@ -399,8 +399,9 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
-        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
-        ``"relu"``, for the default parameters.
+        Applied last: a descriptor without tensors, such as
+        ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``, for the
+        default parameters.
 
     Notes
     -----
@@ -461,8 +462,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc, optional
-        Of the input's data type and dimension count; each size is 1 or the input's. None is the
-        number 1 or 0.
+        Of the input's data type and rank; each size is 1 or the input's. None is the number 1 or 0.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     axes : sequence of int
@@ -473,8 +473,9 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
-        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
-        ``"relu"``, for the default parameters.
+        Applied last: a descriptor without tensors, such as
+        ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``, for the
+        default parameters.
 
     Notes
     -----
@@ -537,8 +538,7 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc, optional
-        Of the input's data type and dimension count; each size is 1 or the input's. None is the
-        number 1 or 0.
+        Of the input's data type and rank; each size is 1 or the input's. None is the number 1 or 0.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     axes : sequence of int
@@ -551,8 +551,9 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
-        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
-        ``"relu"``, for the default parameters.
+        Applied last: a descriptor without tensors, such as
+        ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``, for the
+        default parameters.
 
     Notes
     -----
@@ -616,19 +617,20 @@ class BatchNormalizationTrainingOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc
-        Of the input's data type and dimension count, all of the same sizes, each 1 or the input's.
-        Groups are taken over the dimensions of size 1.
+        Of the input's data type and rank, all of the same sizes, each 1 or the input's. Groups are
+        taken over the dimensions of size 1.
     fused_add_tensor : BufferTensorDesc, optional
-        Added before the activation.
+        Of the input's sizes; added before the activation.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     output_mean_tensor, output_variance_tensor : BufferTensorDesc
-        Same sizes as the scale.
+        Of the scale's sizes.
     epsilon : float, default 1e-5
         Added to the variance.
     fused_activation : descriptor or name of an activation, optional
-        A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a name, such as
-        ``"relu"``, for the default parameters.
+        Applied last: a descriptor without tensors, such as
+        ``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``, for the
+        default parameters.
 
     Notes
     -----
@@ -697,14 +699,14 @@ class BatchNormalizationGradOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor that was normalized.
     input_gradient_tensor : BufferTensorDesc
-        The gradient of the normalization's output.
+        The gradient of the result, of the input's sizes.
     mean_tensor, variance_tensor, scale_tensor : BufferTensorDesc
-        Of the input's data type and dimension count, all of the same sizes, each 1 or the input's.
-        Groups are taken over the dimensions of size 1.
+        Of the input's data type and rank, all of the same sizes, each 1 or the input's. Groups are
+        taken over the dimensions of size 1.
     output_gradient_tensor : BufferTensorDesc
         The gradient of the input.
     output_scale_gradient_tensor, output_bias_gradient_tensor : BufferTensorDesc
-        Same sizes as the mean.
+        Of the mean's sizes.
     epsilon : float, default 1e-5
         Added to the variance.
 
@@ -759,14 +761,14 @@ class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor that was normalized.
     input_gradient_tensor : BufferTensorDesc
-        The gradient of the normalization's output.
+        The gradient of the result, of the input's sizes.
     mean_tensor, variance_tensor, scale_tensor : BufferTensorDesc
-        Of the input's data type and dimension count, all of the same sizes, each 1 or the input's.
-        Groups are taken over the dimensions of size 1.
+        Of the input's data type and rank, all of the same sizes, each 1 or the input's. Groups are
+        taken over the dimensions of size 1.
     output_gradient_tensor : BufferTensorDesc
         The gradient of the input.
     output_scale_gradient_tensor, output_bias_gradient_tensor : BufferTensorDesc
-        Same sizes as the mean.
+        Of the mean's sizes.
     epsilon : float, default 1e-5
         Added to the variance.
 

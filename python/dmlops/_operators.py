@@ -9,7 +9,6 @@ globals().update({name: getattr(_core, name) for name in __all__})
 
 document(
     _core.clip,
-    "clip(input, min=None, max=None, *, scale_bias=None, out=None)",
     """\
 Limit each element to the range from `min` to `max`.
 
@@ -17,20 +16,7 @@ Computes ``{formula}`` with ``g(x) = x * scale + bias`` if
 `scale_bias` is given, and ``g(x) = x`` otherwise. If `min` is greater than `max`,
 every result is `min`.
 
-Parameters
-----------
-{input}
-min, max : float or int, optional
-    The bounds, rounded to the dtype; None or NaN is no bound. Bounds for integers
-    must be whole numbers; those beyond the dtype's range are saturated.
-scale_bias : ScaleBias, optional
-    Applied first, with a single rounding. Integers are computed in float64,
-    truncated toward zero and saturated.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -50,26 +36,13 @@ array([  0, 100, 255], dtype=uint8)
 
 document(
     _core.clip_grad,
-    "clip_grad(input, input_gradient, min=None, max=None, *, out=None)",
     """\
 Compute the gradient of clip: `input_gradient` within the bounds, and 0 elsewhere.
 
 Computes ``{formula}``. At both bounds,
 the result is 0.
 
-Parameters
-----------
-{input}
-input_gradient : numpy.ndarray
-    The gradient of clip's result: dtype and shape of `input`, any strides.
-min, max : float or int, optional
-    The bounds of clip, rounded to the dtype; None or NaN is no bound. Bounds for
-    integers must be whole numbers; those beyond the dtype's range are never reached.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -89,22 +62,12 @@ array([0., 0., 3., 0.], dtype=float32)
 
 document(
     _core.relu_grad,
-    "relu_grad(input, input_gradient, *, out=None)",
     """\
 Compute the gradient of relu: `input_gradient` at positive elements, and 0 elsewhere.
 
 Computes ``{formula}``.
 
-Parameters
-----------
-{input}
-input_gradient : numpy.ndarray
-    The gradient of relu's result: dtype and shape of `input`, any strides.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -123,22 +86,12 @@ array([0., 0., 3.], dtype=float32)
 
 document(
     _core.parameterized_relu,
-    "parameterized_relu(input, slope, *, out=None)",
     """\
 Multiply negative elements by a slope, which may differ for each element.
 
 Computes ``{formula}``. Products of integers are saturated.
 
-Parameters
-----------
-{input}
-slope : numpy.ndarray
-    Same dtype and number of dimensions as `input`; each size is 1 or that of `input`.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -158,24 +111,13 @@ array([[-1.,  4.],
 
 document(
     _core.log_softmax,
-    "log_softmax(input, axes=-1, *, out=None)",
     """\
 Compute the logarithm of the softmax over one or several axes.
 
 Computes ``{formula}``, with the maximum and the sum
 over all of `axes` together.
 
-Parameters
-----------
-{input}
-axes : int or sequence of int, default -1
-    The axes; a negative one counts from the end. An array without dimensions has
-    axis 0, as in NumPy's reductions.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -197,24 +139,13 @@ True
 
 document(
     _core.softmax,
-    "softmax(input, axes=-1, *, out=None)",
     """\
 Normalize exponentials so that they sum to 1 over the given axes.
 
 Computes ``{formula}``, with the maximum and the sum over all
 of `axes` together.
 
-Parameters
-----------
-{input}
-axes : int or sequence of int, default -1
-    The axes; a negative one counts from the end. An array without dimensions has
-    axis 0, as in NumPy's reductions.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----
@@ -235,24 +166,13 @@ array([[0.5, 0.5],
 
 document(
     _core.hardmax,
-    "hardmax(input, axes=-1, *, out=None)",
     """\
 Set the first maximum over the given axes to 1, and all other elements to 0.
 
-Computes ``{formula}`` for the element ``i`` of a group.
+Computes ``{formula}`` for the element ``i`` of a group, whose
+elements are compared together, in row-major order.
 
-Parameters
-----------
-{input}
-axes : int or sequence of int, default -1
-    The axes, whose elements are compared together, in row-major order; a negative
-    one counts from the end. An array without dimensions has axis 0, as in NumPy's
-    reductions.
-{out}
-
-{returns}
-
-{raises}
+{sections}
 
 Notes
 -----

@@ -2,6 +2,8 @@
 // except to read the descriptor of a fused activation, or a list of axes.
 #include "functions.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "arguments.hpp"
@@ -15,11 +17,12 @@
 #include "numbers.hpp"
 #include "operators/check.hpp"
 #include "outputs.hpp"
+#include "signatures.hpp"
 
 namespace dmlops::python {
 namespace {
 
-// The signature of each function below, set at import.
+// The signature of each function, set at import.
 template <auto kFunction>
 Signature signature_of;
 
@@ -275,18 +278,8 @@ PyMethodDef activation_entry() {
   return entry<&activation<kType>>({about.name, 1 + about.parameter_count, 1, names});
 }
 
-template <ReductionFunction kOperator>
-PyMethodDef reduction_entry(const char* name) {
-  return entry<&reduction<kOperator>>({name, 2, 1, {"input", "axes", "out"}});
-}
-
-template <Gradient kOperator>
-PyMethodDef gradient_entry(const char* name) {
-  return entry<&gradient<kOperator>>(
-      {name, 6, 5, {"input", "input_gradient", "mean", "variance", "scale", "epsilon", "out"}});
-}
-
-PyMethodDef operators[13] = {}, activations[kActivationCount + 1] = {};  // null-terminated
+// Both null-terminated.
+PyMethodDef operators[13] = {}, activations[kActivationCount + 1] = {};
 
 template <std::size_t... kIndex>
 void set_activations(std::index_sequence<kIndex...>) {
@@ -294,35 +287,24 @@ void set_activations(std::index_sequence<kIndex...>) {
 }
 
 void set_operators() {
-  operators[0] = entry<&clip>({"clip", 3, 1, {"input", "min", "max", "scale_bias", "out"}});
-  operators[1] = entry<&batch_normalization>(
-      {"batch_normalization",
-       6,
-       5,
-       {"input", "mean", "variance", "scale", "bias", "epsilon", "fused_activation", "out"}});
-  operators[2] = reduction_entry<&dmlops::log_softmax>("log_softmax");
-  operators[3] = reduction_entry<&dmlops::softmax>("softmax");
-  operators[4] = reduction_entry<&dmlops::hardmax>("hardmax");
-  operators[5] =
-      entry<&mean_variance_normalization>({"mean_variance_normalization",
-                                           4,
-                                           1,
-                                           {"input", "scale", "bias", "axes", "use_mean",
-                                            "use_variance", "epsilon", "fused_activation", "out"}});
-  operators[6] = entry<&batch_normalization_training>(
-      {"batch_normalization_training",
-       5,
-       3,
-       {"input", "scale", "bias", "fused_add", "epsilon", "fused_activation", "out"}});
-  operators[7] = gradient_entry<&dmlops::batch_normalization_grad>("batch_normalization_grad");
-  operators[8] = gradient_entry<&dmlops::batch_normalization_training_grad>(
-      "batch_normalization_training_grad");
-  operators[9] =
-      entry<&clip_grad>({"clip_grad", 4, 2, {"input", "input_gradient", "min", "max", "out"}});
-  operators[10] =
-      entry<&pair<&dmlops::relu_grad>>({"relu_grad", 2, 2, {"input", "input_gradient", "out"}});
-  operators[11] = entry<&pair<&dmlops::parameterized_relu>>(
-      {"parameterized_relu", 2, 2, {"input", "slope", "out"}});
+  const Signatures of;
+  const PyMethodDef entries[] = {
+      entry<&clip>(of.clip),
+      entry<&clip_grad>(of.clip_grad),
+      entry<&pair<&dmlops::relu_grad>>(of.relu_grad),
+      entry<&pair<&dmlops::parameterized_relu>>(of.parameterized_relu),
+      entry<&reduction<&dmlops::log_softmax>>(of.log_softmax),
+      entry<&reduction<&dmlops::softmax>>(of.softmax),
+      entry<&reduction<&dmlops::hardmax>>(of.hardmax),
+      entry<&batch_normalization>(of.batch_normalization),
+      entry<&mean_variance_normalization>(of.mean_variance_normalization),
+      entry<&batch_normalization_training>(of.batch_normalization_training),
+      entry<&gradient<&dmlops::batch_normalization_grad>>(of.batch_normalization_grad),
+      entry<&gradient<&dmlops::batch_normalization_training_grad>>(
+          of.batch_normalization_training_grad),
+  };
+  static_assert(std::size(entries) + 1 == std::size(operators));
+  std::copy(std::begin(entries), std::end(entries), operators);
 }
 
 }  // namespace

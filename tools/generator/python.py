@@ -47,9 +47,9 @@ def documentation(row: Any) -> Iterator[str]:
     yield ""
     yield "    Parameters"
     yield "    ----------"
-    for group in row.groups():
+    for group, text in row.groups(*row.fields):
         yield f"    {', '.join(field.name for field in group)} : {python_type(row, group[0])}"
-        yield wrapped(row.text_of(group[0]), "        ")
+        yield wrapped(text, "        ")
     if not row.fusable:
         yield ""
         yield "    Notes"
@@ -245,63 +245,46 @@ def function_names(rows: list[Any]) -> Iterator[str]:
     yield "]"
 
 
+# The types of the functions' parameters in the stubs; that of arrays depends on the overload.
+_PARAMETER_TYPES = {
+    schema.Number: "_Number",
+    schema.Scalar: "_Number",
+    schema.ScaleBias: "ScaleBias",
+    schema.Boolean: "bool",
+    schema.Axes: "SupportsIndex | Sequence[SupportsIndex]",
+    schema.Activation: "FusedActivation",
+}
+
+
+def parameter(field: Any, array: str) -> str:
+    """Return a parameter of a function with its type and default."""
+    optional = " | None" if field.argument == "None" else ""
+    default = "" if field.argument is None else f" = {field.argument}"
+    return f"{field.parameter}: {_PARAMETER_TYPES.get(type(field), array)}{optional}{default}"
+
+
 def overloads(row: Any) -> Iterator[str]:
     """Yield the types of a function: for ndarrays, for other libraries' arrays, and for buffers."""
-    more, others = signature(row)
-    function, variable, count = row.function, row.types.variable, len(row.outputs)
-    array = f"NDArray[{variable}]"
-    for given, parameter, out, result in (
-        (f"_Array[_Shape, {variable}]", array, f"_Out[{variable}]", f"_Array[_Shape, {variable}]"),
+    variable, count = row.types.variable, len(row.outputs)
+    ndarray = f"_Array[_Shape, {variable}]"
+    for given, array, out, result in (
+        (ndarray, f"NDArray[{variable}]", f"_Out[{variable}]", ndarray),
         ("_Same", "_Parameter", "_Same | None", "_Same"),
         ("_Other", "_Parameter", "_Out[Any]", "NDArray[Any]"),
     ):
-        parameters = [f"input: {given}"]
-        if more:
-            parameters.append(more.replace("{}", parameter))
-        parameters += ["*"]
-        if others:
-            parameters.append(others)
-        returned = result
+        outputs, results = out, result
         if count > 1:
-            given_outputs = ", ".join([out.removesuffix(" | None")] * count)
-            parameters.append(f"out: tuple[{given_outputs}] | None = None")
-            returned = f"tuple[{', '.join([result] * count)}]"
-        else:
-            parameters.append(f"out: {out} = None")
+            outputs = f"tuple[{', '.join([out.removesuffix(' | None')] * count)}] | None"
+            results = f"tuple[{', '.join([result] * count)}]"
+        parameters = [
+            f"input: {given}",
+            *(parameter(field, array) for field in row.positional),
+            "*",
+            *(parameter(field, array) for field in row.keyword_only),
+            f"out: {outputs} = None",
+        ]
         yield "@overload"
-        yield f"def {function}({', '.join(parameters)}) -> {returned}: ..."
-
-
-# The results of signature() for functions whose parameters are not the struct's.
-_SIGNATURES = {
-    "clip": ("min: _Number | None = None, max: _Number | None = None",
-             "scale_bias: ScaleBias | None = None"),
-    "clip_grad": ("input_gradient: {}, min: _Number | None = None, "
-                  "max: _Number | None = None", ""),
-}  # fmt: skip
-
-
-def signature(row: Any) -> tuple[str, str]:
-    """Return the parameters behind `input`, and those by keyword only.
-
-    `{}` stands for the type of further arrays.
-    """
-    if row.function in _SIGNATURES:
-        return _SIGNATURES[row.function]
-    arrays = [
-        f"{tensor.name.removesuffix('_tensor')}: {{}}{' | None = None' if tensor.optional else ''}"
-        for tensor in row.inputs[1:]
-    ]
-    numbers = [f"{n.name}: _Number = {n.short}" for n in row.numbers]
-    others = []
-    if any(isinstance(field, schema.Axes) for field in row.fields):  # the rest is by keyword
-        arrays.append("axes: SupportsIndex | Sequence[SupportsIndex] = -1")
-        booleans = [field for field in row.fields if isinstance(field, schema.Boolean)]
-        others += [f"{field.name}: bool = {field.default}" for field in booleans] + numbers
-        numbers = []
-    if any(isinstance(field, schema.Activation) for field in row.fields):
-        others.append("fused_activation: FusedActivation | None = None")
-    return ", ".join(arrays + numbers), ", ".join(others)
+        yield f"def {row.function}({', '.join(parameters)}) -> {results}: ..."
 
 
 def stubs(rows: list[Any]) -> str:

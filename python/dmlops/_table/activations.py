@@ -135,10 +135,9 @@ ACTIVATIONS = (
     ),
     _activation(
         *("SOFTPLUS", 49, "ln(1 + exp(steepness * x)) / steepness"),
-        Number("steepness", "At least 1 below feature level 6.4.", "1.0"),
+        Number("steepness", "The factor of ``x``, at least 1 below feature level 6.4.", "1.0"),
         results=(0.1269, 0.5759, 1.3133, 3.0486),
         error=(1.181, 0.493501753),
-        remark="DirectML takes a steepness below 1 from feature level 6.4 on.",
         work="long",
         onnx="Softplus",
     ),

@@ -9,6 +9,7 @@ from .schema import (
     SIGNED32,
     SINCE_1_0,
     DataType,
+    Field,
     Number,
     Operator,
     Scalar,
@@ -19,12 +20,43 @@ from .schema import (
 
 _INPUT = Tensor("input_tensor")
 _OUTPUT = Tensor("output_tensor", output=True)
-_SCALE_BIAS = ScaleBias("scale_bias", "Applied before the bounds. None is no change.")
+_SCALE_BIAS = ScaleBias(
+    "scale_bias",
+    "Applied before the bounds. None is no change.",
+    function_text="Applied first, with a single rounding. Integers are computed in float64, "
+    "truncated toward zero and saturated.",
+)
 
-_GRADIENT = Tensor("input_gradient_tensor")
+
+def _gradient(function: str) -> Tensor:
+    text = f"The gradient of {function}'s result: dtype and shape of `input`, any strides."
+    return Tensor("input_gradient_tensor", function_text=text)
+
+
 _OUTPUT_GRADIENT = Tensor("output_gradient_tensor", output=True)
 _AT_BOUNDS = "A bound is excluded: the gradient is 0 there. A NaN element gives NaN."
+_CLIP_GRADIENT = _gradient("clip")
 _CLIP_GRAD = "input_gradient if min < x and x < max else 0"
+
+
+def _typed_bounds(beyond: str) -> tuple[Field, ...]:
+    """Return the bounds in the tensor's data type; `beyond`: of those beyond its range."""
+    text = (
+        "The bounds, rounded to the dtype; None or NaN is no bound. Bounds for integers must be "
+        f"whole numbers; those beyond the dtype's range are {beyond}."
+    )
+    return (
+        DataType("min_max_data_type", "Data type of the bounds; must be that of the tensors."),
+        *(
+            Scalar(
+                name,
+                "Of the data type `min_max_data_type`; NaN is no bound.",
+                function_text=text,
+            )
+            for name in ("min", "max")
+        ),
+    )
+
 
 ELEMENTWISE = (
     Operator(
@@ -70,11 +102,7 @@ array([ -2,  -2,   0, 100], dtype=int8)
         text="Clip with bounds in the tensor's own data type, exact for 64-bit integers.",
         fields=(
             *(_INPUT, _OUTPUT, _SCALE_BIAS),
-            DataType("min_max_data_type", "Data type of the bounds; must be that of the tensors."),
-            *(
-                Scalar(name, "Of the data type `min_max_data_type`; NaN is no bound.")
-                for name in ("min", "max")
-            ),
+            *_typed_bounds("saturated"),
         ),
         supports=(Support("5_0", 1, 8, NUMBERS64),),
         example="""\
@@ -101,7 +129,7 @@ array([                   1, -4611686018427387897])
         family="clip_grad",
         formula=_CLIP_GRAD,
         fields=(
-            *(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
+            *(_INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
             *(
                 Number(name, "For integer tensors truncated toward zero; NaN is no bound.")
                 for name in ("min", "max")
@@ -133,12 +161,8 @@ array([0, 2, 3, 0], dtype=int8)
         formula=_CLIP_GRAD,
         text="The gradient of clip, with bounds in the tensor's own data type.",
         fields=(
-            *(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
-            DataType("min_max_data_type", "Data type of the bounds; must be that of the tensors."),
-            *(
-                Scalar(name, "Of the data type `min_max_data_type`; NaN is no bound.")
-                for name in ("min", "max")
-            ),
+            *(_INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
+            *_typed_bounds("never reached"),
         ),
         supports=(Support("5_0", 1, 8, NUMBERS64),),
         notes=_AT_BOUNDS,
@@ -167,7 +191,15 @@ array([1, 2, 3, 0])
         function="parameterized_relu",
         family="parameterized_relu",
         formula="x if x >= 0 else slope * x",
-        fields=(_INPUT, Tensor("slope_tensor"), _OUTPUT),
+        fields=(
+            _INPUT,
+            Tensor(
+                "slope_tensor",
+                function_text="Same dtype and number of dimensions as `input`; each size is 1 or "
+                "that of `input`.",
+            ),
+            _OUTPUT,
+        ),
         supports=(*SINCE_1_0, Support("5_1", 1, 8, SIGNED32)),
         notes="Products of integers are saturated.",
     ),
@@ -177,7 +209,7 @@ array([1, 2, 3, 0])
         function="relu_grad",
         family="relu_grad",
         formula="input_gradient if x > 0 else 0",
-        fields=(_INPUT, _GRADIENT, _OUTPUT_GRADIENT),
+        fields=(_INPUT, _gradient("relu"), _OUTPUT_GRADIENT),
         supports=(
             Support("3_0", 4, 4),
             Support("4_0", 1, 8),

@@ -7,16 +7,15 @@ from dataclasses import replace
 from .schema import Activation, Axes, Boolean, Field, Number, Operator, Support, Tensor
 
 _FORMULA = "scale * (x - mean) / sqrt(variance + epsilon) + bias"
-_PARAMETERS = (
-    "The parameters, of the input's data type and dimension count; each size is 1 or the input's."
-)
+_PARAMETERS = "The parameters, of the input's data type and rank; each size is 1 or the input's."
 _INPUT = Tensor("input_tensor", "The tensor to normalize.")
 _OUTPUT = Tensor("output_tensor", output=True)
 _EPSILON = Number("epsilon", "Added to the variance.", "1e-5")
 _FUSED = Activation(
     "fused_activation",
-    "A descriptor without tensors, such as ``ActivationReluOperatorDesc()``, or a "
-    'name, such as ``"relu"``, for the default parameters.',
+    "Applied last: a descriptor without tensors, such as "
+    '``ActivationLeakyReluOperatorDesc(alpha=0.1)``, or a name, such as ``"relu"``, for the '
+    "default parameters.",
 )
 
 
@@ -30,7 +29,7 @@ def _group(name: str, like: str, text: str, *, output: bool = False) -> Tensor:
 _OPTIONAL = tuple(
     Tensor(
         f"{name}_tensor",
-        "Of the input's data type and dimension count; each size is 1 or the input's. None is "
+        "Of the input's data type and rank; each size is 1 or the input's. None is "
         "the number 1 or 0.",
         broadcast=True,
         optional=True,
@@ -41,6 +40,8 @@ _AXES = Axes(
     "axes",
     "The dimensions that make up a group: none twice, in any order. Empty: each element is its own "
     "mean.",
+    function_text="The axes that make up a group; a negative one counts from the end. Without "
+    "axes, each element is a group.",
     may_be_empty=True,
 )
 _NO_DIVISION = "False: no division by ``sqrt(variance + epsilon)``."
@@ -84,8 +85,10 @@ array([-1. , -0.5,  0. ,  1.5], dtype=float32)
 
 # Batch normalization: training and gradients
 
-_STATISTICS = "Of the input's data type and dimension count, all of the same sizes, each 1 or the "
-_STATISTICS += "input's. Groups are taken over the dimensions of size 1."
+_STATISTICS = (
+    "Of the input's data type and rank, all of the same sizes, each 1 or the input's. Groups are "
+    "taken over the dimensions of size 1."
+)
 _EXAMPLE = """\
 >>> import numpy as np
 >>> from dmlops import BufferTensorDesc, Device
@@ -137,12 +140,12 @@ def _gradient(name: str, value: int, since: str, *texts: str) -> Operator:
         text=text,
         fields=(
             Tensor("input_tensor", "The tensor that was normalized."),
-            Tensor("input_gradient_tensor", "The gradient of the normalization's output."),
+            Tensor("input_gradient_tensor", "The gradient of the result, of the input's sizes."),
             Tensor("mean_tensor", _STATISTICS, broadcast=True),
             *(_group(each, "mean", _STATISTICS) for each in ("variance", "scale")),
             Tensor("output_gradient_tensor", "The gradient of the input.", output=True),
             *(
-                _group(f"output_{each}_gradient", "mean", "Same sizes as the mean.", output=True)
+                _group(f"output_{each}_gradient", "mean", "Of the mean's sizes.", output=True)
                 for each in ("scale", "bias")
             ),
             _EPSILON,
@@ -164,10 +167,12 @@ _TRAINING = Operator(
         _INPUT,
         Tensor("scale_tensor", _STATISTICS, broadcast=True),
         _group("bias", "scale", _STATISTICS),
-        Tensor("fused_add_tensor", "Added before the activation.", optional=True),
+        Tensor(
+            "fused_add_tensor", "Of the input's sizes; added before the activation.", optional=True
+        ),
         _OUTPUT,
         *(
-            _group(f"output_{each}", "scale", "Same sizes as the scale.", output=True)
+            _group(f"output_{each}", "scale", "Of the scale's sizes.", output=True)
             for each in ("mean", "variance")
         ),
         _EPSILON,
@@ -198,6 +203,7 @@ NORMALIZATION = (
                 "Below feature level 4.0, False forbids mean and variance to be broadcast in "
                 "height or width; ignored from 4.0 on.",
                 True,
+                ignored=True,
             ),
             _EPSILON,
             _FUSED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 
 __all__ = [
     "FLOATS",
@@ -83,12 +84,24 @@ class Field:
     """A field of the DirectML struct."""
 
     name: str  # "input_tensor"
-    text: str = ""  # a sentence for the descriptor's docstring; of tensors, a default exists
+    text: str = ""  # a sentence for the docstrings; of tensors, a default exists
+    # The sentence for the function's docstring, if it differs.
+    function_text: str = field(default="", kw_only=True)
 
     @property
     def external(self) -> str:
         """DirectML's name."""
         return field_name(self.name)
+
+    @property
+    def parameter(self) -> str:
+        """The name of the function's parameter."""
+        return self.name.removesuffix("_tensor")
+
+    @property
+    def argument(self) -> str | None:
+        """The default of the function's parameter; None if it must be given."""
+        return "None"
 
 
 @dataclass(frozen=True)
@@ -104,12 +117,22 @@ class Tensor(Field):
     optional: bool = False
     like: str = "input_tensor"
 
+    @property
+    def argument(self) -> str | None:
+        """None unless the tensor is optional."""
+        return "None" if self.optional else None
+
 
 @dataclass(frozen=True)
 class Number(Field):
     """A FLOAT."""
 
     default: str | None = None
+
+    @property
+    def argument(self) -> str | None:
+        """The default in short."""
+        return self.short
 
     @property
     def short(self) -> str | None:
@@ -141,6 +164,12 @@ class Boolean(Field):
     """A BOOL."""
 
     default: bool | None = None
+    ignored: bool = False  # at the highest feature level; the function lacks it
+
+    @property
+    def argument(self) -> str | None:
+        """The default."""
+        return str(self.default)
 
 
 @dataclass(frozen=True)
@@ -148,6 +177,11 @@ class Axes(Field):
     """An AxisCount, and a pointer to that number of UINT."""
 
     may_be_empty: bool = False
+
+    @property
+    def argument(self) -> str | None:
+        """The last axis."""
+        return "-1"
 
 
 @dataclass(frozen=True)
@@ -251,6 +285,26 @@ class Operator:
         return tuple(each for each in self.tensors if each.output)
 
     @property
+    def positional(self) -> tuple[Field, ...]:
+        """The function's parameters after `input` that may be given by position."""
+        return tuple(each for each, keyword in self._parameters() if not keyword)
+
+    @property
+    def keyword_only(self) -> tuple[Field, ...]:
+        """The function's parameters before `out` that are given by keyword."""
+        return tuple(each for each, keyword in self._parameters() if keyword)
+
+    def _parameters(self) -> Iterator[tuple[Field, bool]]:
+        """Yield the fields that are parameters, and whether they are given by keyword only."""
+        after_axes = False
+        for each in self.fields:
+            lacking = isinstance(each, DataType) or getattr(each, "ignored", False)
+            if lacking or each is self.inputs[0] or each in self.outputs:
+                continue
+            yield each, after_axes or isinstance(each, ScaleBias | Activation)
+            after_axes = after_axes or isinstance(each, Axes)
+
+    @property
     def numbers(self) -> tuple[Number, ...]:
         """The FLOAT fields."""
         return tuple(each for each in self.fields if isinstance(each, Number))
@@ -270,14 +324,16 @@ class Operator:
             return "Data types and dimension counts depend on the feature level."
         return "Same data type and sizes as the input."
 
-    def groups(self) -> Iterator[tuple[Field, ...]]:
-        """Yield the fields, grouping adjacent ones of the same kind and text: `min` and `max`."""
-        group: tuple[Field, ...] = ()
-        for each in self.fields:
-            if group and (
-                (type(each), self.text_of(each)) != (type(group[0]), self.text_of(group[0]))
-            ):
-                yield group
-                group = ()
-            group += (each,)
-        yield group
+    def groups(
+        self, *fields: Field, of_function: bool = False
+    ) -> Iterator[tuple[tuple[Field, ...], str]]:
+        """Yield fields with their text; adjacent ones of the same kind and text are a group.
+
+        `of_function`: with the text for the function's docstring.
+        """
+
+        def text(each: Field) -> str:
+            return (of_function and each.function_text) or self.text_of(each)
+
+        for key, group in groupby(fields, lambda each: (type(each), text(each))):
+            yield tuple(group), key[1]

@@ -59,6 +59,8 @@ def _softmax_family(
                 Axes(
                     "axes",
                     "The dimensions that make up a group: at least one, none twice, in any order.",
+                    function_text="The axes; a negative one counts from the end. An array "
+                    "without dimensions has axis 0, as in NumPy's reductions.",
                 ),
             ),
             supports=(Support("5_1", 1, 8),),
