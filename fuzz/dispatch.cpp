@@ -91,11 +91,6 @@ void set_strides(FuzzedDataProvider& bytes, BufferTensorDesc& tensor, bool outpu
   }
 }
 
-bool is_normalization(const OperatorInfo& op) {
-  return op.family == Family::batch_normalization ||
-         op.family >= Family::mean_variance_normalization;
-}
-
 // A valid or almost valid descriptor.
 OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   OperatorDesc desc;
@@ -111,7 +106,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   constexpr DataType types[] = {
       DataType::float32, DataType::float16, DataType::int8,   DataType::uint8, DataType::int16,
       DataType::uint16,  DataType::int32,   DataType::uint32, DataType::int64, DataType::uint64};
-  const bool clips = op.family == Family::clip || op.family == Family::clip1;
+  const bool clips = op.family == Family::clip;
   const std::size_t kinds =
       clips || bytes.ConsumeIntegralInRange<int>(0, 7) == 0 ? std::size(types) : 2;
   input.data_type = types[bytes.ConsumeIntegralInRange<std::size_t>(0, kinds - 1)];
@@ -134,8 +129,10 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
   }
   const bool curved = op.family == Family::activation;
   for (float& number : desc.numbers) number = curved ? parameter(bytes) : any_float(bytes);
-  if (is_normalization(op)) desc.numbers[0] = 1e-5f;
-  if (is_normalization(op) && op.family != Family::batch_normalization) {
+  for (const Field& field : op) {
+    if (field.name == std::string("epsilon")) desc.numbers[0] = 1e-5f;
+  }
+  if (op.has(FieldKind::boolean)) {
     for (bool& boolean : desc.booleans) boolean = bytes.ConsumeBool();
   }
   desc.min_max_data_type = input.data_type;

@@ -20,7 +20,7 @@ unsigned int reduced_axes(const OperatorDesc& desc, const OperatorInfo& op) {
   } else if (op.has(FieldKind::axes)) {
     for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
   } else {
-    reduced = desc.booleans[0] ? 0b1110u : 0b1100u;  // CrossChannel
+    reduced = boolean_of(desc, "cross_channel", false) ? 0b1110u : 0b1100u;
   }
   return reduced;
 }
@@ -49,11 +49,9 @@ void check_normalization(const OperatorDesc& desc, const OperatorInfo& op,
   if (!(epsilon == 0 || epsilon > 0x1p-20)) return;
   const std::vector<double>& x = inputs[0].floating;
   const bool of_moments = op.family == Family::mean_variance_normalization;
-  // The newest struct has UseMean and UseVariance, the first CrossChannel and NormalizeVariance.
-  const bool newest = desc.type == OperatorType::mean_variance_normalization2;
-  const bool use_mean = !newest || desc.booleans[0];
-  const bool oldest = desc.type == OperatorType::mean_variance_normalization;
-  const bool use_variance = !of_moments || desc.booleans[newest || oldest ? 1 : 0];
+  const bool use_mean = boolean_of(desc, "use_mean", true);
+  const bool use_variance =
+      boolean_of(desc, "use_variance", true) && boolean_of(desc, "normalize_variance", true);
   const bool forward = of_moments || op.family == Family::batch_normalization_training;
   for (const std::vector<std::size_t>& members : groups(tensor, reduced_axes(desc, op), x.size())) {
     const auto count = static_cast<double>(members.size());

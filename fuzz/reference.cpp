@@ -331,32 +331,35 @@ void check_result(const OperatorDesc& desc, const std::vector<Values>& inputs,
   const BufferTensorDesc& tensor = *desc.tensors[0];
   const DataType type = tensor.data_type;
   const OperatorInfo& op = *find_operator(desc.type);
-  const Family family = op.family;
-  const bool clips = family == Family::clip || family == Family::clip1;
-  const bool two = family == Family::clip_grad || family == Family::clip_grad1 ||
-                   family == Family::relu_grad || family == Family::parameterized_relu;
+  switch (op.family) {
+    case Family::log_softmax:
+    case Family::softmax:
+    case Family::hardmax:
+      return check_softmax(desc, op, inputs[0].floating, actual.floating);
+    case Family::mean_variance_normalization:
+    case Family::batch_normalization_training:
+    case Family::batch_normalization_grad:
+    case Family::batch_normalization_training_grad:
+      return check_normalization(desc, op, inputs, actual.floating);
+    default:
+      break;
+  }
+  const bool two = op.inputs == 2;
   for (std::size_t i = 0; i < actual.integer.size(); ++i) {
     const __int128 x = inputs[0].integer[i];
-    if (two) {
-      if (actual.integer[i] != of_two(desc, type, x, inputs[1].integer[i])) std::abort();
-      continue;
-    }
-    if (actual.integer[i] != (clips ? clip(desc, type, x) : activation(desc, type, x)))
-      std::abort();
+    const __int128 expected = two ? of_two(desc, type, x, inputs[1].integer[i])
+                              : op.family == Family::clip ? clip(desc, type, x)
+                                                          : activation(desc, type, x);
+    if (actual.integer[i] != expected) std::abort();
   }
-  if (family == Family::log_softmax || family == Family::softmax || family == Family::hardmax) {
-    return check_softmax(desc, op, inputs[0].floating, actual.floating);
-  }
-  if (family >= Family::mean_variance_normalization)
-    return check_normalization(desc, op, inputs, actual.floating);
   for (std::size_t i = 0; i < actual.floating.size(); ++i) {
     const double x = inputs[0].floating[i];
     Range range = {x, x};
-    if (clips) {
-      range = clip(desc, type, x);
-    } else if (two) {
+    if (two) {
       range = of_two(desc, type, x, inputs[1].floating[i]);
-    } else if (family == Family::batch_normalization) {
+    } else if (op.family == Family::clip) {
+      range = clip(desc, type, x);
+    } else if (op.family == Family::batch_normalization) {
       double v[5];
       for (std::size_t k = 0; k < 5; ++k) {
         v[k] = inputs[k].floating[position(*desc.tensors[k], tensor, i)];

@@ -25,6 +25,7 @@ FILES: dict[str, Callable[[], str]] = {
     "include/dmlops/directml_operators.h": directml.structs,
     "include/dmlops/directml_operators_layout.h": directml.layout,
     "src/descriptors/conversions.cpp": sources.conversions,
+    "src/descriptors/family.hpp": sources.family,
     "src/descriptors/rows.hpp": sources.rows,
     "src/kernels/activation_list.hpp": sources.activation_list,
     "src/operators/activation_infos.hpp": sources.activation_infos,

@@ -4,7 +4,7 @@ from dmlops import _core, _normalization  # noqa: F401 attaches docstrings
 from dmlops._docstrings import document
 from dmlops._table import OPERATORS
 
-__all__ = sorted({row.function for row in OPERATORS if row.family != "activation"})  # noqa: PLE0605
+__all__ = sorted({row.function for row in OPERATORS if not row.activation})  # noqa: PLE0605
 globals().update({name: getattr(_core, name) for name in __all__})
 
 document(

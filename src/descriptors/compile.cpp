@@ -60,8 +60,8 @@ Scalar scalar_of(DataType type, float bound) {
 
 // Returns the axes, or the last dimension for an operator without axes, as a set of bits.
 unsigned int reduced_dimensions(const OperatorDesc& desc, const OperatorInfo& op) {
-  if (desc.type == OperatorType::mean_variance_normalization)  // CrossChannel
-    return desc.booleans[0] ? 0b1110 : 0b1100;
+  if (desc.type == OperatorType::mean_variance_normalization)
+    return boolean_of(desc, "cross_channel", false) ? 0b1110 : 0b1100;
   if (!op.has(FieldKind::axes)) return 1u << (desc.tensors[0]->dimension_count - 1);
   unsigned int reduced = 0;
   for (const std::uint32_t axis : desc.axes) reduced |= 1u << axis;
@@ -77,42 +77,25 @@ std::optional<FusedActivation> fused_activation(const OperatorDesc& desc) {
 
 // Returns the operand of the plan for a tensor of the struct.
 int operand_of(const OperatorInfo& op, int tensor) {
-  static constexpr int kTraining[] = {1, kStatisticsScale, kStatisticsBias,    kStatisticsAdded,
-                                      0, kStatisticsMean,  kStatisticsVariance};
-  static constexpr int kGrad[] = {
+  static constexpr int kGradients[] = {
       1, kOutputGradient, kGradientMean, kGradientVariance, kGradientScale,
       0, kScaleGradient,  kBiasGradient};
-  switch (op.family) {
-    case Family::batch_normalization_training:
-      return kTraining[tensor];
-    case Family::batch_normalization_grad:
-    case Family::batch_normalization_training_grad:
-      return kGrad[tensor];
-    default:
-      return tensor == op.input_count() ? 0 : tensor + 1;
+  if (op.family == Family::batch_normalization_grad ||
+      op.family == Family::batch_normalization_training_grad) {
+    return kGradients[tensor];
   }
+  if (tensor == op.inputs) return 0;
+  return tensor < op.inputs ? tensor + 1 : tensor;
 }
 
-// MEAN_VARIANCE_NORMALIZATION and its second version have NormalizeVariance alone.
+// The versions of the operator have different fields.
 MeanVarianceNormalizationOptions mean_variance_options(const OperatorDesc& desc) {
-  MeanVarianceNormalizationOptions options;
-  switch (desc.type) {
-    case OperatorType::mean_variance_normalization:  // CrossChannel comes first
-      options.use_variance = desc.booleans[1];
-      break;
-    case OperatorType::mean_variance_normalization1:
-      options.use_variance = desc.booleans[0];
-      break;
-    default:
-      options.use_mean = desc.booleans[0];
-      options.use_variance = desc.booleans[1];
-  }
-  options.epsilon = desc.numbers[0];
-  options.fused_activation = fused_activation(desc);
-  return options;
+  return {boolean_of(desc, "use_mean", true),
+          boolean_of(desc, "use_variance", true) && boolean_of(desc, "normalize_variance", true),
+          desc.numbers[0], fused_activation(desc)};
 }
 
-OperatorPlan plan_statistics(const OperatorDesc& desc, const OperatorInfo& op) {
+OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
   ConstTensorView views[OperatorDesc::kMaxTensors];
   const ConstTensorView* operands[kReductionOperands] = {};
   for (int i = 0; i < op.tensor_count(); ++i) {
@@ -121,70 +104,46 @@ OperatorPlan plan_statistics(const OperatorDesc& desc, const OperatorInfo& op) {
     views[i] = view_of(*tensor);
     operands[operand_of(op, i)] = &views[i];
   }
-  const float epsilon = desc.numbers[0];
-  switch (op.family) {
-    case Family::mean_variance_normalization:
-      return plan_mean_variance_normalization(operands, reduced_dimensions(desc, op),
-                                              mean_variance_options(desc));
-    case Family::batch_normalization_training:
-      return plan_batch_normalization_training(operands, epsilon, fused_activation(desc));
-    default:
-      return plan_batch_normalization_grad(
-          operands, op.family == Family::batch_normalization_training_grad, epsilon);
-  }
-}
-
-OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
+  const ConstTensorView &input = views[0], &second = views[1];
   const TensorView output = view_of(*desc.tensors[static_cast<std::size_t>(op.input_count())]);
-  const ConstTensorView input = view_of(*desc.tensors[0]);
-  const ActivationParameters parameters = {desc.numbers[0], desc.numbers[1]};
-  const auto clip = [&](const auto& bounds) {
-    const DataType type = input.type;
-    return plan_clip(input,
-                     clip_parameters(type, scalar_of(type, bounds[0]), scalar_of(type, bounds[1]),
-                                     desc.scale_bias),
-                     output);
-  };
-  const auto second = [&] { return view_of(*desc.tensors[1]); };
-  const auto clip_grad = [&](const auto& bounds) {
-    const DataType type = input.type;
-    return plan_clip_grad(
-        input, second(),
-        clip_grad_parameters(type, scalar_of(type, bounds[0]), scalar_of(type, bounds[1])), output);
+  const float epsilon = desc.numbers[0];
+  const auto bound = [&](std::size_t i) {
+    return op.has(FieldKind::scalar) ? scalar_of(input.type, desc.scalars[i])
+                                     : scalar_of(input.type, desc.numbers[i]);
   };
   switch (op.family) {
     case Family::clip:
-      return clip(desc.numbers);
-    case Family::clip1:
-      return clip(desc.scalars);
+      return plan_clip(input, clip_parameters(input.type, bound(0), bound(1), desc.scale_bias),
+                       output);
     case Family::clip_grad:
-      return clip_grad(desc.numbers);
-    case Family::clip_grad1:
-      return clip_grad(desc.scalars);
+      return plan_clip_grad(input, second, clip_grad_parameters(input.type, bound(0), bound(1)),
+                            output);
     case Family::relu_grad:
-      return plan_clip_grad(input, second(), relu_grad_parameters(input.type), output);
+      return plan_clip_grad(input, second, relu_grad_parameters(input.type), output);
     case Family::parameterized_relu:
-      return plan_parameterized_relu(input, second(), output);
+      return plan_parameterized_relu(input, second, output);
     case Family::activation:
-      return plan_activation(op.activation, input, parameters, output);
-    case Family::batch_normalization: {
-      ConstTensorView inputs[5];
-      for (std::size_t i = 0; i < 5; ++i) inputs[i] = view_of(*desc.tensors[i]);
-      return plan_batch_normalization(inputs, desc.numbers[0], fused_activation(desc), output);
-    }
+      return plan_activation(op.activation, input, {desc.numbers[0], desc.numbers[1]}, output);
     case Family::log_softmax:
       return plan_log_softmax(input, reduced_dimensions(desc, op), output);
     case Family::softmax:
       return plan_softmax(input, reduced_dimensions(desc, op), output);
     case Family::hardmax:
       return plan_hardmax(input, reduced_dimensions(desc, op), output);
+    case Family::batch_normalization:
+      return plan_batch_normalization({views[0], views[1], views[2], views[3], views[4]}, epsilon,
+                                      fused_activation(desc), output);
     case Family::mean_variance_normalization:
+      return plan_mean_variance_normalization(operands, reduced_dimensions(desc, op),
+                                              mean_variance_options(desc));
     case Family::batch_normalization_training:
+      return plan_batch_normalization_training(operands, epsilon, fused_activation(desc));
     case Family::batch_normalization_grad:
     case Family::batch_normalization_training_grad:
       break;
   }
-  return plan_statistics(desc, op);
+  return plan_batch_normalization_grad(
+      operands, op.family == Family::batch_normalization_training_grad, epsilon);
 }
 
 bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include "descriptors/rows.hpp"
 
@@ -37,6 +38,16 @@ const OperatorInfo& known_operator(OperatorType type) {
   if (op != nullptr) return *op;
   throw ValidationError("operator type " + std::to_string(static_cast<std::uint32_t>(type)) +
                         " is not among the operators of dmlops");
+}
+
+bool boolean_of(const OperatorDesc& desc, const char* name, bool absent) {
+  const bool* next = desc.booleans.data();
+  for (const Field& field : *find_operator(desc.type)) {
+    if (field.kind != FieldKind::boolean) continue;
+    if (std::strcmp(field.name, name) == 0) return *next;
+    ++next;
+  }
+  return absent;
 }
 
 std::string number(FeatureLevel level) {

@@ -4,29 +4,11 @@
 
 #include <string>
 
+#include "descriptors/family.hpp"
 #include "dmlops/descriptors.hpp"
 #include "operators/type_sets.hpp"
 
 namespace dmlops {
-
-// Operators of a family are compiled alike.
-enum class Family {
-  clip,
-  clip1,
-  clip_grad,
-  clip_grad1,
-  relu_grad,
-  parameterized_relu,
-  activation,
-  batch_normalization,
-  log_softmax,
-  softmax,
-  hardmax,
-  mean_variance_normalization,
-  batch_normalization_training,
-  batch_normalization_grad,
-  batch_normalization_training_grad,
-};
 
 // Ranks and data types that a feature level adds.
 struct Support {
@@ -99,6 +81,9 @@ OperatorInfos operators();
 const OperatorInfo* find_operator(OperatorType type);
 // Returns the row of an operator; throws ValidationError if dmlops lacks it.
 const OperatorInfo& known_operator(OperatorType type);
+
+// Returns a BOOL of a descriptor, or `absent` if the struct lacks the field.
+bool boolean_of(const OperatorDesc& desc, const char* name, bool absent);
 
 // "mean_tensor"; outputs come last.
 inline const char* tensor_name(const OperatorInfo& op, int index) { return op.fields[index].name; }

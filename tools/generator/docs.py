@@ -36,7 +36,7 @@ def summary(folder: str, names: Iterable[str]) -> str:
 
 def operators() -> str:
     """Return the functions other than activations."""
-    names = dict.fromkeys(row.function for row in OPERATORS if row.family != "activation")
+    names = dict.fromkeys(row.function for row in OPERATORS if not row.activation)
     return summary("operators", names)
 
 

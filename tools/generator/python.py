@@ -317,4 +317,4 @@ def activation_stubs() -> str:
 
 def operator_stubs() -> str:
     """Return python/dmlops/_operators.pyi."""
-    return stubs([row for row in OPERATORS if row.family != "activation"])
+    return stubs([row for row in OPERATORS if not row.activation])

@@ -112,6 +112,23 @@ def conversions() -> str:
     )
 
 
+def family() -> str:
+    """Return src/descriptors/family.hpp."""
+    return lines(
+        note("//"),
+        "#pragma once",
+        "",
+        "namespace dmlops {",
+        "",
+        "// Operators of a family are compiled alike.",
+        "enum class Family {",
+        (f"{name}," for name in dict.fromkeys(row.family for row in OPERATORS)),
+        "};",
+        "",
+        "}  // namespace dmlops",
+    )
+
+
 def rows() -> str:
     """Return src/descriptors/rows.hpp."""
     kinds = {
@@ -155,9 +172,7 @@ def rows() -> str:
         return f"{{Level::level_{each.since}, {each.min_rank}, {each.max_rank}, {each.types.cpp}}}"
 
     def operator(row: Any) -> str:
-        more = [
-            f"Activation::{row.function}" if row.family == "activation" else "Activation::identity"
-        ]
+        more = [f"Activation::{row.function}" if row.activation else "Activation::identity"]
         more += ["true" if row.fusable else "false"]
         more += [f'"{row.rows_only}"' if row.rows_only else "nullptr"]
         return (
@@ -201,7 +216,7 @@ def signatures() -> str:
         numbers = f"{1 + len(row.positional)}, {required}"
         return f'Signature {row.function}{{"{row.function}", {numbers}, {{{names}}}}};'
 
-    rows = {row.function: row for row in OPERATORS if row.family != "activation"}
+    rows = {row.function: row for row in OPERATORS if not row.activation}
     return lines(
         note("//"),
         "#pragma once",

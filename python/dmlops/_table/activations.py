@@ -31,8 +31,8 @@ def _activation(name: str, value: int, formula: str, *numbers: Field, **more: An
         name=f"ACTIVATION_{name}",
         value=value,
         function=name.lower(),
-        family="activation",
         formula=formula,
+        activation=True,
         fields=(*_TENSORS, *numbers),
         **row,
     )

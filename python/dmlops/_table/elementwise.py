@@ -63,7 +63,6 @@ ELEMENTWISE = (
         name="ELEMENT_WISE_CLIP",
         value=8,
         function="clip",
-        family="clip",
         formula="maximum(min, minimum(g(x), max))",
         text="``maximum(min, minimum(g(x), max))``, ``g(x) = x * scale + bias``, float32 bounds.",
         fields=(
@@ -97,7 +96,6 @@ array([ -2,  -2,   0, 100], dtype=int8)
         name="ELEMENT_WISE_CLIP1",
         value=153,
         function="clip",
-        family="clip1",
         formula="maximum(min, minimum(g(x), max))",
         text="Clip with bounds in the tensor's own data type, exact for 64-bit integers.",
         fields=(
@@ -126,7 +124,6 @@ array([                   1, -4611686018427387897])
         name="ELEMENT_WISE_CLIP_GRAD",
         value=142,
         function="clip_grad",
-        family="clip_grad",
         formula=_CLIP_GRAD,
         fields=(
             *(_INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
@@ -157,7 +154,6 @@ array([0, 2, 3, 0], dtype=int8)
         name="ELEMENT_WISE_CLIP_GRAD1",
         value=154,
         function="clip_grad",
-        family="clip_grad1",
         formula=_CLIP_GRAD,
         text="The gradient of clip, with bounds in the tensor's own data type.",
         fields=(
@@ -189,7 +185,6 @@ array([1, 2, 3, 0])
         name="ACTIVATION_PARAMETERIZED_RELU",
         value=42,
         function="parameterized_relu",
-        family="parameterized_relu",
         formula="x if x >= 0 else slope * x",
         fields=(
             _INPUT,
@@ -207,7 +202,6 @@ array([1, 2, 3, 0])
         name="ACTIVATION_RELU_GRAD",
         value=129,
         function="relu_grad",
-        family="relu_grad",
         formula="input_gradient if x > 0 else 0",
         fields=(_INPUT, _gradient("relu"), _OUTPUT_GRADIENT),
         supports=(

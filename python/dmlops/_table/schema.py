@@ -199,8 +199,6 @@ class Operator:
         DirectML's name, without its prefix, and value.
     function : str
         The function in Python and C++, which may serve several operators.
-    family : str
-        The `Family` of src/descriptors/table.hpp that the descriptor is compiled for.
     formula : str
         The formula in Python's notation.
     text : str
@@ -211,6 +209,8 @@ class Operator:
         Oldest first.
     in_place : bool
         True if the output may be bound to the memory of the input.
+    activation : bool
+        True if the operator is one of ACTIVATIONS, which share the code around their formula.
     fusable : bool
         True if batch normalization can fuse the operator.
     rows_only : str
@@ -236,12 +236,12 @@ class Operator:
     name: str
     value: int
     function: str
-    family: str
     formula: str
     fields: tuple[Field, ...]
     supports: tuple[Support, ...]
     text: str = ""
     in_place: bool = True
+    activation: bool = False
     fusable: bool = False
     rows_only: str = ""
     notes: str = ""
@@ -263,6 +263,11 @@ class Operator:
     def struct(self) -> str:
         """The name of DirectML's struct."""
         return f"DML_{self.name}_OPERATOR_DESC"
+
+    @property
+    def family(self) -> str:
+        """The enumerator of `Family` in C++: the operators that are compiled alike."""
+        return "activation" if self.activation else self.function
 
     @property
     def types(self) -> Types:

@@ -36,7 +36,7 @@ def _softmax_family(
     """Return the rows over the last dimension, and over any dimensions."""
     name = f"ACTIVATION_{function.upper()}"
     new_desc = "".join(word.capitalize() for word in f"{name}1_OPERATOR_DESC".split("_"))
-    row = partial(Operator, function=function, family=function, formula=formula, in_place=False)
+    row = partial(Operator, function=function, formula=formula, in_place=False)
     return (
         row(
             name=name,
