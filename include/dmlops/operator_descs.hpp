@@ -122,10 +122,10 @@ struct MeanVarianceNormalization1OperatorDesc {
       scale_tensor;  ///< of the input's data type and rank; each size is 1 or the input's
   std::optional<BufferTensorDesc> bias_tensor;  ///< see scale_tensor
   BufferTensorDesc output_tensor;               ///< same data type and sizes as the input
-  std::vector<std::uint32_t>
-      axes;  ///< the dimensions that make up a group: none twice, in any order
-  bool normalize_variance = true;                ///< false: no division by sqrt(variance + epsilon)
-  float epsilon = 1e-5f;                         ///< added to the variance
+  std::vector<std::uint32_t> axes;  ///< the dimensions that make up a group, none twice, in any
+                                    ///< order; if empty, nothing is reduced
+  bool normalize_variance = true;   ///< false: no division by sqrt(variance + epsilon)
+  float epsilon = 1e-5f;            ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile
@@ -139,11 +139,11 @@ struct MeanVarianceNormalization2OperatorDesc {
       scale_tensor;  ///< of the input's data type and rank; each size is 1 or the input's
   std::optional<BufferTensorDesc> bias_tensor;  ///< see scale_tensor
   BufferTensorDesc output_tensor;               ///< same data type and sizes as the input
-  std::vector<std::uint32_t>
-      axes;                  ///< the dimensions that make up a group: none twice, in any order
-  bool use_mean = true;      ///< false: the mean counts as 0, also in the variance
-  bool use_variance = true;  ///< false: no division by sqrt(variance + epsilon)
-  float epsilon = 1e-5f;     ///< added to the variance
+  std::vector<std::uint32_t> axes;  ///< the dimensions that make up a group, none twice, in any
+                                    ///< order; if empty, nothing is reduced
+  bool use_mean = true;             ///< false: the mean counts as 0, also in the variance
+  bool use_variance = true;         ///< false: no division by sqrt(variance + epsilon)
+  float epsilon = 1e-5f;            ///< added to the variance
   std::optional<OperatorDesc> fused_activation;  ///< an activation's descriptor without tensors
 
   DMLOPS_API operator OperatorDesc() const;  ///< for Device::compile

@@ -166,15 +166,32 @@ struct MeanVarianceNormalizationOptions {
   std::optional<FusedActivation> fused_activation;  ///< applied to the result
 };
 /// scale * (x - mean) / sqrt(variance + epsilon) + bias, with the mean and the population variance
-/// over the listed axes together; the list may be empty. Covers layer, instance, group and RMS
-/// normalization. Scale and bias have the input's rank, each size 1 or the input's; they default to
-/// 1 and 0.
+/// over the listed axes together; without axes, nothing is reduced. Covers layer, instance, group
+/// and RMS normalization. Scale and bias have the input's rank, each size 1 or the input's; they
+/// default to 1 and 0.
 DMLOPS_API void mean_variance_normalization(const ConstTensorView& input,
                                             const std::optional<ConstTensorView>& scale,
                                             const std::optional<ConstTensorView>& bias,
                                             const std::int64_t* axes, std::size_t axis_count,
                                             const MeanVarianceNormalizationOptions& options,
                                             const TensorView& output);
+/// mean_variance_normalization with the axes in braces:
+/// `mean_variance_normalization(input, scale, bias, {2, 3}, options, output)`.
+inline void mean_variance_normalization(const ConstTensorView& input,
+                                        const std::optional<ConstTensorView>& scale,
+                                        const std::optional<ConstTensorView>& bias,
+                                        const IntegerList& axes,
+                                        const MeanVarianceNormalizationOptions& options,
+                                        const TensorView& output) {
+  mean_variance_normalization(input, scale, bias, axes.values().data(),
+                              static_cast<std::size_t>(axes.count()), options, output);
+}
+/// mean_variance_normalization without scale and bias, with the default options:
+/// `mean_variance_normalization(input, {2, 3}, output)`.
+inline void mean_variance_normalization(const ConstTensorView& input, const IntegerList& axes,
+                                        const TensorView& output) {
+  mean_variance_normalization(input, std::nullopt, std::nullopt, axes, {}, output);
+}
 
 /// The inputs of batch normalization with the statistics of the input. Scale and bias have the
 /// input's rank and the same sizes, each 1 or the input's.

@@ -466,8 +466,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     axes : sequence of int
-        The dimensions that make up a group: none twice, in any order. Empty: each element is its
-        own mean.
+        The dimensions that make up a group, none twice, in any order; if empty, nothing is reduced.
     normalize_variance : bool, default True
         False: no division by ``sqrt(variance + epsilon)``.
     epsilon : float, default 1e-5
@@ -542,8 +541,7 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     axes : sequence of int
-        The dimensions that make up a group: none twice, in any order. Empty: each element is its
-        own mean.
+        The dimensions that make up a group, none twice, in any order; if empty, nothing is reduced.
     use_mean : bool, default True
         False: the mean counts as 0, also in the variance.
     use_variance : bool, default True

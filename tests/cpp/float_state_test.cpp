@@ -41,13 +41,12 @@ void call_everything() {
   std::fill(x.begin(), x.end(), 0.1f);
   const ConstTensorView input(x.data(), DataType::float32, 1, {kCount}, {4});
   const TensorView output(y.data(), DataType::float32, 1, {kCount}, {4});
-  const std::int64_t axis = 0;
   clip(input, Scalar(0.1), Scalar(std::int64_t{0x7fffffffffffffff}), ScaleBias{0.1f, 0.7f}, output);
   tanh(input, output);
   hard_sigmoid(input, 0.1f, 0.3f, output);
   batch_normalization({input, input, input, input, input}, 0.1f, {}, output);
-  log_softmax(input, &axis, 1, output);
-  mean_variance_normalization(input, {}, {}, &axis, 1, {}, output);
+  log_softmax(input, output);
+  mean_variance_normalization(input, {0}, output);
   parameterized_relu(input, input, output);
   clip_grad(input, input, Scalar(0.1), Scalar(0x1p-1070), output);
   const TensorView integers(y.data(), DataType::int32, 1, {kCount}, {4});

@@ -38,8 +38,7 @@ _OPTIONAL = tuple(
 )
 _AXES = Axes(
     "axes",
-    "The dimensions that make up a group: none twice, in any order. Empty: each element is its own "
-    "mean.",
+    "The dimensions that make up a group, none twice, in any order; if empty, nothing is reduced.",
     function_text="The axes that make up a group; a negative one counts from the end. Without "
     "axes, each element is a group.",
     may_be_empty=True,
