@@ -54,3 +54,14 @@ def test_kernels_use_no_standard_algorithms() -> None:
     for path in sorted((SOURCE / "kernels").rglob("*.*pp")):
         headers = set(re.findall(r"^#include <(.*)>", path.read_text(), re.MULTILINE))
         assert headers <= allowed, (path, headers - allowed)
+
+
+def test_intrinsics_are_in_simd() -> None:
+    """Kernels reach the instruction set through simd alone."""
+    intrinsic = re.compile(r"\b_mm\d*_\w+|\bv\w+q_[suf]\d+\(")
+    found = [
+        path.relative_to(SOURCE / "kernels").parts[0]
+        for path in sorted((SOURCE / "kernels").rglob("*.*pp"))
+        if intrinsic.search(path.read_text())
+    ]
+    assert set(found) == {"simd"}, found

@@ -7,56 +7,9 @@
 #pragma once
 
 #include "kernels/kernel.hpp"
-#include "kernels/simd/convert.hpp"
+#include "kernels/simd/doubles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-DMLOPS_INLINE Doubles operator+(Doubles a, Doubles b) {
-  return {a.lower + b.lower, a.upper + b.upper};
-}
-DMLOPS_INLINE Doubles operator-(Doubles a, Doubles b) {
-  return {a.lower - b.lower, a.upper - b.upper};
-}
-DMLOPS_INLINE Doubles operator*(Doubles a, Doubles b) {
-  return {a.lower * b.lower, a.upper * b.upper};
-}
-DMLOPS_INLINE Doubles to_doubles(double value) { return {splat<f64x>(value), splat<f64x>(value)}; }
-DMLOPS_INLINE void store(double* target, Doubles v) {
-  store(target, v.lower);
-  store(target + kLanes<f64x>, v.upper);
-}
-// Rounds to float32.
-DMLOPS_INLINE f32x rounded(Doubles v) {
-  const f32half lower = to_float(v.lower), upper = to_float(v.upper);
-#if defined(__AVX512F__)
-  return _mm512_insertf32x8(_mm512_castps256_ps512(lower), upper, 1);
-#elif defined(__AVX2__)
-  return _mm256_set_m128(upper, lower);
-#else
-  const f32half halves[] = {lower, upper};
-  f32x result;
-  static_assert(sizeof result == sizeof halves, "two halves");
-  std::memcpy(&result, halves, sizeof result);
-  return result;
-#endif
-}
-
-// sum + a * b for exact products, such as products of float32 numbers in float64: bitwise identical
-// with and without FMA.
-DMLOPS_INLINE Doubles add_exact_product(Doubles sum, Doubles a, Doubles b) {
-#if defined(DMLOPS_HAS_DOUBLE_FMA)
-  return {fma(a.lower, b.lower, sum.lower), fma(a.upper, b.upper, sum.upper)};
-#else
-  return sum + a * b;
-#endif
-}
-DMLOPS_INLINE f32x add_exact_product(f32x sum, f32x a, f32x b) {
-#if defined(DMLOPS_HAS_DOUBLE_FMA)
-  return fma(a, b, sum);
-#else
-  return sum + a * b;
-#endif
-}
 
 // Numbers as unevaluated sums of two float32.
 struct FloatPair {

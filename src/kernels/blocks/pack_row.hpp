@@ -3,11 +3,10 @@
 
 #include "kernels/blocks/elements.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/simd/byte_lookup.hpp"
 #include "kernels/simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-using Bytes16 = typename VectorOf<std::uint8_t, 16>::type;
 
 // Copies the first and the last V of a range, which may overlap.
 template <class V>
@@ -196,17 +195,7 @@ DMLOPS_INLINE V reversed(V v, std::index_sequence<kIndex...>) {
   return shuffle<(sizeof...(kIndex) - 1 - kIndex)...>(v, v);
 }
 
-#if defined(__SSSE3__) || defined(__aarch64__)
-#define DMLOPS_HAS_BYTE_SHUFFLE 1
-// result[i] = bytes[index[i]], or 0 where the index is 0x80.
-DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
-#if defined(__SSSE3__)
-  return bit_cast<Bytes16>(_mm_shuffle_epi8(bit_cast<__m128i>(bytes), bit_cast<__m128i>(index)));
-#else
-  return bit_cast<Bytes16>(vqtbl1q_u8(bit_cast<uint8x16_t>(bytes), bit_cast<uint8x16_t>(index)));
-#endif
-}
-
+#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
 // Indices for shuffle_bytes() that select every kStep-th element of a window of 16 * kStep bytes,
 // in forward or reverse order.
 template <int kSize, int kStep>

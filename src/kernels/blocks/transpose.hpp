@@ -45,18 +45,6 @@ DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
   }
 }
 
-// Returns a vector of the 16 bytes quad(0), or of the 32 bytes quad(0) and quad(1).
-template <class V, class Quad>
-DMLOPS_INLINE V join(const Quad& quad) {
-#if defined(__AVX2__)
-  if constexpr (sizeof(V) == 32) {
-    return bit_cast<V>(_mm256_inserti128_si256(_mm256_castsi128_si256(bit_cast<__m128i>(quad(0))),
-                                               bit_cast<__m128i>(quad(1)), 1));
-  }
-#endif
-  if constexpr (sizeof(V) == 16) return quad(0);
-}
-
 // Loads kWidth elements from each of the rows at source(i), source(i + kStep), ..., as many rows as
 // fill 16 bytes, and interleaves the elements.
 template <class V, int kWidth, int kStep = kWidth, class Source>
@@ -78,9 +66,12 @@ DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, cons
   V rows[kWidth];
 #pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) {
-    rows[i] = join<V>([&source, i](int k) DMLOPS_LAMBDA_INLINE {
-      return load_quad<Quad, kWidth>(source, k * kLanes<Quad> + i);
-    });
+    const Quad quad = load_quad<Quad, kWidth>(source, i);
+    if constexpr (kQuads == 1) {
+      rows[i] = quad;
+    } else {
+      rows[i] = join<V>(quad, load_quad<Quad, kWidth>(source, kLanes<Quad> + i));
+    }
   }
   transpose_quads(rows);
 #pragma GCC unroll 16

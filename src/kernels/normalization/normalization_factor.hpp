@@ -8,7 +8,7 @@
 // channels do not affect its bits.
 #pragma once
 
-#include "kernels/simd/convert.hpp"
+#include "kernels/simd/doubles.hpp"
 #include "kernels/simd/math.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

@@ -1,9 +1,23 @@
-// Table lookup of bytes.
+// Shuffles and table lookup of bytes.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
+
+using Bytes16 = typename VectorOf<std::uint8_t, 16>::type;
+
+#if defined(__SSSE3__) || defined(__aarch64__)
+#define DMLOPS_HAS_BYTE_SHUFFLE 1
+// result[i] = bytes[index[i]], or 0 where the index is 0x80.
+DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
+#if defined(__SSSE3__)
+  return bit_cast<Bytes16>(_mm_shuffle_epi8(bit_cast<__m128i>(bytes), bit_cast<__m128i>(index)));
+#else
+  return bit_cast<Bytes16>(vqtbl1q_u8(bit_cast<uint8x16_t>(bytes), bit_cast<uint8x16_t>(index)));
+#endif
+}
+#endif
 
 // Looks up table[x] for a table of 256 bytes.
 #if defined(__AVX512VBMI__)
@@ -32,8 +46,7 @@ class ByteLookup {
   DMLOPS_INLINE u8x operator()(u8x x) const {
     u8x result = {};
     for (int high = 0; high < 16; ++high) {
-      using u8quad = typename VectorOf<std::uint8_t, 16>::type;
-      u8quad subtable;
+      Bytes16 subtable;
       std::memcpy(&subtable, table_ + 16 * high, sizeof subtable);
       const u8x index = x ^ static_cast<std::uint8_t>(16 * high);  // below 16 if in this table
 #if defined(__AVX512BW__)

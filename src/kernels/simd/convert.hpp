@@ -106,57 +106,6 @@ inline void finish_non_temporal() {
 #endif
 }
 
-// Intrinsics, since compilers split conversions of half vectors.
-DMLOPS_INLINE_SMALL f64x to_double(const float* source) {
-#if defined(__AVX512F__)
-  return _mm512_cvtps_pd(_mm256_loadu_ps(source));
-#elif defined(__AVX2__)
-  return _mm256_cvtps_pd(_mm_loadu_ps(source));
-#else
-  f32half v;
-  std::memcpy(&v, source, sizeof v);
-  return __builtin_convertvector(v, f64x);
-#endif
-}
-DMLOPS_INLINE_SMALL f64x to_double(const double* source) { return load<f64x>(source); }
-struct Doubles {
-  f64x lower, upper;
-};
-DMLOPS_INLINE_SMALL Doubles to_double(f32x v) {
-  alignas(kVectorBytes) float lanes[kLanes<f32x>];
-  store(lanes, v);
-#if defined(__AVX2__)
-  // Conversions with memory operands cost no shuffle, unlike extracting a half from a register.
-  __asm__("" : "+m"(lanes));
-#endif
-  return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
-}
-// A vector of elements as doubles. Converts each half from memory, without a shuffle.
-DMLOPS_INLINE_SMALL Doubles load_doubles(const float* source) {
-  return {to_double(source), to_double(source + kLanes<f64x>)};
-}
-DMLOPS_INLINE_SMALL Doubles load_doubles(const double* source) {
-  return {load<f64x>(source), load<f64x>(source + kLanes<f64x>)};
-}
-DMLOPS_INLINE_SMALL Doubles load_doubles(const float16* source) {
-#if defined(__AVX512F__)
-  const auto* const halves = reinterpret_cast<const __m128i*>(source);
-  return {_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(halves))),
-          _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128(halves + 1)))};
-#else
-  return to_double(load<f32x>(source));
-#endif
-}
-DMLOPS_INLINE_SMALL f32half to_float(f64x v) {
-#if defined(__AVX512F__)
-  return _mm512_cvtpd_ps(v);
-#elif defined(__AVX2__)
-  return _mm256_cvtpd_ps(v);
-#else
-  return __builtin_convertvector(v, f32half);
-#endif
-}
-
 #if defined(__AVX512BW__)
 // The mask of the first `count` bytes of a vector, at least one.
 DMLOPS_INLINE_SMALL std::uint64_t first_bytes(std::size_t count) {

@@ -7,7 +7,7 @@
 // tools/minimax.py; comments give their approximation errors, without rounding errors.
 #pragma once
 
-#include "kernels/simd/vec.hpp"
+#include "kernels/simd/fma.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

@@ -6,7 +6,7 @@
 // which makes results independent of instruction set and layout.
 #pragma once
 
-#include "kernels/simd/convert.hpp"
+#include "kernels/simd/doubles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

@@ -12,13 +12,7 @@ namespace dmlops::DMLOPS_TARGET {
 struct LargestAbs {
   f32x largest = {};
 
-  DMLOPS_INLINE void operator+=(f32x x) {
-#if defined(__AVX512DQ__)
-    largest = _mm512_range_ps(x, largest, 0b1011);  // maximum of absolute values, without the sign
-#else
-    largest = max(largest, abs(x));
-#endif
-  }
+  DMLOPS_INLINE void operator+=(f32x x) { largest = max_abs(x, largest); }
 };
 
 struct NothingSeen {};
