@@ -150,6 +150,29 @@ def test_groups_in_runs_have_the_bits_of_contiguous_ones(dtype: str, run: int) -
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("rows", [1, 2, 31, 64, 257, 1025, 2100])
+@pytest.mark.parametrize("columns", [15, 17, 64, 100, 530])
+def test_groups_down_columns_have_the_bits_of_rows(dtype: str, rows: int, columns: int) -> None:
+    x, dy, add = (canceling((1, columns, rows), dtype, seed)[0] for seed in (1, 2, 3))
+    x[::3] += np.array(40, dtype)  # the mean is far from 0
+    a, b, c = (samples.uniform((columns, 1), dtype, 0.5, 2, seed=i) for i in range(3))
+    one = np.ones((1, 1), dtype)
+    for name, operands, options in (
+        ("mean_variance_normalization", (x,), {"axes": (1,)}),
+        ("mean_variance_normalization", (x, dy, one), {"axes": (1,), "use_mean": False}),
+        ("batch_normalization_training", (x, a, b), {}),
+        ("batch_normalization_training", (x, a, b, add), {"fused_activation": "relu"}),
+        ("batch_normalization_training_grad", (x, dy, a, b, c), {}),
+        ("batch_normalization_grad", (x, dy, a, b, c), {}),
+    ):
+        function: Any = getattr(dmlops, name)
+        results = function(*(np.asfortranarray(o) for o in operands), **options)
+        expected = function(*operands, **options)
+        for result, of_rows in zip(results, expected, strict=True):  # rows, or outputs
+            assert_same_bits(result, of_rows)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("axes", [(0, 1), 1, ()])
 def test_parameters_of_stride_0_have_the_bits_of_dense_ones(dtype: str, axes: Any) -> None:
     x = samples.uniform((17, 40), dtype, -3, 3)

@@ -21,6 +21,7 @@ class ColumnBlock {
       : groups_(groups),
         in_(in),
         out_(out),
+        operand_(operand),
         input_(groups.data[operand]),
         count_(in.count()),
         places_(groups.kept, operand) {}
@@ -34,11 +35,13 @@ class ColumnBlock {
             first + columns + kColumns <= groups_.end;
   }
 
-  // Selects the groups [first, end) block by block, and calls compute(columns) for each.
+  // Selects the groups [first, end) block by block, and calls compute(columns) for each. Blocks
+  // have up to `most` columns where the groups are adjacent.
   template <class Compute>
-  void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute) {
+  void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute,
+                          std::int64_t most = kColumns) {
     for (std::int64_t columns; first < end; first += columns) {
-      columns = next(first);
+      columns = next(first, most);
       select(first, columns);
       compute(columns);
     }
@@ -50,9 +53,15 @@ class ColumnBlock {
   // Returns the number of groups of the next block, from `first` on. The groups have a common step
   // if that fills blocks well enough; such blocks are whole vectors. With non-temporal stores,
   // blocks end at cache lines of the output.
-  std::int64_t next(std::int64_t first) {
+  std::int64_t next(std::int64_t first, std::int64_t most) {
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kColumns;
+    if (most > kColumns) {
+      constexpr std::int64_t lanes = kLanes<f32x>;
+      const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
+      const std::int64_t adjacent = min(min(most, run), groups_.end - first);
+      return adjacent < lanes ? adjacent : adjacent / lanes * lanes;
+    }
     if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
       const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
       constexpr std::int64_t lanes = kLanes<f32x>;
@@ -77,14 +86,18 @@ class ColumnBlock {
     const char* data;
     std::int64_t pitch;
   };
-  // Returns elements [64 block, 64 block + rows) of the groups, in place if they are whole vectors.
-  Rows in_place_or_loaded(std::int64_t block) {
-    const bool in_place = in_.rank == 1 && places_.input.is_uniform() &&
-                          places_.input.step == kSize && columns_ % kLanes<f32x> == 0;
-    if (!in_place) return {load(block), kPitch};
-    const std::int64_t begin = block * kBlockRows * in_.step();
-    set_ahead(0, input_ + begin, rows(block));
-    return {input_ + places_.input.runs[0].offset + begin, in_.step()};
+  // True if the groups' elements are rows of whole vectors in memory.
+  bool in_place() const {
+    return in_.rank == 1 && places_.input.is_uniform() && places_.input.step == kSize &&
+           columns_ % kLanes<f32x> == 0;
+  }
+  // True if any number of groups that follow each other is in place.
+  bool is_adjacent() const {
+    return in_.rank == 1 && groups_.kept.rank > 0 && groups_.kept.strides[operand_][0] == kSize;
+  }
+  // Returns the rows of groups in place, from element `begin` on.
+  Rows rows_from(std::int64_t begin) const {
+    return {input_ + places_.input.runs[0].offset + begin * in_.step(), in_.step()};
   }
 
   // Packs elements [64 block, 64 block + rows) of the groups.
@@ -103,37 +116,36 @@ class ColumnBlock {
     return buffer_;
   }
 
+  // Packs the elements of the groups from `begin` on, a multiple of 64.
+  Rows load_rows(std::int64_t begin) { return {load(begin / kBlockRows), kPitch}; }
+
   // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
   // the hardware prefetcher does not follow such short rows.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
     __builtin_prefetch(ahead_[row] + c * kSize);
   }
 
-  // Returns the index in the block of a row that store_results() names.
-  std::int64_t row_of(const char* source) const { return (source - buffer_) / kPitch; }
-
-  // Calls write(target, pitch, source, rows) for the loaded elements, to write results to the
-  // output's rows if these are wide enough, otherwise to the block, from which they are unpacked.
+  // Calls write(target, pitch, first, rows) for the elements [begin, begin + rows) of the groups,
+  // to write results of the elements [begin + first, ...) to the output's rows if these are wide
+  // enough, otherwise to the block, from which they are unpacked.
   template <class Write>
-  DMLOPS_INLINE void store_results(std::int64_t block, const Write& write) {
-    const std::int64_t begin = block * kBlockRows;
+  DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
     const bool direct = places_.output.is_uniform() && places_.output.step == kSize &&
                         columns_ % kLanes<f32x> == 0 && !groups_.streaming;
     if (!direct) {
-      write(buffer_, kPitch, buffer_, rows(block));
+      write(buffer_, kPitch, 0, rows);
       loaded_ = -1;
     }
-    out_.for_each_run(
-        begin, begin + rows(block),
-        [&](std::int64_t offset, std::int64_t i, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-          const char* const source = buffer_ + i * kPitch;
-          char* const target = groups_.data[0] + offset;
-          if (direct) {
-            write(target + places_.output.runs[0].offset, out_.step(), source, length);
-          } else {
-            unpack_results(target, source, length);
-          }
-        });
+    out_.for_each_run(begin, begin + rows,
+                      [&](std::int64_t offset, std::int64_t i, std::int64_t length)
+                          DMLOPS_LAMBDA_INLINE {
+                            char* const target = groups_.data[0] + offset;
+                            if (direct) {
+                              write(target + places_.output.runs[0].offset, out_.step(), i, length);
+                            } else {
+                              unpack_results(target, buffer_ + i * kPitch, length);
+                            }
+                          });
   }
 
  private:
@@ -201,6 +213,7 @@ class ColumnBlock {
   const Reduction& groups_;
   const ElementLoops& in_;
   const ElementLoops& out_;
+  const int operand_;
   const char* const input_;
   std::int64_t count_, columns_ = 0, loaded_ = -1;
   GroupOffsets<kColumns> places_;
@@ -242,17 +255,19 @@ DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const char* s
 template <int kTogether, class T, class Make>
 DMLOPS_INLINE void write_columns(ColumnBlock<T>& block, const Make& make) {
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
-    block.load(b);
-    block.store_results(b, [&](char* target, std::int64_t pitch, const char* source,
-                               std::int64_t rows) DMLOPS_LAMBDA_INLINE {
+    const char* const x = block.load(b);
+    const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
+                           std::int64_t rows) DMLOPS_LAMBDA_INLINE {
       constexpr std::int64_t lanes = kLanes<f32x>;
+      const char* const source = x + first * ColumnBlock<T>::kPitch;
       std::int64_t c = 0;
       for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)
         write_vectors<T>(target, pitch, source, rows, c, make,
                          std::make_index_sequence<std::size_t{kTogether}>());
       for (; c < block.columns(); c += lanes)
         write_vectors<T>(target, pitch, source, rows, c, make, std::index_sequence<0>());
-    });
+    };
+    block.store_results(b * kBlockRows, block.rows(b), write);
   }
 }
 

@@ -145,16 +145,16 @@ class HardmaxColumns {
         const i32x here = load<i32x>(blocks_ + c) == static_cast<std::int32_t>(b);
         store(rows_here + c, here ? load<i32x>(rows_ + c) : splat<i32x>(-1));
       });
-      block_.store_results(b, [&](char* target, std::int64_t pitch, const char* source,
+      const auto write_rows = [&](char* target, std::int64_t pitch, std::int64_t first,
                                   std::int64_t rows) DMLOPS_LAMBDA_INLINE {
-        const std::int64_t first = block_.row_of(source);
         for (std::int64_t r = first; r < first + rows; ++r, target += pitch) {
           for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
             const i32x is_max = load<i32x>(rows_here + c) == static_cast<std::int32_t>(r);
             store(reinterpret_cast<T*>(target) + c, is_max ? splat<f32x>(1.0f) : splat<f32x>(0.0f));
           });
         }
-      });
+      };
+      block_.store_results(b * kBlockRows, block_.rows(b), write_rows);
     }
   }
 

@@ -1,0 +1,63 @@
+// An operand of groups down columns.
+#pragma once
+
+#include "kernels/blocks/column_block.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// The elements of the selected groups in an operand, as rows with an element of each group.
+// Elements that are broadcast to their group are a single row, and an element that is broadcast to
+// all groups is a single vector.
+template <class T>
+class ColumnOperand {
+ public:
+  ColumnOperand(const Reduction& groups, int operand)
+      : exists_(operand != 0 && groups.data[operand] != nullptr),
+        uniform_(has_no_strides(groups.elements, operand)),
+        shared_(has_no_strides(groups.kept, operand)),
+        constant_(uniform_ && shared_),
+        loops_(uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand)),
+        block_(groups, loops_, loops_, operand) {
+    if (!exists_ || !constant_) return;
+    pack<Bits<T>>(reinterpret_cast<char*>(vector_), 0, kLanes<f32x>, 1,
+                  {groups.data[operand], 0, 0, nullptr});
+    rows_ = {reinterpret_cast<const char*>(vector_), 0};
+  }
+
+  void select(std::int64_t first, std::int64_t columns) {
+    // Groups that share all elements are selected once.
+    if (exists_ && !constant_ && !(shared_ && columns <= block_.columns()))
+      block_.select(first, columns);
+  }
+  bool in_place() const { return !exists_ || constant_ || block_.in_place(); }
+  // True if any number of adjacent groups is in place.
+  bool is_adjacent() const { return !exists_ || constant_ || block_.is_adjacent(); }
+
+  // Loads rows from element `begin` of the groups on, or refers to them in place.
+  void load(std::int64_t begin, bool in_place) {
+    if (!exists_ || constant_) return;
+    rows_ = in_place ? block_.rows_from(begin) : block_.load_rows(uniform_ ? 0 : begin);
+    if (uniform_) rows_.pitch = 0;
+  }
+  DMLOPS_INLINE const T* row(std::int64_t r, std::int64_t c) const {
+    return reinterpret_cast<const T*>(rows_.data + r * rows_.pitch) + (constant_ ? 0 : c);
+  }
+
+ private:
+  static constexpr std::int64_t kOne[] = {1, 0};  // the size and the stride of one element
+
+  static bool has_no_strides(const ReductionNest& nest, int operand) {
+    for (int d = 0; d < nest.rank; ++d) {
+      if (nest.strides[operand][d] != 0) return false;
+    }
+    return true;
+  }
+
+  const bool exists_, uniform_, shared_, constant_;
+  const ElementLoops loops_;
+  ColumnBlock<T> block_;
+  typename ColumnBlock<T>::Rows rows_ = {};
+  alignas(kVectorBytes) T vector_[kLanes<f32x>];
+};
+
+}  // namespace dmlops::DMLOPS_TARGET

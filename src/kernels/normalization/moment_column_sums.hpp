@@ -1,0 +1,89 @@
+// Sums of groups down columns, in the order of GroupSum.
+#pragma once
+
+#include "kernels/blocks/column_block.hpp"
+#include "kernels/simd/math.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// kSums sums of each of up to 64 groups, in vectors V of a vector of columns; float32 vectors
+// within a block of the sum.
+template <int kSums, class V>
+class MomentColumnSums {
+ public:
+  // Calls load(begin) for each kRows rows, then add(r, c, sums) for each of their vectors to add
+  // its terms, where `add` is what make_terms(c) returns.
+  template <std::int64_t kRows, class Load, class MakeTerms>
+  DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const Load& load,
+                            const MakeTerms& make_terms) {
+    for (std::int64_t begin = 0; begin < count; begin += kRows) {
+      load(begin);
+      const std::int64_t rows = min(kRows, count - begin), in_block = begin % kSumBlock;
+      const bool last = begin + rows == count, ends = last || in_block + rows == kSumBlock;
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const auto add = make_terms(c);
+        // The sums of rows that are all here are used at once, and stay in L1.
+        const std::int64_t v = count <= kRows ? 0 : c / kLanesHere;
+        for (std::int64_t lane = 0; lane < min(rows, kMomentLanes); ++lane) {
+          V sums[kSums] = {};
+          if (in_block != 0) std::memcpy(&sums, &lanes_[v][lane], sizeof sums);
+          for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
+          std::memcpy(&lanes_[v][lane], &sums, sizeof sums);
+        }
+        if (!ends) return;
+        const std::int64_t used = min(in_block + rows, kMomentLanes);
+        if (count <= kSumBlock) return fold(lanes_[v], used, totals_[c / kLanesHere]);
+        end_block(v, used, begin < kSumBlock);
+        if (last) fold(block_sums_[v], kMomentLanes, totals_[c / kLanesHere]);
+      });
+    }
+  }
+
+  // The totals of the vector of columns at c.
+  DMLOPS_INLINE const Doubles* totals(std::int64_t c) const { return totals_[c / kLanesHere]; }
+
+ private:
+  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
+  static constexpr int kVectors = kColumns / kLanes<f32x>;
+
+  // Adds the first `used` lanes of the block to those of the previous blocks.
+  DMLOPS_INLINE void end_block(std::int64_t v, std::int64_t used, bool first) {
+    for (std::int64_t lane = 0; lane < used; ++lane) {
+#pragma GCC unroll 16
+      for (int s = 0; s < kSums; ++s) {
+        const Doubles sum = wide(lanes_[v][lane][s]);
+        block_sums_[v][lane][s] = first ? sum : block_sums_[v][lane][s] + sum;
+      }
+    }
+  }
+  DMLOPS_INLINE static Doubles wide(f32x v) { return to_double(v); }
+  DMLOPS_INLINE static Doubles wide(Doubles v) { return v; }
+
+  // Adds lane j + 16 to lane j, and so on.
+  template <class Lane>
+  static void fold(const Lane (&lanes)[kMomentLanes][kSums], std::int64_t used,
+                   Doubles (&total)[kSums]) {
+    Doubles sums[kMomentLanes / 2][kSums];
+    std::int64_t half = kMomentLanes / 2;
+    for (std::int64_t j = 0; j < min(used, half); ++j) {
+#pragma GCC unroll 16
+      for (int s = 0; s < kSums; ++s) {
+        sums[j][s] = wide(lanes[j][s]);
+        if (j + half < used) sums[j][s] = sums[j][s] + wide(lanes[j + half][s]);
+      }
+    }
+    for (used = min(used, half), half /= 2; half > 0; used = min(used, half), half /= 2) {
+      for (std::int64_t j = 0; j + half < used; ++j) {
+#pragma GCC unroll 16
+        for (int s = 0; s < kSums; ++s) sums[j][s] = sums[j][s] + sums[j + half][s];
+      }
+    }
+    for (int s = 0; s < kSums; ++s) total[s] = sums[0][s];
+  }
+
+  alignas(kVectorBytes) V lanes_[kVectors][kMomentLanes][kSums];             // of the block
+  alignas(kVectorBytes) Doubles block_sums_[kVectors][kMomentLanes][kSums];  // of all blocks
+  alignas(kVectorBytes) Doubles totals_[kVectors][kSums];
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
