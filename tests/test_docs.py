@@ -6,9 +6,7 @@ import doctest
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
 import dmlops
@@ -72,41 +70,6 @@ def test_the_tables_of_each_operator_are_filled(name: str) -> None:
     assert {"float32", "float16"} <= set(support.data_types(name))
     assert support.descriptors(name)
     assert all(support.levels(descriptor) for descriptor in support.descriptors(name))
-
-
-# Rows of the table in docs/names.md: dmlops, NumPy, PyTorch, ONNX.
-ROWS = re.findall(
-    r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|.*\|$", (DOCS / "names.md").read_text(), re.MULTILINE
-)
-
-
-def test_no_row_is_overlooked() -> None:
-    assert {row[0].split("(")[0] for row in ROWS} == {
-        *_operators.__all__,
-        *_activations.__all__,
-    } - {name for name in _operators.__all__ if "normalization" in name}
-
-
-@pytest.mark.parametrize("row", [row for row in ROWS if row[1].strip()], ids=lambda row: row[0])
-def test_numpy_says_the_same(row: tuple[str, str, str]) -> None:
-    assert_equivalent(row[0], row[1])
-
-
-def test_torch_says_the_same() -> None:
-    torch = pytest.importorskip("torch")
-    for row in ROWS:
-        assert_equivalent(row[0], row[2], torch=torch, t=torch.from_numpy(X), F=torch.nn.functional)
-
-
-X = np.linspace(-4, 4, 81, dtype=np.float32).reshape(9, 9)
-
-
-def assert_equivalent(ours: str, theirs: str, **names: Any) -> None:
-    names |= {"np": np, "x": X}
-    expected = np.asarray(eval(theirs.strip(" `"), names))
-    np.testing.assert_allclose(
-        eval(f"dmlops.{ours}", {"dmlops": dmlops, "x": X}), expected, rtol=1e-5, atol=1e-6
-    )
 
 
 NAMED_FILE = re.compile(

@@ -1,0 +1,104 @@
+"""The equivalents in docs/names.md compute the same in NumPy, PyTorch and ONNX."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import samples
+
+import dmlops
+from dmlops import _activations, _operators
+from dmlops import _table as table
+
+PAGE = Path(__file__).parents[1] / "docs" / "names.md"
+if not PAGE.is_file():  # as in an sdist
+    pytest.skip("the documentation is not here", allow_module_level=True)
+
+# dmlops, NumPy, PyTorch, ONNX.
+ROWS = re.findall(
+    r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+)
+# The kind, dmlops, PyTorch, ONNX.
+NORMALIZATIONS = re.findall(
+    r"^\| ([\w, ]+) \| `(\w+\(.*\).*)` \| `(.*)` \| `(\w+)`.*\|$",
+    PAGE.read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+X = np.linspace(-4, 4, 81, dtype=np.float32).reshape(9, 9)
+
+
+def assert_equivalent(ours: str, theirs: str, **names: Any) -> None:
+    names = {"np": np, "x": X, "dmlops": dmlops} | names
+    expected = np.asarray(eval(theirs.strip(" `"), names))
+    result = eval(f"dmlops.{ours}", names).reshape(expected.shape)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_no_row_is_overlooked() -> None:
+    listed = {ours.split("(")[0] for ours, *_ in (*ROWS, *(row[1:] for row in NORMALIZATIONS))}
+    others = {"batch_normalization"} | {name for name in _operators.__all__ if "ation_" in name}
+    assert listed | others == {*_operators.__all__, *_activations.__all__}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row[1].strip()], ids=lambda row: row[0])
+def test_numpy(row: tuple[str, ...]) -> None:
+    assert_equivalent(row[0], row[1])
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch")
+    for row in ROWS:
+        assert_equivalent(row[0], row[2], torch=torch, t=torch.from_numpy(X), F=torch.nn.functional)
+
+
+@pytest.mark.parametrize("row", NORMALIZATIONS, ids=lambda row: row[0])
+def test_torch_normalizations(row: tuple[str, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    kind, ours, theirs, _ = row
+    x = samples.uniform((2, 4, 3, 5), np.float32)
+    shape = (1, 1, 3, 5) if kind == "layer" else (1, 4, 1, 1)
+    scale, bias = (samples.uniform(shape, np.float32, seed=seed) for seed in (1, 2))
+    weight, addend = (torch.from_numpy(array.squeeze()) for array in (scale, bias))
+    theirs = re.sub(r"\bbias\b", "addend", theirs)
+    assert_equivalent(
+        *(ours, theirs),
+        **{"x": x, "n": 2, "groups": 2, "scale": scale, "bias": bias},
+        **{"t": torch.from_numpy(x), "F": torch.nn.functional, "weight": weight, "addend": addend},
+    )
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row[3].strip()], ids=lambda row: row[0])
+def test_onnx(row: tuple[str, ...]) -> None:
+    onnx = pytest.importorskip("onnx")
+    reference = pytest.importorskip("onnx.reference")
+    operators = re.findall(r"`(\w+)`", row[3])
+    assert set(operators) <= {schema.name for schema in onnx.defs.get_all_schemas()}
+    if len(operators) > 1:
+        return  # a composition
+    function, arguments = row[0].removesuffix(")").split("(", 1)
+    given = inspect.signature(getattr(dmlops, function)).bind(*eval(f"[{arguments}]", {"x": X}))
+    attributes, inputs = {}, {}
+    for name, value in given.arguments.items():
+        if (attribute := table.ROWS[function].onnx_attributes.get(name)) is not None:
+            attributes[attribute] = float(value)
+        else:
+            inputs[name] = np.asarray(value, np.float32)
+    node = onnx.helper.make_node(*operators, list(inputs), ["y"], **attributes)
+    *starts, end = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        for name in [*inputs, "y"]
+    )
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "row", starts, [end]))
+    (expected,) = reference.ReferenceEvaluator(model).run(None, inputs)
+    assert_equivalent(row[0], "expected", expected=expected)
+
+
+def test_onnx_normalizations() -> None:
+    operators = pytest.importorskip("dmlops.onnx").OPERATORS
+    for _, ours, _, name in NORMALIZATIONS:
+        assert ours.split("(")[0] in operators[name].function + operators[name].note
