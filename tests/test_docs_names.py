@@ -65,11 +65,9 @@ def test_torch_normalizations(row: tuple[str, ...]) -> None:
     scale, bias = (samples.uniform(shape, np.float32, seed=seed) for seed in (1, 2))
     weight, addend = (torch.from_numpy(array.squeeze()) for array in (scale, bias))
     theirs = re.sub(r"\bbias\b", "addend", theirs)
-    assert_equivalent(
-        *(ours, theirs),
-        **{"x": x, "n": 2, "groups": 2, "scale": scale, "bias": bias},
-        **{"t": torch.from_numpy(x), "F": torch.nn.functional, "weight": weight, "addend": addend},
-    )
+    names: dict[str, Any] = {"x": x, "n": 2, "groups": 2, "scale": scale, "bias": bias}
+    names |= {"t": torch.from_numpy(x), "F": torch.nn.functional}
+    assert_equivalent(ours, theirs, weight=weight, addend=addend, **names)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row[3].strip()], ids=lambda row: row[0])
