@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/blocks/column_block.hpp"
-#include "kernels/simd/math.hpp"
+#include "kernels/simd/doubles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
