@@ -14,6 +14,9 @@
 
 namespace dmlops {
 
+constexpr int kLineBytes = 64;                  // of the cache
+constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
+
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 
 // The access pattern of an operand, by which it is packed into dense blocks or unpacked from them.

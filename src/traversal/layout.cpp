@@ -10,9 +10,6 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kLineBytes = 64;
-constexpr std::int64_t kBlockBytes = 4 * 1024;  // a packed block, as in kernels/blocks/traverse.hpp
-
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
 constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by an offset table

@@ -1,11 +1,9 @@
-// Elements as bits, and the cache line.
+// Elements as bits.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-constexpr int kLineBytes = 64;
 
 template <std::size_t kSize>
 struct UnsignedOf;
@@ -38,12 +36,6 @@ DMLOPS_INLINE_SMALL U load_element(const char* source) {
 template <class U>
 DMLOPS_INLINE_SMALL void store_element(char* target, U value) {
   std::memcpy(target, &value, sizeof value);
-}
-
-// Prefetches the cache lines of a range, which may be inaccessible.
-template <int kLocality = 3>
-DMLOPS_INLINE_SMALL void prefetch_lines(const char* begin, std::int64_t bytes) {
-  for (std::int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(begin + i, 0, kLocality);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

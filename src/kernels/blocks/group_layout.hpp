@@ -1,8 +1,7 @@
 // Groups in an operand: the loop over a group's elements, and the offsets of several groups.
 #pragma once
 
-#include "kernels/blocks/elements.hpp"
-#include "kernels/kernel.hpp"
+#include "kernels/blocks/memory.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -26,10 +25,8 @@ struct ElementLoops {
   template <int kWrite>
   DMLOPS_INLINE void prefetch_next(const char* row) const {
     if (rank == 1) return;
-    constexpr std::int64_t kMaxBytes = 2048;
-    for (std::int64_t i = 0; i < min(run() * step(), kMaxBytes); i += kLineBytes) {
+    for (std::int64_t i = 0; i < min(run() * step(), kRunAhead); i += kLineBytes)
       __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
-    }
   }
 
   // Calls visit(byte offset of a run, its index in the chunk, its length) for the chunk [begin,

@@ -1,6 +1,7 @@
 // Packing and unpacking, compiled once for all kernels.
 #include "kernels/blocks/pack.hpp"
 
+#include "kernels/blocks/memory.hpp"
 #include "kernels/blocks/transpose.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -62,9 +63,9 @@ struct SteppedColumns {
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
   DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
-    for (std::int64_t c = begin + 16; c < min(begin + 16 + count, columns); ++c) {
+    const std::int64_t first = begin + kColumnsAhead;
+    for (std::int64_t c = first; c < min(first + count, columns); ++c)
       prefetch_lines(source + c * step, bytes);
-    }
   }
 };
 

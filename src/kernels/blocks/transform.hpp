@@ -1,6 +1,7 @@
 // Transforms: loops that apply a formula to dense blocks vector by vector, without scalar tails.
 #pragma once
 
+#include "kernels/blocks/memory.hpp"
 #include "kernels/blocks/pack.hpp"
 #include "kernels/blocks/traverse.hpp"
 #include "kernels/simd/convert.hpp"
@@ -16,15 +17,6 @@ DMLOPS_INLINE std::int64_t distance_to_alignment(const T* target) {
   constexpr std::uintptr_t size = sizeof(T), lanes = kLanes<V>;
   const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(target) % (lanes * size);
   return static_cast<std::int64_t>(lanes - (past + size - 1) / size);
-}
-
-// True if `a` is 1 to 1024 bytes past `b` modulo 1 MiB. Intel's memory disambiguation compares the
-// low 20 bits of addresses, so a load just past an earlier store in these bits waits for the store
-// (store-to-load aliasing).
-DMLOPS_INLINE bool trails_closely(const void* a, const void* b) {
-  constexpr std::uintptr_t kCompared = 1 << 20, kWindow = 1024;
-  const auto distance = reinterpret_cast<std::uintptr_t>(a) - reinterpret_cast<std::uintptr_t>(b);
-  return distance % kCompared - 1 < kWindow;
 }
 
 // A pointer to every second element. A vector is shuffled from two vectors of memory.
@@ -127,8 +119,6 @@ template <class V, class T, class In, class Formula>
 DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
                               const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
-  constexpr std::int64_t kPrefetchDistance =
-      1024;  // bytes; non-temporal stores make the hardware prefetcher less effective
   const auto begun =
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
   const std::int64_t begin = min((line - begun) % line, count);
@@ -136,7 +126,7 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   const bool backwards = trails_closely(target, source);
   const std::int64_t step = backwards ? -lanes : lanes;
   const char* const ahead =
-      reinterpret_cast<const char*>(source) + (backwards ? -kPrefetchDistance : kPrefetchDistance);
+      reinterpret_cast<const char*>(source) + (backwards ? -kStreamedAhead : kStreamedAhead);
   std::int64_t i = backwards ? end - lanes : begin;
   for (std::int64_t vectors = (end - begin) / lanes; vectors > 0; --vectors, i += step) {
     __builtin_prefetch(ahead + i * std::int64_t{sizeof(In)});

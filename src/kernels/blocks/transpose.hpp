@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/blocks/elements.hpp"
+#include "kernels/kernel.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

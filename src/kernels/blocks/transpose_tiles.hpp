@@ -2,8 +2,8 @@
 // buffer.
 #pragma once
 
+#include "kernels/blocks/memory.hpp"
 #include "kernels/blocks/transpose.hpp"
-#include "kernels/kernel.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

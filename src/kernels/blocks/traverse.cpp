@@ -1,6 +1,7 @@
 // The traversal of rows in dense blocks, compiled once for all formulas.
 #include "kernels/blocks/traverse.hpp"
 
+#include "kernels/blocks/memory.hpp"
 #include "kernels/blocks/pack.hpp"
 #include "kernels/blocks/transpose_tiles.hpp"
 
@@ -141,8 +142,6 @@ void merge_rows(Block& block, std::int64_t size, std::int64_t input_step) {
   block.count = 1;
 }
 
-constexpr std::int64_t kPrefetchDistance = 4096;  // bytes
-
 // Returns the loop that needs no buffer, or null.
 Transform transform_in_place(const Rows& rows, const Traversal& t) {
   if (rows.layout[0] != Layout::in_place) return nullptr;
@@ -176,8 +175,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const bool aligned = buffered && rows.streaming && block_length < rows.length;
   const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
   // The elements of a broadcast row are packed once, unless results overwrite them.
-  const bool kept = rows.layout[1] == Layout::broadcast && !buffered && block_count == 1;
-  std::int64_t kept_row = -1;
+  const bool kept =
+      rows.layout[1] == Layout::broadcast && !buffered && block_count == 1 && t.shared_columns == 0;
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
     block.rows = &rows;
@@ -188,12 +187,11 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     block.input = rows.data[1] + row * rows.pitch[1] + column * rows.step[1];
     block.input_pitch = rows.pitch[1];
     if (packed) {
-      if (row != kept_row) pack_input(rows, size, row, column, length, block.count, buffer);
-      if (kept) kept_row = row;
+      if (!kept || column == 0) pack_input(rows, size, row, column, length, block.count, buffer);
       block.input = buffer;
       block.input_pitch = length * size;
     }
-    const char* const ahead = packed ? nullptr : block.input + kPrefetchDistance;
+    const char* const ahead = packed ? nullptr : block.input + kBlockAhead;
     if (buffered) {
       block.output = buffer;
       block.output_pitch = length * size;
@@ -229,8 +227,6 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
 }
 
 // ---- Transposition by squares ------------------------------------------------------------------
-
-constexpr std::int64_t kUnlikelyCached = 1 << 20;  // bytes of output
 
 // Iterates over tiles along the columns, the memory order of the input.
 template <class U>

@@ -52,8 +52,6 @@ struct Traversal {
   std::int64_t shared_columns = 0;
 };
 
-constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
-
 void traverse(const Rows& rows, const Traversal& traversal);
 
 }  // namespace dmlops::DMLOPS_TRAVERSAL_TARGET

@@ -1,0 +1,35 @@
+// The memory policy of kernels: prefetch distances and the direction of loops, which depend on the
+// rows alone. traversal/policy.cpp has the decisions about whole calls.
+#pragma once
+
+#include "kernels/kernel.hpp"
+#include "kernels/simd/vec.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Prefetch distances, where the hardware prefetcher does not follow. Non-temporal stores make it
+// less effective.
+constexpr std::int64_t kStreamedAhead = 1024;      // bytes of the input of non-temporal stores
+constexpr std::int64_t kBlockAhead = kBlockBytes;  // the same if a block lies in between
+constexpr std::int64_t kColumnsAhead = 16;         // columns that are packed into rows
+constexpr std::int64_t kRunAhead = 2048;           // bytes of the next run of a group, at most
+
+// Bytes of a transposition's output from which the output is prefetched.
+constexpr std::int64_t kUnlikelyCached = 1 << 20;
+
+// Prefetches the cache lines of a range, which may be inaccessible.
+template <int kLocality = 3>
+DMLOPS_INLINE_SMALL void prefetch_lines(const char* begin, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(begin + i, 0, kLocality);
+}
+
+// True if `a` is 1 to 1024 bytes past `b` modulo 1 MiB. Intel's memory disambiguation compares the
+// low 20 bits of addresses, so a load just past an earlier store in these bits waits for the store
+// (store-to-load aliasing).
+DMLOPS_INLINE bool trails_closely(const void* a, const void* b) {
+  constexpr std::uintptr_t kCompared = 1 << 20, kWindow = 1024;
+  const auto distance = reinterpret_cast<std::uintptr_t>(a) - reinterpret_cast<std::uintptr_t>(b);
+  return distance % kCompared - 1 < kWindow;
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
