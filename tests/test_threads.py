@@ -76,6 +76,16 @@ WORKERS = {
     "dmlops.sigmoid(x[:16_384].astype(np.float16))": 3,
     "normalized(22_000, 1, fused_activation=dmlops.ActivationReluOperatorDesc())": 0,
     "normalized(22_000, 1, fused_activation=dmlops.ActivationGeluOperatorDesc())": 3,
+    # So does packing, most of all one element at a time.
+    "dmlops.clip(x[:65_534:2], 0, 1)": 0,
+    "dmlops.clip(x[::2], 0, 1)": 3,
+    "dmlops.clip(x[:65_535:5], 0, 1)": 0,
+    "dmlops.clip(x[::5], 0, 1)": 3,
+    # A float16 element of a reduction counts as a float32 one, and a group as 8 elements more.
+    "dmlops.softmax(x[:12_480].reshape(-1, 26))": 0,
+    "dmlops.softmax(x[:12_480].reshape(-1, 24))": 3,
+    "dmlops.softmax(x[:12_480].reshape(-1, 26).astype(np.float16))": 0,
+    "dmlops.softmax(x[:12_480].reshape(-1, 24).astype(np.float16))": 3,
     # Parameters for each element count as traffic.
     "normalized(22_000, 22_000)": 3,
     "normalized(21_000, 21_000)": 0,

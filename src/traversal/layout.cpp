@@ -167,6 +167,20 @@ void LoopLayout::set_operand(int k) {
   }
 }
 
+// Returns the time to pack an element of each operand, as bytes of memory traffic.
+std::int64_t LoopLayout::packing_work() const {
+  std::int64_t work = 0;
+  for (int k = 0; k < nest_.operands; ++k) {
+    const Layout layout = rows_.layout[k];
+    if (layout == Layout::in_place || layout == Layout::broadcast) continue;
+    const bool one_by_one = layout == Layout::gathered
+                                ? rows_.run[k] == 1
+                                : std::llabs(rows_.step[k]) > 4 * nest_.element_size;
+    work += one_by_one ? 32 : 8;
+  }
+  return work;
+}
+
 // Returns the index of the dimension that counts rows.
 int LoopLayout::row_counter(const int* dimensions, int count) const {
   const auto index_of_min = [&](const auto& key) {

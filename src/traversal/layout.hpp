@@ -17,6 +17,8 @@ class LoopLayout {
   LoopLayout(const LoopLayout&) = delete;
   LoopLayout& operator=(const LoopLayout&) = delete;
 
+  std::int64_t packing_work() const;
+
   // Runs the kernel on up to this number of shards.
   void run(std::int64_t shards, RowKernel kernel, const void* parameters) const;
 

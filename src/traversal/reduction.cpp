@@ -11,6 +11,9 @@
 namespace dmlops {
 namespace {
 
+constexpr std::int64_t kLineBytes = 64;
+constexpr std::int64_t kGroupOverhead = 8;  // of a group, in elements
+
 struct ReducedDimension {
   std::int64_t size;
   std::int64_t strides[kReductionOperands];
@@ -44,6 +47,19 @@ bool has_every_element(const Reduction& reduction, int operand) {
     return std::find(strides, strides + nest.rank, 0) == strides + nest.rank;
   };
   return reduction.data[operand] != nullptr && moves(reduction.elements) && moves(reduction.kept);
+}
+
+// Returns the number of groups that share each cache line of the input or the output, as groups
+// down columns do. Shards of whole cache lines are also whole vectors.
+std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
+  const ReductionNest &kept = reduction.kept, &elements = reduction.elements;
+  const std::int64_t line = kLineBytes / element_size;
+  if (kept.rank == 0 || kept.sizes[0] < line) return 1;
+  const auto adjacent = [&](int k) {
+    return kept.strides[k][0] == element_size &&
+           std::llabs(elements.strides[k][elements.rank - 1]) > element_size;
+  };
+  return adjacent(0) || adjacent(1) ? line : 1;
 }
 
 }  // namespace
@@ -104,21 +120,24 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
 
 void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
          const void* parameters) {
-  std::int64_t bytes = 2 * element_size;
-  for (int d = 0; d < reduction.elements.rank; ++d) bytes *= reduction.elements.sizes[d];
+  std::int64_t elements = 1;
+  for (int d = 0; d < reduction.elements.rank; ++d) elements *= reduction.elements.sizes[d];
   // Further operands with an element for each element of the input add to the traffic.
+  const std::int64_t bytes = 2 * element_size * elements;
   std::int64_t moved = bytes;
   for (int k = 2; k < kFirstGroupOperand; ++k) {
     if (has_every_element(reduction, k)) moved += bytes / 2;
   }
-  const std::int64_t count = reduction.end, wanted = shard_count(count * bytes * weight);
+  const std::int64_t count = reduction.end;
   // Packing does not overlap with the reads that regular stores cause, so half of the traffic
   // suffices.
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size;
   reduction.streaming = reduction.data[0] != reduction.data[1] &&
                         count * moved >= non_temporal_threshold() / (packed ? 2 : 1);
-  // With enough groups, adjacent shards share no cache lines.
-  const std::int64_t unit = count >= 64 * wanted ? 64 : 1;
+  // float16 elements take as long as float32 ones.
+  const std::int64_t work = weight * std::max<std::int64_t>(2 * element_size, 8);
+  const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
+  const std::int64_t unit = count >= 64 * wanted ? 64 : groups_in_line(reduction, element_size);
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {

@@ -10,7 +10,8 @@ namespace dmlops {
 
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
   const LoopLayout layout(nest, data, streams(nest, data));
-  layout.run(shard_count(nest.bytes_per_element * element_count(nest)), kernel, parameters);
+  const std::int64_t work = nest.bytes_per_element + layout.packing_work();
+  layout.run(shard_count(work * element_count(nest)), kernel, parameters);
 }
 
 bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
