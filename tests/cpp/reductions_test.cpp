@@ -8,11 +8,19 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <variant>
 #include <vector>
 
+#define DMLOPS_TARGET baseline  // whose choices are those of every instruction set
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
+#include "kernels/normalization/moment_columns.hpp"
+#include "kernels/softmax/softmax.hpp"
 #include "laid_out_tensor.hpp"
+#include "operators/plan.hpp"
 #include "traversal/policy.hpp"
 #include "traversal/policy_setters.hpp"
 
@@ -197,7 +205,35 @@ void expect_near(const Tensor& actual, const std::vector<long double>& expected,
   }
 }
 
-void check(unsigned int seed) {
+// The blockings of reductions: the operator, along rows rather than down columns, and elements (of
+// rows) or groups (of columns) that are contiguous in the input.
+using Blockings = std::set<std::tuple<std::string, bool, bool>>;
+
+void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blockings& reached) {
+  const auto add = [&](const char* op, const OperatorPlan& plan, const auto& along_rows) {
+    const Reduction& groups = std::get<ReductionParameters>(plan.parameters).reduction;
+    const bool rows = along_rows(groups);
+    const std::int64_t step =
+        rows ? baseline::element_loops(groups, 1).step() : groups.kept.strides[1][0];
+    reached.emplace(op, rows, step == static_cast<std::int64_t>(element_size(x.view().type)));
+  };
+  unsigned int reduced = 0;
+  for (int d = 0; d < x.view().rank; ++d) {
+    if (channels.view().sizes[static_cast<std::size_t>(d)] == 1) reduced |= 1u << d;
+  }
+  if (reduced != 0) {
+    add("softmax", plan_softmax(x.view(), reduced, y.view()), [](const Reduction& groups) {
+      return baseline::fills_rows(groups, baseline::element_loops(groups, 1),
+                                  baseline::element_loops(groups, 0), baseline::kSoftmaxAlongRows);
+    });
+  }
+  const ConstTensorView output = y.view(), input = x.view(), parameter = channels.view();
+  add("batch_normalization_training",
+      plan_batch_normalization_training({&output, &input, &parameter, &parameter}, 0, {}),
+      [](const Reduction& groups) { return baseline::fills_moment_rows(groups); });
+}
+
+void check(unsigned int seed, Blockings& reached) {
   Draw draw(seed);
   const DataType type = draw.integer(0, 1) == 0 ? kF32 : DataType::float16;
   const Sizes sizes = draw.sizes(), channels = draw.some_of(sizes);
@@ -279,6 +315,7 @@ void check(unsigned int seed) {
     set_isa(name);
     const Numbers before(count, -77), none(groups, -77);
     Tensor y(type, sizes, before, output_strides);
+    add_blockings(x, y, scale, reached);
     Tensor a(type, channels, none, group_strides), b(type, channels, none, group_strides);
     const float epsilon32 = 0.25f;
     const double units = type == kF32 ? 2 : 0.51;
@@ -334,13 +371,15 @@ void check(unsigned int seed) {
   }
 }
 
-TEST(Reductions, RandomLayouts) {
+TEST(Reductions, RandomLayoutsAndEveryBlocking) {
   const std::string before = isa();
+  Blockings reached;
   for (unsigned int seed = 0; seed < 150 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    check(seed);
+    check(seed, reached);
   }
   set_isa(before);
+  EXPECT_EQ(reached.size(), 8u);
 }
 
 TEST(Reductions, RandomLayoutsOnThreads) {
@@ -348,9 +387,10 @@ TEST(Reductions, RandomLayoutsOnThreads) {
   const int threads = get_num_threads();
   set_split_threshold(256);
   set_num_threads(3);
+  Blockings reached;
   for (unsigned int seed = 1000; seed < 1050 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    check(seed);
+    check(seed, reached);
   }
   set_num_threads(threads);
   set_split_threshold(threshold);

@@ -1,0 +1,145 @@
+// The layouts that loop nests get, on random strides: together, the rows have each element once, at
+// the addresses of the nest, and every member of the enumeration is reached.
+#include "traversal/layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace dmlops {
+namespace {
+
+using Offsets = std::array<std::int64_t, 3>;  // of an element in each operand
+
+// The elements and layouts that a kernel was given.
+struct Seen {
+  std::mutex mutex;
+  std::vector<Offsets> elements;
+  std::set<std::pair<int, Layout>> layouts;  // by operand
+  bool runs = false, row_offsets = false, outer_loops = false;
+};
+
+struct Recorder {
+  char* const* data;
+  Seen* seen;
+};
+
+// A kernel that records the offsets of its elements.
+void record(const Rows& rows, const void* parameters) {
+  const Recorder& recorder = *static_cast<const Recorder*>(parameters);
+  Seen& seen = *recorder.seen;
+  const std::lock_guard<std::mutex> lock(seen.mutex);
+  std::int64_t iterations = 1;
+  for (int d = 0; d < rows.outer_rank; ++d) iterations *= rows.outer[d].size;
+  const auto offset = [&](int k, std::int64_t iteration, std::int64_t row, std::int64_t i) {
+    std::int64_t result = rows.data[k] - recorder.data[k];
+    for (int d = 0; d < rows.outer_rank; iteration /= rows.outer[d++].size)
+      result += iteration % rows.outer[d].size * rows.outer[d].strides[k];
+    const bool has_row_offset = k == 0 && rows.row_offsets != nullptr;
+    result += has_row_offset ? rows.row_offsets[row] : row * rows.pitch[k];
+    if (rows.offsets[k] == nullptr) return result + i * rows.step[k];
+    return result + rows.offsets[k][i / rows.run[k]] + i % rows.run[k] * rows.step[k];
+  };
+  for (std::int64_t iteration = 0; iteration < iterations; ++iteration) {
+    for (std::int64_t row = 0; row < rows.count; ++row) {
+      for (std::int64_t i = 0; i < rows.length; ++i) {
+        Offsets element = {};
+        for (int k = 0; k < rows.operands; ++k)
+          element[static_cast<std::size_t>(k)] = offset(k, iteration, row, i);
+        seen.elements.push_back(element);
+      }
+    }
+  }
+  for (int k = 0; k < rows.operands; ++k) {
+    seen.layouts.emplace(k, rows.layout[k]);
+    seen.runs = seen.runs || (rows.offsets[k] != nullptr && rows.run[k] > 1);
+  }
+  seen.row_offsets = seen.row_offsets || rows.row_offsets != nullptr;
+  seen.outer_loops = seen.outer_loops || rows.outer_rank > 0;
+}
+
+// Draws strides that are permuted, stepped, reversed, padded or broadcast.
+class Draw {
+ public:
+  explicit Draw(unsigned int seed) : random_(seed) {}
+
+  std::int64_t integer(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
+  TensorView tensor(const Dimensions& sizes, int rank, bool is_output) {
+    static char memory[1];
+    TensorView view(memory, DataType::float32, rank, sizes, {});
+    std::vector<std::size_t> order(static_cast<std::size_t>(rank));
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (integer(0, 2) > 0) std::shuffle(order.begin(), order.end(), random_);
+    std::int64_t step = 4;
+    for (const std::size_t d : order) {
+      if (integer(0, 3) == 0) step *= integer(2, 5);
+      view.strides[d] = integer(0, 4) == 0 ? -step : step;
+      if (!is_output && integer(0, 5) == 0) view.strides[d] = 0;
+      step = step * sizes[d] + (integer(0, 3) == 0 ? 64 : 0);
+    }
+    return view;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+TEST(LoopLayout, EveryElementOnceAndEveryMember) {
+  Seen all;
+  for (unsigned int seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    Draw draw(seed);
+    const auto rank = static_cast<int>(draw.integer(1, 5));
+    Dimensions sizes = {};
+    for (std::int64_t d = 0, left = 4096; d < rank; ++d) {
+      std::int64_t& size = sizes[static_cast<std::size_t>(d)];
+      size = draw.integer(1, std::min<std::int64_t>(left, draw.integer(0, 3) == 0 ? 2000 : 20));
+      left = std::max<std::int64_t>(left / size, 1);
+    }
+    const auto inputs = static_cast<int>(draw.integer(1, 2));
+    const ConstTensorView operands[] = {draw.tensor(sizes, rank, false),
+                                        draw.tensor(sizes, rank, false)};
+    const Nest nest = make_nest(draw.tensor(sizes, rank, true), operands, inputs);
+    std::vector<Offsets> expected;
+    for (std::int64_t i = 0; i < element_count(nest); ++i) {
+      Offsets element = {};
+      for (int k = 0; k < nest.operands; ++k) {
+        std::int64_t position = i;
+        for (int d = 0; d < nest.rank; position /= nest.sizes[d++])
+          element[static_cast<std::size_t>(k)] += position % nest.sizes[d] * nest.strides[k][d];
+      }
+      expected.push_back(element);
+    }
+    std::sort(expected.begin(), expected.end());
+    for (const std::int64_t shards : {1, 3}) {
+      Seen seen;
+      const Recorder recorder = {nest.data, &seen};
+      LoopLayout(nest, nest.data, false).run(shards, &record, &recorder);
+      std::sort(seen.elements.begin(), seen.elements.end());
+      EXPECT_EQ(seen.elements, expected) << shards << " shards";
+      all.layouts.merge(seen.layouts);
+      all.runs = all.runs || seen.runs;
+      all.row_offsets = all.row_offsets || seen.row_offsets;
+      all.outer_loops = all.outer_loops || seen.outer_loops;
+    }
+  }
+  // An output is neither broadcast nor the side of a transposition that is packed.
+  const std::set<std::pair<int, Layout>> every = {
+      {0, Layout::in_place},   {0, Layout::strided},   {0, Layout::gathered},
+      {1, Layout::in_place},   {1, Layout::broadcast}, {1, Layout::strided},
+      {1, Layout::transposed}, {1, Layout::gathered},  {2, Layout::in_place},
+      {2, Layout::broadcast},  {2, Layout::strided},   {2, Layout::gathered}};
+  EXPECT_EQ(all.layouts, every);
+  EXPECT_TRUE(all.runs && all.row_offsets && all.outer_loops);
+}
+
+}  // namespace
+}  // namespace dmlops
