@@ -5,6 +5,7 @@ The loss is the sum of the outputs, weighted by the gradient that the operator t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -101,6 +102,20 @@ def test_piecewise_linear_operators(dtype: str) -> None:
     assert_near(dmlops.relu_grad(x, dy), exact)
     exact = differences(lambda v: float((weights * np.clip(v, -1, 2)).sum()), wide)
     assert_near(dmlops.clip_grad(x, dy, -1, 2), exact)
+
+
+@pytest.mark.parametrize("training", [None, False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3, 1), 2), ((1, 3, 4), 0), ((2, 4, 4), 1)])
+def test_the_gradient_must_have_the_shape_of_the_input(
+    shape: tuple[int, ...], axis: int, training: bool | None
+) -> None:
+    x, dy = np.zeros((2, 3, 4), np.float32), np.zeros(shape, np.float32)
+    text = f"input_gradient has shape {shape}, but input has shape {x.shape}; they differ on axis"
+    with pytest.raises(ValueError, match=re.escape(f"{text} {axis}")):
+        if training is None:
+            dmlops.relu_grad(x, dy)
+        else:
+            gradients(x, dy, *np.ones((2, 1, 3, 1), np.float32), training)
 
 
 # Against PyTorch in float64

@@ -31,19 +31,12 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const TensorView& output) {
   const ConstTensorView& input = inputs.input;
   require_floating_point(kBatchNormalization, "input", input);
-  require_addressable(kBatchNormalization, "input", input);
+  require_input(kBatchNormalization, input);
   require_broadcastable(kBatchNormalization, "mean", inputs.mean, input);
   require_broadcastable(kBatchNormalization, "variance", inputs.variance, input);
   require_broadcastable(kBatchNormalization, "scale", inputs.scale, input);
   require_broadcastable(kBatchNormalization, "bias", inputs.bias, input);
-  require_data(kBatchNormalization, "input", input);
-  require_data(kBatchNormalization, "mean", inputs.mean);
-  require_data(kBatchNormalization, "variance", inputs.variance);
-  require_data(kBatchNormalization, "scale", inputs.scale);
-  require_data(kBatchNormalization, "bias", inputs.bias);
-  if (fused_activation) {
-    require_fusable("batch_normalization: fused_activation.", fused_activation->type);
-  }
+  require_fusable(kBatchNormalization, fused_activation);
   require_output(kBatchNormalization, output, input);
   if (is_empty(input)) return;
 

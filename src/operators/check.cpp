@@ -90,6 +90,13 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
          ".reshape" + shape_text(reshaped);
 }
 
+void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
+                       const ConstTensorView& input) {
+  if (view.type == input.type) return;
+  throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
+                  ", but input has dtype " + name(input.type) + "; they must be the same");
+}
+
 }  // namespace
 
 void set_output_name(const char* name) { output_name = name; }
@@ -169,37 +176,32 @@ void refuse_fraction(const char* op, const char* argument, double value) {
               " is not a whole number, but the tensor's elements are integers");
 }
 
-void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
-                       const ConstTensorView& input) {
-  if (view.type == input.type) return;
-  throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
-                  ", but input has dtype " + name(input.type) + "; they must be the same");
+void require_like(const char* op, const char* argument, const ConstTensorView& view,
+                  const ConstTensorView& like, const char* other) {
+  require_same_type(op, argument, view, like);
+  require_addressable(op, argument, view);
+  require_data(op, argument, view);
+  const auto* const end = like.sizes.begin() + like.rank;
+  const auto* const differs = std::mismatch(like.sizes.begin(), end, view.sizes.begin()).first;
+  if (view.rank == like.rank && differs == end) return;
+  throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) + ", but " +
+              other + " has shape " + shape_text(like) +
+              (view.rank == like.rank
+                   ? "; they differ on axis " + std::to_string(differs - like.sizes.begin())
+                   : std::string()));
 }
 
-void require_same_sizes(const char* op, const char* argument, const ConstTensorView& view,
-                        const ConstTensorView& input) {
-  const bool same_rank = view.rank == input.rank;
-  int axis = 0;
-  while (same_rank && axis < input.rank &&
-         view.sizes[static_cast<std::size_t>(axis)] ==
-             input.sizes[static_cast<std::size_t>(axis)]) {
-    ++axis;
+void require_output(const char* op, const char* argument, const ConstTensorView& output,
+                    const ConstTensorView& like, const char* other) {
+  require_like(op, argument, output, like, other);
+  if (!is_empty(output) && overlaps_itself(output)) {
+    throw Error(std::string(op) + ": " + argument +
+                " has elements that overlap one another (shape " + shape_text(output) + ")");
   }
-  if (same_rank && axis == input.rank) return;
-  throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) +
-              ", but input has shape " + shape_text(input) +
-              (same_rank ? "; they differ on axis " + std::to_string(axis) : std::string()));
 }
 
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
-  require_same_type(op, output_name, output, input);
-  require_addressable(op, output_name, output);
-  require_data(op, output_name, output);
-  require_same_sizes(op, output_name, output, input);
-  if (!is_empty(output) && overlaps_itself(output)) {
-    throw Error(std::string(op) + ": " + output_name +
-                " has elements that overlap one another (shape " + shape_text(output) + ")");
-  }
+  require_output(op, output_name, output, input, "input");
 }
 
 bool overlaps_itself(const ConstTensorView& view) {
@@ -227,6 +229,7 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
                            const ConstTensorView& input) {
   require_same_type(op, argument, parameter, input);
   require_addressable(op, argument, parameter);
+  require_data(op, argument, parameter);
   const auto both_shapes = [&] {
     return std::string(op) + ": " + argument + " has shape " + shape_text(parameter) +
            ", but input has shape " + shape_text(input);

@@ -27,8 +27,8 @@ bool takes(Activation type, DataType data);
 // Throws Error unless `type` is an enumerator, since the value indexes tables. `where` begins the
 // message: "activation: ".
 void require_known(const char* where, Activation type);
-// Throws Error unless `type` is an activation that can be fused.
-void require_fusable(const char* where, Activation type);
+// Throws Error unless the activation, if there is one, can be fused.
+void require_fusable(const char* op, const std::optional<FusedActivation>& activation);
 
 // Throws Error unless rank and sizes are valid, and the strides keep the tensor within the address
 // space of a process, which ensures that offsets do not wrap.
@@ -49,20 +49,18 @@ void require_type(const char* op, const ConstTensorView& input, TypeSet types, c
 // Throws Error: a bound of integers has a fraction.
 [[noreturn]] void refuse_fraction(const char* op, const char* argument, double value);
 
-// Throws TypeError unless both have the same data type.
-void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
-                       const ConstTensorView& input);
+// Throws unless a tensor has the type and the sizes of `like`, named `other`, is addressable and
+// has data. `like` has the input's type.
+void require_like(const char* op, const char* argument, const ConstTensorView& view,
+                  const ConstTensorView& like, const char* other);
 
-// Throws Error unless both have the same sizes.
-void require_same_sizes(const char* op, const char* argument, const ConstTensorView& view,
-                        const ConstTensorView& input);
-
-// Throws unless the output is addressable, has data, has the type and sizes of the input, and has
-// no overlapping elements.
+// Throws unless an output is as above and has no overlapping elements.
+void require_output(const char* op, const char* argument, const ConstTensorView& output,
+                    const ConstTensorView& like, const char* other);
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
 // Throws unless a parameter has the type and the number of dimensions of the input, each of size 1
-// or the input's, and is addressable; needs no data.
+// or the input's, is addressable and has data.
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
                            const ConstTensorView& input);
 

@@ -108,10 +108,7 @@ ClipGradParameters between_floats(DataType type, const Scalar& min, const Scalar
 void run_checked(const char* op, const ConstTensorView& input, const ConstTensorView& gradient,
                  const ClipGradParameters& parameters, const TensorView& output) {
   require_input(op, input);
-  require_same_type(op, "input_gradient", gradient, input);
-  require_addressable(op, "input_gradient", gradient);
-  require_same_sizes(op, "input_gradient", gradient, input);
-  require_data(op, "input_gradient", gradient);
+  require_like(op, "input_gradient", gradient, input, "input");
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable[] = {{input, output}, {gradient, output}};

@@ -15,10 +15,13 @@ void require_known(const char* where, Activation type) {
               " activations, 0 to " + std::to_string(kActivationCount - 1));
 }
 
-void require_fusable(const char* where, Activation type) {
-  require_known(where, type);
+void require_fusable(const char* op, const std::optional<FusedActivation>& activation) {
+  if (!activation) return;
+  const Activation type = activation->type;
+  const std::string where = std::string(op) + ": fused_activation.";
+  require_known(where.c_str(), type);
   if (static_cast<std::uint32_t>(type) < kFusableActivationCount) return;
-  throw Error(std::string(where) + "type is " + info(type).name +
+  throw Error(where + "type is " + info(type).name +
               ", which cannot be fused; it must be one of the " +
               std::to_string(kFusableActivationCount) + " activations that can");
 }

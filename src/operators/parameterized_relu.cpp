@@ -21,7 +21,6 @@ void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slo
   require_type(op, input, kFloats | kSigned32, kSignedTypesText);
   require_input(op, input);
   require_broadcastable(op, "slope", slope, input);
-  require_data(op, "slope", slope);
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable[] = {{input, output}, {slope, output}};

@@ -53,35 +53,6 @@ ConstTensorView constant(const ConstTensorView& like, bool one) {
   return view;
 }
 
-void require_parameter(const char* op, const char* argument, const ConstTensorView& parameter,
-                       const ConstTensorView& input) {
-  require_broadcastable(op, argument, parameter, input);
-  require_data(op, argument, parameter);
-}
-
-// Throws unless both have the same sizes; the types and ranks match.
-void require_same_sizes(const char* op, const char* argument, const ConstTensorView& view,
-                        const char* other, const ConstTensorView& expected) {
-  for (std::size_t d = 0; d < static_cast<std::size_t>(expected.rank); ++d) {
-    if (view.sizes[d] == expected.sizes[d]) continue;
-    throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) + ", but " +
-                other + " has shape " + shape_text(expected) + "; they must be the same");
-  }
-}
-
-// Throws unless the output has the type and sizes of `like` and no overlapping elements.
-void require_group_output(const char* op, const char* argument, const ConstTensorView& output,
-                          const ConstTensorView& input, const char* other,
-                          const ConstTensorView& like) {
-  require_broadcastable(op, argument, output, input);
-  require_data(op, argument, output);
-  require_same_sizes(op, argument, output, other, like);
-  if (!is_empty(output) && overlaps_itself(output)) {
-    throw Error(std::string(op) + ": " + argument +
-                " has elements that overlap one another (shape " + shape_text(output) + ")");
-  }
-}
-
 // Returns the axes along which a parameter has size 1, as bits.
 unsigned int axes_without(const ConstTensorView& parameter) {
   unsigned int reduced = 0;
@@ -95,11 +66,6 @@ unsigned int axes_without(const ConstTensorView& parameter) {
 bool varies(const ConstTensorView& parameter, unsigned int reduced) {
   const unsigned int constant = axes_without(parameter);
   return (reduced & ~constant) != 0;
-}
-
-void require_activation(const char* op, const std::optional<FusedActivation>& activation) {
-  if (!activation) return;
-  require_known((std::string(op) + ": fused_activation.").c_str(), activation->type);
 }
 
 void set_activation(const std::optional<FusedActivation>& activation,
@@ -205,10 +171,10 @@ void mean_variance_normalization(const ConstTensorView& input,
   constexpr const char* kOperator = "mean_variance_normalization";
   require_floating_point(kOperator, "input", input);
   require_input(kOperator, input);
-  if (scale) require_parameter(kOperator, "scale", *scale, input);
-  if (bias) require_parameter(kOperator, "bias", *bias, input);
+  if (scale) require_broadcastable(kOperator, "scale", *scale, input);
+  if (bias) require_broadcastable(kOperator, "bias", *bias, input);
   const unsigned int reduced = reduced_axes(kOperator, input, axes, axis_count);
-  require_activation(kOperator, options.fused_activation);
+  require_fusable(kOperator, options.fused_activation);
   require_output(kOperator, output, input);
   if (is_empty(input)) return;
   ReadableInputs readable = {output};
@@ -227,17 +193,13 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   const ConstTensorView& input = inputs.input;
   require_floating_point(kOperator, "input", input);
   require_input(kOperator, input);
-  require_parameter(kOperator, "scale", inputs.scale, input);
-  require_parameter(kOperator, "bias", inputs.bias, input);
-  require_same_sizes(kOperator, "bias", inputs.bias, "scale", inputs.scale);
-  if (inputs.fused_add) {
-    require_parameter(kOperator, "fused_add", *inputs.fused_add, input);
-    require_same_sizes(kOperator, "fused_add", *inputs.fused_add, "input", input);
-  }
-  require_activation(kOperator, fused_activation);
+  require_broadcastable(kOperator, "scale", inputs.scale, input);
+  require_like(kOperator, "bias", inputs.bias, inputs.scale, "scale");
+  if (inputs.fused_add) require_like(kOperator, "fused_add", *inputs.fused_add, input, "input");
+  require_fusable(kOperator, fused_activation);
   require_output(kOperator, outputs.output, input);
-  require_group_output(kOperator, "mean", outputs.mean, input, "scale", inputs.scale);
-  require_group_output(kOperator, "variance", outputs.variance, input, "scale", inputs.scale);
+  require_output(kOperator, "mean", outputs.mean, inputs.scale, "scale");
+  require_output(kOperator, "variance", outputs.variance, inputs.scale, "scale");
   require_disjoint(kOperator, {outputs.output, outputs.mean, outputs.variance});
   if (is_empty(input)) {
     fill(outputs.mean, std::numeric_limits<float>::quiet_NaN());
@@ -260,16 +222,13 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
   const ConstTensorView& input = inputs.input;
   require_floating_point(op, "input", input);
   require_input(op, input);
-  require_parameter(op, "input_gradient", inputs.input_gradient, input);
-  require_same_sizes(op, "input_gradient", inputs.input_gradient, "input", input);
-  require_parameter(op, "mean", inputs.mean, input);
-  require_parameter(op, "variance", inputs.variance, input);
-  require_parameter(op, "scale", inputs.scale, input);
-  require_same_sizes(op, "variance", inputs.variance, "mean", inputs.mean);
-  require_same_sizes(op, "scale", inputs.scale, "mean", inputs.mean);
+  require_like(op, "input_gradient", inputs.input_gradient, input, "input");
+  require_broadcastable(op, "mean", inputs.mean, input);
+  require_like(op, "variance", inputs.variance, inputs.mean, "mean");
+  require_like(op, "scale", inputs.scale, inputs.mean, "mean");
   require_output(op, outputs.gradient, input);
-  require_group_output(op, "scale_gradient", outputs.scale_gradient, input, "mean", inputs.mean);
-  require_group_output(op, "bias_gradient", outputs.bias_gradient, input, "mean", inputs.mean);
+  require_output(op, "scale_gradient", outputs.scale_gradient, inputs.mean, "mean");
+  require_output(op, "bias_gradient", outputs.bias_gradient, inputs.mean, "mean");
   require_disjoint(op, {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient});
   if (is_empty(input)) {
     fill(outputs.scale_gradient, 0);

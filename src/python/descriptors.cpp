@@ -200,7 +200,8 @@ bool read_fused_activation(const char* function, PyObject* value,
     }
     const OperatorDesc desc = read_desc(given);
     const OperatorInfo& op = *find_operator(desc.type);
-    if (!op.fusable()) refuse_type(where, "the descriptor of an activation or None", given);
+    if (!op.fusable())
+      refuse_type(where, "the descriptor of an activation that can be fused, or None", given);
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
       throw ValidationError(where + " has tensors; a fused activation must have none");
     }

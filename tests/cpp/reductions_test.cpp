@@ -95,12 +95,18 @@ TEST(BatchNormalizationGradients, WorkedExamples) {
 }
 
 TEST(Reductions, RefusedCallsWriteNothing) {
+  const FusedActivation swish = Activation::swish;
   const Tensor x(kF32, {2, 3}, Numbers(6, 1)), scale(kF32, {1, 3}, Numbers(3, 1));
   const Tensor wide(kF32, {2, 1}, Numbers(2, 1));
-  Tensor y(kF32, {2, 3}), mean(kF32, {1, 3});
+  Tensor y(kF32, {2, 3}), mean(kF32, {1, 3}), variance(kF32, {1, 3});
   EXPECT_THROW(softmax(x.view(), {2}, y.view()), Error);
   EXPECT_THROW(hardmax(x.view(), {}, y.view()), Error);
   EXPECT_THROW(mean_variance_normalization(x.view(), {2}, y.view()), Error);
+  EXPECT_THROW(mean_variance_normalization(x.view(), {}, {}, {1}, {true, true, 0, swish}, y.view()),
+               Error);
+  EXPECT_THROW(batch_normalization_training({x.view(), scale.view(), scale.view(), {}}, 0, swish,
+                                            {y.view(), mean.view(), variance.view()}),
+               Error);
   EXPECT_THROW(batch_normalization_training({x.view(), scale.view(), scale.view(), {}}, 0, {},
                                             {y.view(), mean.view(), mean.view()}),
                Error);
