@@ -22,6 +22,7 @@ Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
 STEP = 2.0**-16  # rounding errors of 2^-53 / STEP, truncation errors of STEP^2
 EPSILON = 0.1
+NORMALIZATIONS = ("batch_normalization_grad", "batch_normalization_training_grad")
 SHAPES = [  # of the input, and of the statistics
     ((6, 3, 4), (1, 3, 1)),
     ((5, 4), (1, 4)),
@@ -61,8 +62,10 @@ def inputs_of(shape: Any, of_groups: Any, dtype: str) -> tuple[Array, Array, Arr
 def gradients(x: Array, dy: Array, scale: Array, bias: Array, training: bool) -> Any:
     """Return the results of dmlops, and the statistics that it was given."""
     _, mean, variance = dmlops.batch_normalization_training(x, scale, bias, epsilon=EPSILON)
-    name = "batch_normalization_training_grad" if training else "batch_normalization_grad"
-    return getattr(dmlops, name)(x, dy, mean, variance, scale, EPSILON), (mean, variance)
+    return getattr(dmlops, NORMALIZATIONS[training])(x, dy, mean, variance, scale, EPSILON), (
+        mean,
+        variance,
+    )
 
 
 def assert_near(actual: Array, exact: Float64) -> None:
@@ -104,18 +107,14 @@ def test_piecewise_linear_operators(dtype: str) -> None:
     assert_near(dmlops.clip_grad(x, dy, -1, 2), exact)
 
 
-@pytest.mark.parametrize("training", [None, False, True])
+@pytest.mark.parametrize("name", ["relu_grad", *NORMALIZATIONS])
 @pytest.mark.parametrize(("shape", "axis"), [((2, 3, 1), 2), ((1, 3, 4), 0), ((2, 4, 4), 1)])
-def test_the_gradient_must_have_the_shape_of_the_input(
-    shape: tuple[int, ...], axis: int, training: bool | None
-) -> None:
+def test_the_gradient_must_have_the_shape_of_the_input(name: str, shape: Any, axis: int) -> None:
     x, dy = np.zeros((2, 3, 4), np.float32), np.zeros(shape, np.float32)
+    others = [np.ones((1, 3, 1), np.float32)] * (3 if name in NORMALIZATIONS else 0)
     text = f"input_gradient has shape {shape}, but input has shape {x.shape}; they differ on axis"
     with pytest.raises(ValueError, match=re.escape(f"{text} {axis}")):
-        if training is None:
-            dmlops.relu_grad(x, dy)
-        else:
-            gradients(x, dy, *np.ones((2, 1, 3, 1), np.float32), training)
+        getattr(dmlops, name)(x, dy, *others)
 
 
 # Against PyTorch in float64
@@ -194,9 +193,8 @@ def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
         mean, scale = x.mean(dtype=np.float64), random.uniform(0.5, 2)
         variance = max(x.var(dtype=np.float64), 1e-3) * random.choice([1, 4, 0.5, 100])
         given = [np.array([min(value, 6e4)], np.float16) for value in (mean, variance, scale)]
-        name = "batch_normalization_training_grad" if training else "batch_normalization_grad"
         with np.errstate(all="ignore"):
-            results = getattr(dmlops, name)(x, dy, *given, EPSILON)
+            results = getattr(dmlops, NORMALIZATIONS[training])(x, dy, *given, EPSILON)
         for actual, exact, sums in zip(results, *bounded(x, dy, given, training), strict=True):
             finite = np.isfinite(actual)
             error = np.abs(actual.astype(np.float64) - exact) - ulp(exact, np.float16) * 0.501
