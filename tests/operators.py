@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -43,13 +43,32 @@ def _all(function: Callable[..., Array]) -> Operator:
 
 def _batch_normalization(x: Array, *, out: Array | None = None) -> Array:
     """Parameters as long as the last axis, so that each element has its own."""
+    return normalize(x, _parameters(x), out=out)
+
+
+def _training(x: Array, *, out: Array | None = None) -> Array:
+    """Return the first output, with groups over all axes but the last."""
+    outputs = None if out is None else (out, None, None)
+    return dmlops.batch_normalization_training(x, *_parameters(x)[:2], out=outputs)[0]
+
+
+def _parameters(x: Array) -> list[Array]:
     shape = (*(1 for _ in np.shape(x)[:-1]), *np.shape(x)[-1:])
-    return normalize(x, _parameters(shape, str(getattr(x, "dtype", "float32"))), out=out)
+    return [_uniform(shape, _dtype(x), seed) for seed in range(4)]
+
+
+def _two_inputs(function: Callable[..., Array]) -> Operator:
+    """Apply a function to the array and to another one of its shape."""
+    return lambda x, out=None: function(x, _uniform(np.shape(x), _dtype(x), 9), out=out)
+
+
+def _dtype(x: Any) -> str:
+    return str(getattr(x, "dtype", "float32"))
 
 
 @cache
-def _parameters(shape: tuple[int, ...], dtype: str) -> list[Array]:
-    return [samples.uniform(shape, dtype, 0.5, 2, seed=i) for i in range(4)]
+def _uniform(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+    return samples.uniform(shape, dtype, 0.5, 2, seed=seed)
 
 
 _FUNCTIONS: dict[str, tuple[Operator, tuple[str, ...]]] = {
@@ -64,6 +83,11 @@ _FUNCTIONS: dict[str, tuple[Operator, tuple[str, ...]]] = {
     "softmax-first": (_first(dmlops.softmax), FLOATS),
     "hardmax": (dmlops.hardmax, FLOATS),
     "hardmax-all": (_all(dmlops.hardmax), FLOATS),
+    "clip_grad": (_two_inputs(partial(dmlops.clip_grad, min=-1, max=2)), (*FLOATS, "uint8")),
+    "relu_grad": (_two_inputs(dmlops.relu_grad), (*FLOATS, "int16")),
+    "parameterized_relu": (_two_inputs(dmlops.parameterized_relu), (*FLOATS, "int32")),
+    "mean_variance_normalization": (dmlops.mean_variance_normalization, FLOATS),
+    "batch_normalization_training": (_training, FLOATS),
 }
 
 # By name: the function and its data type; the plain name stands for float32.
