@@ -19,6 +19,7 @@ from reference import FLOATS, assert_same_bits
 
 import dmlops as _dmlops
 from dmlops import _activations
+from dmlops._table import ROWS
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -103,6 +104,20 @@ def test_batch_normalization(dtype: str, shape: tuple[int, ...], lazy_parameters
     if lazy_parameters:  # a NumPy input
         result = dmlops.batch_normalization(x, *given)
         assert_same_bits(result.compute(), dmlops.batch_normalization(x, *values))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int16"])
+@pytest.mark.parametrize("name", ["clip_grad", "relu_grad", "parameterized_relu"])
+def test_functions_of_two_arrays(name: str, dtype: str) -> None:
+    bounds = {"min": -1, "max": 2} if name == "clip_grad" else {}
+    function = partial(getattr(dmlops, name), **bounds)
+    x, other = (samples.uniform((6, 10), dtype, seed=seed) for seed in (0, 1))
+    others = [other, other[:, :1], other[:1]] if name == "parameterized_relu" else [other]
+    for chunks in (3, (6, 4), ((2, 4), (1, 9))):
+        lazy = da.from_array(x, chunks=chunks)
+        for values in others:
+            for given in (values, da.from_array(values, chunks=(4, 5))):
+                expect(function(lazy, given), lazy, function(x, values), (chunks, values.shape))
 
 
 # log_softmax
@@ -235,24 +250,35 @@ def test_chunks_of_unknown_size() -> None:
 
 
 def all_functions() -> dict[str, Callable[[Any], Any]]:
-    values = [np.full((1, 6), i, np.float32) for i in range(1, 5)]
-    functions: dict[str, Callable[[Any], Any]] = {
-        "clip": lambda x: dmlops.clip(x, -1, 1, scale_bias=dmlops.ScaleBias(2, 1)),
-        "batch_normalization": lambda x: dmlops.batch_normalization(
-            x, *values, fused_activation=dmlops.ActivationEluOperatorDesc(alpha=0.5)
-        ),
-        "log_softmax": dmlops.log_softmax,
-        "mean_variance_normalization": dmlops.mean_variance_normalization,
-        "parameterized_relu": lambda x: dmlops.parameterized_relu(x, values[0]),
+    """Return each output of each function, with further arrays of the input or of numbers."""
+    more = {
+        "clip": {"min": -1, "max": 1, "scale_bias": dmlops.ScaleBias(2, 1)},
+        "batch_normalization": {"fused_activation": dmlops.ActivationEluOperatorDesc(alpha=0.5)},
     }
-    for i, output in enumerate(("output", "mean", "variance")):
-        functions[f"batch_normalization_training ({output})"] = partial(training_output, i)
-    return functions | {name: getattr(dmlops, name) for name in ACTIVATIONS}
+    functions: dict[str, Callable[[Any], Any]] = {}
+    for name, row in ROWS.items():
+        call = partial(called, name, more.get(name, {}))
+        if len(row.outputs) == 1:
+            functions[name] = call
+        else:
+            for i, output in enumerate(row.outputs):
+                functions[f"{name} ({output.parameter})"] = partial(nth, call, i)
+    return functions
 
 
-def training_output(i: int, x: Any) -> Any:
-    ones = np.ones((x.shape[0], 1), np.float32)
-    return dmlops.batch_normalization_training(x, ones, ones)[i]
+def called(name: str, keywords: dict[str, Any], x: Any) -> Any:
+    others = (
+        x
+        if tensor.like == "input_tensor" and not tensor.broadcast
+        else np.full((len(x), 1), i, np.float32)
+        for i, tensor in enumerate(ROWS[name].inputs[1:])
+        if not tensor.optional
+    )
+    return getattr(dmlops, name)(x, *others, **keywords)
+
+
+def nth(function: Callable[[Any], Any], i: int, x: Any) -> Any:
+    return function(x)[i]
 
 
 @pytest.mark.parametrize("name", all_functions())
