@@ -151,6 +151,8 @@ def test_by_hand() -> None:
     ):
         result = apply(BY_ROW[name], x, parameters)
         assert result.tolist() == [float(value) for value in expected], name  # type: ignore[arg-type]
+    corners = np.array([-4, -3, 0, 3, 4], np.float32)
+    assert dmlops.hard_swish(corners).tolist() == [0, 0, 0, 3, 4]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
