@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from operator_files import Runner, copy_file, followed, put
+import samples
+from descriptors import TABLE, operands, tensor
+from operator_files import Runner, as_json, c_name, copy_file, followed, put
+from reference import assert_same_bits
 
+import dmlops
 from dmlops._operator_file import execute, initial, resources
 
 Array = npt.NDArray[Any]
+
+
+# The operators
+
+
+@pytest.mark.parametrize("operator", TABLE)
+def test_every_operator_runs(operator: str, runner: Runner) -> None:
+    desc = TABLE[operator][0](tensor((1, 1, 3, 2)))
+    names = [field.name for field in dataclasses.fields(desc) if field.name.endswith("_tensor")]
+    inputs, _ = operands(desc)
+    arrays = [samples.uniform((1, 1, 3, 2), np.float32, 0.5, 4, seed=i) for i in range(len(names))]
+    dmlops.Device().compile(desc).dispatch(arrays[:inputs], results := arrays[inputs:])
+    resources: dict[str, Any] = {name: {} for name in names}
+    for name, array in zip(names[:inputs], arrays, strict=False):
+        resources[name] = {
+            "initialValuesDataType": "FLOAT32",
+            "initialValues": array.ravel().tolist(),
+        }
+    file = {
+        "resources": resources,
+        "dispatchables": {"it": {"type": desc.operator_type.name, "desc": as_json(desc)}},
+        "commands": [
+            {
+                "type": "dispatch",
+                "dispatchable": "it",
+                "bindings": {c_name(name): name for name in names},
+            },
+            *({"type": "print", "resource": name} for name in names[inputs:]),
+        ],
+    }
+    printed = runner.arrays(file)
+    assert list(printed) == names[inputs:]
+    for array, expected in zip(printed.values(), results, strict=True):
+        assert_same_bits(array, expected)
 
 
 # Initial values
