@@ -13,29 +13,51 @@ namespace {
 
 constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
 
-// True if the groups have another order in the output than in the input, so that one of them is
-// accessed element by element. It is then faster to copy the input to the output, by the
-// transposition of elementwise operators, and to reduce the output in place. That does not hold if
-// elements of a group are adjacent, or blocks of groups are contiguous in both.
-bool changes_order(const ConstTensorView& input, const TensorView& output, unsigned int reduced) {
+// True if it is faster to copy the input to the output, by the traversal of elementwise operators,
+// and to reduce the output in place: in the cases below, the input or the output would be accessed
+// element by element, or packed anew in each pass over the groups.
+bool copies_first(const ConstTensorView& input, const TensorView& output, unsigned int reduced) {
   constexpr std::int64_t kAdjacent = 16;  // bytes
-  constexpr std::int64_t kBlock = 64;     // groups
+  constexpr std::int64_t kShortRun = 32;  // bytes
+  constexpr std::int64_t kBlock = 64;     // groups, and elements
   struct Dimension {
     std::int64_t size, in, out;
   } kept[kMaxRank];
   int count = 0;
+  std::int64_t elements = 1;
+  Dimension nearest_element = {0, INT64_MAX, INT64_MAX}, nearest_group = nearest_element;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if (input.sizes[axis] == 1) continue;
     const Dimension dimension = {input.sizes[axis], std::llabs(input.strides[axis]),
                                  std::llabs(output.strides[axis])};
-    if ((reduced >> d & 1u) == 0) {
+    const bool is_kept = (reduced >> d & 1u) == 0;
+    Dimension& nearest = is_kept ? nearest_group : nearest_element;
+    nearest.in = std::min(nearest.in, dimension.in);
+    nearest.out = std::min(nearest.out, dimension.out);
+    if (is_kept) {
       kept[count++] = dimension;
-    } else if (dimension.in <= kAdjacent || dimension.out <= kAdjacent) {
-      return false;
+    } else {
+      elements *= dimension.size;
     }
   }
+  // Adjacent in the input are the groups, in the output the elements of a group, in several blocks.
+  if (nearest_element.out <= kAdjacent && nearest_element.in > kAdjacent)
+    return elements > kBlock && nearest_group.in < nearest_element.in;
+  if (nearest_element.in <= kAdjacent) return false;
+
   insertion_sort(kept, count, [](const Dimension& a, const Dimension& b) { return a.out < b.out; });
+  // Groups that are contiguous in the output are short runs in the input.
+  const auto continues = [&](int d, std::int64_t Dimension::*stride) {
+    return kept[d + 1].*stride == kept[d].*stride * kept[d].size;
+  };
+  int last = 0;
+  while (last + 1 < count && continues(last, &Dimension::in) && continues(last, &Dimension::out))
+    ++last;
+  if (last + 1 < count && continues(last, &Dimension::out) &&
+      kept[last].out * kept[last].size < kShortRun)
+    return true;
+  // Groups have another order, and blocks of them are not contiguous in both.
   const auto inner = [](const Dimension& a, const Dimension& b) { return a.in < b.in; };
   if (std::is_sorted(kept, kept + count, inner)) return false;
   return kept[0].size < kBlock || std::min_element(kept, kept + count, inner) != kept;
@@ -47,7 +69,7 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, Con
   plan.copies = remove_repetition(output, &input, 1, reduced);
   const auto size = element_size(input.type);
   const ConstTensorView target = output;
-  const bool copies = changes_order(input, output, reduced);
+  const bool copies = copies_first(input, output, reduced);
   if (copies) {
     plan.nest = make_nest(output, &input, 1);
     plan.kernel = copy_kernel(size);

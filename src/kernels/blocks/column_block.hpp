@@ -178,15 +178,14 @@ class ColumnBlock {
     // Along the groups, if their elements are contiguous.
     if (groups.step != kSize && out_.step() == kSize && rows > 1) {
       const Source results = {source, kSize, kPitch, nullptr};
-      if (groups.is_uniform())
-        return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
-      alignas(kVectorBytes) char columns[kBlockRows * kPitch];
       const std::int64_t bytes = rows * kSize;
-      const std::int64_t* const offsets = groups.offsets();
-      pack<Bits<T>>(columns, bytes, rows, columns_, results);
-      for (std::int64_t c = 0; c < columns_; ++c)
-        copy_run(target + offsets[c], columns + c * bytes, bytes);
-      return;
+      if (groups.is_uniform() && bytes >= kSpill)
+        return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
+      alignas(kVectorBytes) char packed[kBlockRows * kPitch + kSpill];
+      pack<Bits<T>>(packed, bytes, rows, columns_, results, true);
+      if (groups.is_uniform() && groups.step == bytes)
+        return copy_run(target + groups.runs[0].offset, packed, columns_ * bytes);
+      return copy_runs<true>(target, packed, groups.offsets(), columns_, bytes);
     }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
       if (groups.has_short_runs(kSize)) {
