@@ -101,7 +101,9 @@ DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
 #pragma GCC unroll 16
       for (int k = 0; k < kUnroll; ++k) {
         store(target + at + k * lanes, results[k]);
-        __asm__("" : : : "memory");  // processors merge stores to a cache line in ascending order
+        // Processors merge stores to a cache line in ascending order. A single store needs no
+        // barrier, after which captured values would be loaded again.
+        if constexpr (kUnroll > 1) __asm__("" : : : "memory");
       }
     }
     i = end;
