@@ -9,10 +9,9 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class Normalization {
  public:
-  // `largest` is the maximum number of elements of a chunk.
   Normalization(const Rows& rows, float epsilon, const NormalizationLoops<T>& loops,
-                const void* act, std::int64_t largest)
-      : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act), largest_(largest) {
+                const void* act)
+      : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act) {
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
       along_ = along_ || rows.layout[k] != Layout::broadcast;
       own_ = own_ || (rows.count > 1 && rows.pitch[k] != 0);
@@ -41,7 +40,9 @@ class Normalization {
   }
 
   void normalize_chunks(const Block& block, bool streaming) {
-    const std::int64_t capacity = Channels<T>::kCapacity, limit = dense_ ? capacity : largest_;
+    const std::int64_t capacity = Channels<T>::kCapacity;
+    // The maximum number of elements of a chunk.
+    const std::int64_t limit = dense_ || is_long() ? capacity : std::int64_t{1} << 62;
     const std::int64_t largest = along_ ? min(capacity, limit) : limit;
     // Rows of a block share the packed parameters of a chunk's columns.
     for (std::int64_t column = 0, length; column < block.length; column += length) {
@@ -72,17 +73,21 @@ class Normalization {
     return part;
   }
 
+  bool is_long() const { return loops_.by_row == nullptr; }
+
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
     const std::int64_t length = chunk.length;
     const std::int64_t parameter_row = own_ ? chunk.row : 0;
     if (dense_ && length >= kLanes<f32x>) {
-      loops_.unshared(chunk, *chunk.rows, epsilon_, act_);
+      apply_unshared(chunk, *chunk.rows);
     } else if (!channels_.pack_parameters(*chunk.rows, parameter_row, along_ ? chunk.column : 0,
                                           along_ ? length
                                           : own_ ? chunk.count
                                                  : 1,
                                           !along_, epsilon_)) {
       normalize_extreme(chunk);
+    } else if (is_long()) {
+      normalize_long(chunk);
     } else if (along_) {
       loops_.by_element(chunk, channels_, act_);
     } else {
@@ -90,7 +95,47 @@ class Normalization {
     }
   }
 
-  // Packs the parameters into dense rows for loops_.unshared, which supports extreme parameters.
+  // Normalizes elements with parameters of their own.
+  DMLOPS_NO_INLINE void apply_unshared(const Block& chunk, const Rows& operands) const {
+    if (loops_.activate == nullptr) return normalize_unshared<T, T>(chunk, operands, epsilon_);
+    through_buffer(chunk, [&](const Block& normalized) {
+      normalize_unshared<T, float>(normalized, operands, epsilon_);
+    });
+  }
+
+  DMLOPS_NO_INLINE void normalize_long(const Block& chunk) const {
+    using Loops = ActivatedLoops<T, float, Identity>;
+    through_buffer(chunk, [&](const Block& normalized) {
+      const Identity identity({});
+      if (along_) {
+        Loops::by_element(normalized, channels_, &identity);
+      } else {
+        Loops::by_row(normalized, channels_, own_, &identity);
+      }
+    });
+  }
+
+  // Normalizes a chunk into a buffer, and applies the activation to the buffer.
+  template <class Loop>
+  DMLOPS_INLINE void through_buffer(const Block& chunk, const Loop& normalize) const {
+    alignas(kVectorBytes) float buffer[Channels<T>::kCapacity];
+    Block normalized = chunk;
+    normalized.output = reinterpret_cast<char*>(buffer);
+    normalized.output_pitch = chunk.length * std::int64_t{sizeof(float)};
+    normalized.output_offsets = nullptr;
+    normalize(normalized);
+    Block activated = chunk;
+    activated.input = normalized.output;
+    activated.input_pitch = normalized.output_pitch;
+    if (chunk.output_offsets == nullptr &&
+        chunk.output_pitch == chunk.length * std::int64_t{sizeof(T)}) {
+      activated.length *= chunk.count;
+      activated.count = 1;
+    }
+    loops_.activate(activated, act_);
+  }
+
+  // Packs the parameters into dense rows for normalize_unshared(), which supports extreme ones.
   DMLOPS_NO_INLINE void normalize_extreme(const Block& chunk) {
     constexpr std::int64_t kChunk = 512;
     alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kChunk] = {};
@@ -110,7 +155,7 @@ class Normalization {
           pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, slice.length, 1,
                         source_of(*chunk.rows, k, chunk.row + r, chunk.column + column));
         }
-        loops_.unshared(slice, operands, epsilon_, act_);
+        apply_unshared(slice, operands);
       }
     }
   }
@@ -119,7 +164,6 @@ class Normalization {
   float epsilon_;
   const NormalizationLoops<T>& loops_;
   const void* act_;
-  std::int64_t largest_;
   bool along_ = false;  // true if parameters vary along a row
   bool own_ = false;    // true if parameters vary across rows
   bool dense_ = true;   // true if parameters are dense in the operands and used once
@@ -128,29 +172,28 @@ class Normalization {
 
 template <class T>
 DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
-                                     const NormalizationLoops<T>& loops, const void* act,
-                                     std::int64_t largest) {
-  Normalization<T>(rows, epsilon, loops, act, largest).traverse_rows();
+                                     const NormalizationLoops<T>& loops, const void* act) {
+  Normalization<T>(rows, epsilon, loops, act).traverse_rows();
+}
+
+template <class T, class Act>
+constexpr NormalizationLoops<T> normalization_loops() {
+  using Loops = ActivatedLoops<T, T, Act>;
+  constexpr Transform activate = &transform<T, float, f32x, 1, Activate<Act>>;
+  if constexpr (kIsLong<Act>) {
+    return {nullptr, nullptr, nullptr, activate};
+  } else {
+    return {&Loops::template by_row<>, &Loops::template by_row<true>, &Loops::by_element,
+            std::is_same_v<Act, Identity> ? nullptr : activate};
+  }
 }
 
 template <class T, class Act>
 void batch_normalization(const Rows& rows, const void* parameters) {
+  static constexpr NormalizationLoops<T> loops = normalization_loops<T, Act>();
   const auto& p = *static_cast<const BatchNormalizationParameters*>(parameters);
-  // Long formulas, and all with parameters of each element, are applied to a buffer.
-  using Own = ActivatedLoops<T, T, Act>;
-  using Buffered = BufferedLoops<T, Act>;
   const Activate<Act> act(p.activation);
-  if constexpr (kIsLong<Act>) {
-    static constexpr NormalizationLoops<T> loops = {&Buffered::by_row, nullptr,
-                                                    &Buffered::by_element, &Buffered::unshared};
-    normalize_rows<T>(rows, p.epsilon, loops, &act, Channels<T>::kCapacity);
-  } else {
-    using Unshared = std::conditional_t<std::is_same_v<Act, Identity>, Own, Buffered>;
-    static constexpr NormalizationLoops<T> loops = {&Own::template by_row<>,
-                                                    &Own::template by_row<true>, &Own::by_element,
-                                                    &Unshared::unshared};
-    normalize_rows<T>(rows, p.epsilon, loops, &act, std::int64_t{1} << 62);
-  }
+  normalize_rows<T>(rows, p.epsilon, loops, &act);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -1,4 +1,4 @@
-// Batch normalization's loops over dense blocks, which are compiled for each activation.
+// Batch normalization's loops over dense blocks.
 #pragma once
 
 #include "kernels/elementwise/activation_rows.hpp"
@@ -6,18 +6,18 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The loops of batch normalization with a fused activation, the functor `act`.
+// The loops of batch normalization with a fused activation, the functor `act`. The loops over rows
+// are null for long formulas, which are applied to normalized elements in a buffer, so that they
+// are compiled once instead of in each loop.
 template <class T>
 struct NormalizationLoops {
   // Parameters are constant along a row, and shared by all rows unless `own`.
   void (*by_row)(const Block& rows, const Channels<T>& channels, bool own, const void* act);
   void (*by_row_streaming)(const Block& rows, const Channels<T>& channels, bool own,
-                           const void* act);  // null for buffered activations
+                           const void* act);
   // Parameters vary along a row, and are shared by all rows.
   void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
-  // Each element has its own parameters, dense in the operands; rows are at least a vector long.
-  // The only loop that supports extreme parameters.
-  void (*unshared)(const Block& rows, const Rows& operands, float epsilon, const void* act);
+  Transform activate;  // from float32 elements; null: no activation
 };
 
 // Loops that write elements of type Out. The activation is copied, so that stores cannot alias it.
@@ -49,25 +49,6 @@ struct ActivatedLoops {
       transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length,
                              [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
                                return canonical_nan(act(channels[i].normalize(x)));
-                             });
-    }
-  }
-
-  static void unshared(const Block& rows, const Rows& operands, float epsilon, const void* given) {
-    const Act act = *static_cast<const Act*>(given);
-    const f32x epsilons = splat<f32x>(epsilon);
-    for (std::int64_t r = 0; r < rows.count; ++r) {
-      const auto operand = [&](int k) {
-        return reinterpret_cast<const T*>(operands.data[k] + (rows.row + r) * operands.pitch[k]) +
-               rows.column;
-      };
-      const T *const mean = operand(kMean), *const variance = operand(kVariance);
-      const T *const scale = operand(kScale), *const bias = operand(kBias);
-      transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length,
-                             [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-                               return canonical_nan(act(normalized<T>(
-                                   x, load<f32x>(mean + i), load<f32x>(variance + i),
-                                   load<f32x>(scale + i), load<f32x>(bias + i), epsilons)));
                              });
     }
   }
@@ -133,47 +114,26 @@ struct ActivatedLoops {
   }
 };
 
-// Normalizes into a buffer, and applies the activation to the buffer, so that long formulas are
-// compiled once instead of in each loop. A block has at most Channels<T>::kCapacity elements.
-template <class T, class Act>
-struct BufferedLoops {
-  using Normalize = ActivatedLoops<T, float, Identity>;
-
-  static void by_row(const Block& rows, const Channels<T>& channels, bool own, const void* act) {
-    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
-      Normalize::by_row(normalized, channels, own, &identity);
-    });
+// Normalizes elements with parameters of their own, dense in the operands; rows are at least a
+// vector long. The only loop that supports extreme parameters.
+template <class T, class Out>
+DMLOPS_NO_INLINE void normalize_unshared(const Block& rows, const Rows& operands, float epsilon) {
+  const f32x epsilons = splat<f32x>(epsilon);
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    const auto operand = [&](int k) {
+      return reinterpret_cast<const T*>(operands.data[k] + (rows.row + r) * operands.pitch[k]) +
+             rows.column;
+    };
+    const T *const mean = operand(kMean), *const variance = operand(kVariance);
+    const T *const scale = operand(kScale), *const bias = operand(kBias);
+    transform_row<f32x, 1>(reinterpret_cast<Out*>(rows.output_row(r)),
+                           reinterpret_cast<const T*>(rows.input_row(r)), rows.length,
+                           [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+                             return canonical_nan(normalized<T>(
+                                 x, load<f32x>(mean + i), load<f32x>(variance + i),
+                                 load<f32x>(scale + i), load<f32x>(bias + i), epsilons));
+                           });
   }
-  static void by_element(const Block& rows, const Channels<T>& channels, const void* act) {
-    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
-      Normalize::by_element(normalized, channels, &identity);
-    });
-  }
-  static void unshared(const Block& rows, const Rows& operands, float epsilon, const void* act) {
-    through_buffer(rows, act, [&](const Block& normalized, const Identity& identity) {
-      Normalize::unshared(normalized, operands, epsilon, &identity);
-    });
-  }
-
- private:
-  template <class Loop>
-  DMLOPS_INLINE static void through_buffer(const Block& rows, const void* act, const Loop& loop) {
-    alignas(kVectorBytes) float buffer[Channels<T>::kCapacity];
-    Block normalized = rows;
-    normalized.output = reinterpret_cast<char*>(buffer);
-    normalized.output_pitch = rows.length * std::int64_t{sizeof(float)};
-    normalized.output_offsets = nullptr;
-    loop(normalized, Identity({}));
-    Block activated = rows;
-    activated.input = normalized.output;
-    activated.input_pitch = normalized.output_pitch;
-    if (rows.output_offsets == nullptr &&
-        rows.output_pitch == rows.length * std::int64_t{sizeof(T)}) {
-      activated.length *= rows.count;
-      activated.count = 1;
-    }
-    transform<T, float, f32x, 1, Activate<Act>>(activated, act);
-  }
-};
+}
 
 }  // namespace dmlops::DMLOPS_TARGET
