@@ -62,7 +62,7 @@ def _entry(names: Iterable[str], kind: str, text: str) -> str:
 
 
 def _parameters(row: Operator) -> Iterator[str]:
-    yield _entry(["input"], "numpy.ndarray", _INPUT.format(row.types.given))
+    yield _entry(["input"], "numpy.ndarray", _INPUT.format(row.types.text))
     for group, text in row.groups(*row.positional, *row.keyword_only, of_function=True):
         default = group[0].argument
         kind = {None: "", "None": ", optional"}.get(default, f", default {default}")

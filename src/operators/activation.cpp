@@ -39,10 +39,7 @@ void activation(Activation type, const ConstTensorView& input,
     return;
   }
   const char* const op = info(type).name;
-  if (!takes(type, input.type)) {
-    throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
-                    accepted_types(type));
-  }
+  require_type(op, input, accepted_types(type));
   require_input(op, input);
   require_output(op, output, input);
   if (is_empty(input)) return;

@@ -28,32 +28,26 @@ constexpr ActivationInfo kActivationInfos[kActivationCount] = {
     {"hard_swish", 2, {"alpha", "beta"}, {0.16666667163372039794921875f, 0.5f}},
     {"swish", 1, {"sigmoid_input_scale"}, {1.0f}},
 };
-// The accepted data types of each activation, and their description for messages.
-struct AcceptedByActivation {
-  TypeSet types;
-  const char* text;
-};
-constexpr AcceptedByActivation kActivationTypes[kActivationCount] = {
-    {kFloats, "float32 and float16"},  // elu
-    {kFloats, "float32 and float16"},  // celu
-    {kFloats, "float32 and float16"},  // hard_sigmoid
-    {kFloats, "float32 and float16"},  // identity
-    {kFloats, "float32 and float16"},  // leaky_relu
-    {kFloats, "float32 and float16"},  // linear
-    {kFloats, "float32 and float16"},  // parametric_softplus
-    {kFloats | kSigned32, "float32, float16, and the signed integers of 8 to 32 bits"},  // relu
-    {kFloats, "float32 and float16"},  // scaled_elu
-    {kFloats, "float32 and float16"},  // scaled_tanh
-    {kFloats, "float32 and float16"},  // sigmoid
-    {kFloats, "float32 and float16"},  // softplus
-    {kFloats, "float32 and float16"},  // softsign
-    {kFloats, "float32 and float16"},  // tanh
-    {kFloats, "float32 and float16"},  // thresholded_relu
-    {kNumbers32,
-     "float32, float16, and the signed and unsigned integers of 8 to 32 bits"},  // shrink
-    {kFloats, "float32 and float16"},                                            // gelu
-    {kFloats, "float32 and float16"},                                            // hard_swish
-    {kFloats, "float32 and float16"},                                            // swish
+constexpr const AcceptedTypes* kActivationTypes[kActivationCount] = {
+    &kFloats,     // elu
+    &kFloats,     // celu
+    &kFloats,     // hard_sigmoid
+    &kFloats,     // identity
+    &kFloats,     // leaky_relu
+    &kFloats,     // linear
+    &kFloats,     // parametric_softplus
+    &kSigned32,   // relu
+    &kFloats,     // scaled_elu
+    &kFloats,     // scaled_tanh
+    &kFloats,     // sigmoid
+    &kFloats,     // softplus
+    &kFloats,     // softsign
+    &kFloats,     // tanh
+    &kFloats,     // thresholded_relu
+    &kNumbers32,  // shrink
+    &kFloats,     // gelu
+    &kFloats,     // hard_swish
+    &kFloats,     // swish
 };
 
 }  // namespace dmlops

@@ -30,7 +30,7 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                          const std::optional<FusedActivation>& fused_activation,
                          const TensorView& output) {
   const ConstTensorView& input = inputs.input;
-  require_floating_point(kBatchNormalization, "input", input);
+  require_type(kBatchNormalization, input, kFloats);
   require_input(kBatchNormalization, input);
   require_broadcastable(kBatchNormalization, "mean", inputs.mean, input);
   require_broadcastable(kBatchNormalization, "variance", inputs.variance, input);

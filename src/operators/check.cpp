@@ -101,11 +101,6 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
 
 void set_output_name(const char* name) { output_name = name; }
 
-const char* const kFloatTypesText = "float32 and float16";
-const char* const kSignedTypesText = "float32, float16, and the signed integers of 8 to 32 bits";
-const char* const kClipTypesText =
-    "float32, float16, and the signed and unsigned integers of 8 to 64 bits";
-
 std::string number_text(double value) {
   char text[32];
   for (int digits = 1; digits <= 17; ++digits) {
@@ -160,15 +155,10 @@ void require_input(const char* op, const ConstTensorView& input) {
   require_data(op, "input", input);
 }
 
-void require_floating_point(const char* op, const char* argument, const ConstTensorView& view) {
-  if (is_floating_point(view.type)) return;
-  throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
-                  "; it takes " + kFloatTypesText);
-}
-
-void require_type(const char* op, const ConstTensorView& input, TypeSet types, const char* text) {
-  if (contains(types, input.type)) return;
-  throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " + text);
+void require_type(const char* op, const ConstTensorView& input, const AcceptedTypes& accepted) {
+  if (accepted.has(input.type)) return;
+  throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
+                  accepted.text);
 }
 
 void refuse_fraction(const char* op, const char* argument, double value) {

@@ -17,12 +17,7 @@ std::string shape_text(const ConstTensorView& view);  // "(2, 3)", like Python's
 // module sets it at import.
 void set_output_name(const char* name);
 
-// Descriptions of the accepted data types, for messages.
-extern const char* const kFloatTypesText;
-extern const char* const kSignedTypesText;
-extern const char* const kClipTypesText;
-const char* accepted_types(Activation type);
-bool takes(Activation type, DataType data);
+const AcceptedTypes& accepted_types(Activation type);
 
 // Throws Error unless `type` is an enumerator, since the value indexes tables. `where` begins the
 // message: "activation: ".
@@ -40,11 +35,8 @@ void require_data(const char* op, const char* argument, const ConstTensorView& v
 // Throws Error unless the input is addressable and has data.
 void require_input(const char* op, const ConstTensorView& input);
 
-// Throws TypeError unless the type is float32 or float16.
-void require_floating_point(const char* op, const char* argument, const ConstTensorView& view);
-
-// Throws TypeError unless the input's type is one of `types`, described by `text`.
-void require_type(const char* op, const ConstTensorView& input, TypeSet types, const char* text);
+// Throws TypeError unless the input's type is accepted.
+void require_type(const char* op, const ConstTensorView& input, const AcceptedTypes& accepted);
 
 // Throws Error: a bound of integers has a fraction.
 [[noreturn]] void refuse_fraction(const char* op, const char* argument, double value);

@@ -19,7 +19,7 @@ constexpr const char* kClip = "clip";
 
 [[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
   throw TypeError(std::string(kClip) + ": input has dtype " + name(type) + "; it takes " +
-                  kClipTypesText);
+                  kNumbers64.text);
 }
 
 template <class T>

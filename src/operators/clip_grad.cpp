@@ -156,13 +156,13 @@ OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView&
 
 void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,
                const Scalar& max, const TensorView& output) {
-  require_type(kClipGrad, input, kNumbers64, kClipTypesText);
+  require_type(kClipGrad, input, kNumbers64);
   run_checked(kClipGrad, input, gradient, clip_grad_parameters(input.type, min, max), output);
 }
 
 void relu_grad(const ConstTensorView& input, const ConstTensorView& gradient,
                const TensorView& output) {
-  require_type(kReluGrad, input, kFloats | kSigned32, kSignedTypesText);
+  require_type(kReluGrad, input, kSigned32);
   run_checked(kReluGrad, input, gradient, relu_grad_parameters(input.type), output);
 }
 

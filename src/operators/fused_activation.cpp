@@ -31,12 +31,8 @@ const ActivationInfo& info(Activation type) {
   return kActivationInfos[static_cast<std::size_t>(type)];
 }
 
-bool takes(Activation type, DataType data) {
-  return contains(kActivationTypes[static_cast<std::size_t>(type)].types, data);
-}
-
-const char* accepted_types(Activation type) {
-  return kActivationTypes[static_cast<std::size_t>(type)].text;
+const AcceptedTypes& accepted_types(Activation type) {
+  return *kActivationTypes[static_cast<std::size_t>(type)];
 }
 
 }  // namespace dmlops

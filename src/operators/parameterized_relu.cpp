@@ -18,7 +18,7 @@ OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTe
 void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
                         const TensorView& output) {
   constexpr const char* op = "parameterized_relu";
-  require_type(op, input, kFloats | kSigned32, kSignedTypesText);
+  require_type(op, input, kSigned32);
   require_input(op, input);
   require_broadcastable(op, "slope", slope, input);
   require_output(op, output, input);

@@ -89,7 +89,7 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, Con
 template <class Plan>
 void reduce(const char* op, const ConstTensorView& input, const std::int64_t* axes,
             std::size_t axis_count, const TensorView& output, const Plan& plan) {
-  require_floating_point(op, "input", input);
+  require_type(op, input, kFloats);
   require_input(op, input);
   const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
   require_axes(op, reduced);

@@ -41,11 +41,11 @@ class ReadableInputs {
 
 // A number that is broadcast to the sizes of `like`.
 ConstTensorView constant(const ConstTensorView& like, bool one) {
-  static constexpr float kFloats[] = {0, 1};
+  static constexpr float kSingles[] = {0, 1};
   static constexpr std::uint16_t kHalves[] = {0, 0x3c00};
   ConstTensorView view = like;
   view.data = like.type == DataType::float16 ? static_cast<const void*>(&kHalves[one ? 1 : 0])
-                                             : &kFloats[one ? 1 : 0];
+                                             : &kSingles[one ? 1 : 0];
   for (std::size_t d = 0; d < static_cast<std::size_t>(like.rank); ++d) {
     view.sizes[d] = 1;
     view.strides[d] = 0;
@@ -169,7 +169,7 @@ void mean_variance_normalization(const ConstTensorView& input,
                                  const MeanVarianceNormalizationOptions& options,
                                  const TensorView& output) {
   constexpr const char* kOperator = "mean_variance_normalization";
-  require_floating_point(kOperator, "input", input);
+  require_type(kOperator, input, kFloats);
   require_input(kOperator, input);
   if (scale) require_broadcastable(kOperator, "scale", *scale, input);
   if (bias) require_broadcastable(kOperator, "bias", *bias, input);
@@ -191,7 +191,7 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
                                   const BatchNormalizationTrainingOutputs& outputs) {
   constexpr const char* kOperator = "batch_normalization_training";
   const ConstTensorView& input = inputs.input;
-  require_floating_point(kOperator, "input", input);
+  require_type(kOperator, input, kFloats);
   require_input(kOperator, input);
   require_broadcastable(kOperator, "scale", inputs.scale, input);
   require_like(kOperator, "bias", inputs.bias, inputs.scale, "scale");
@@ -220,7 +220,7 @@ namespace {
 void differentiate(const char* op, bool training, const BatchNormalizationGradientInputs& inputs,
                    float epsilon, const BatchNormalizationGradients& outputs) {
   const ConstTensorView& input = inputs.input;
-  require_floating_point(op, "input", input);
+  require_type(op, input, kFloats);
   require_input(op, input);
   require_like(op, "input_gradient", inputs.input_gradient, input, "input");
   require_broadcastable(op, "mean", inputs.mean, input);

@@ -9,16 +9,28 @@ using TypeSet = std::uint32_t;  // bit i: the DataType of value i
 
 constexpr TypeSet set_of(DataType type) { return TypeSet{1} << static_cast<std::uint32_t>(type); }
 
-constexpr TypeSet kFloats = set_of(DataType::float32) | set_of(DataType::float16);
-constexpr TypeSet kSigned32 =
-    set_of(DataType::int32) | set_of(DataType::int16) | set_of(DataType::int8);
-constexpr TypeSet kUnsigned32 =
-    set_of(DataType::uint32) | set_of(DataType::uint16) | set_of(DataType::uint8);
-constexpr TypeSet kNumbers32 = kFloats | kSigned32 | kUnsigned32;
-constexpr TypeSet kNumbers64 = kNumbers32 | set_of(DataType::int64) | set_of(DataType::uint64);
-
 constexpr bool contains(TypeSet types, DataType type) {
   return static_cast<std::uint32_t>(type) < kDataTypeCount && (types & set_of(type)) != 0;
 }
+
+// The data types that an argument may have, and their description for messages.
+struct AcceptedTypes {
+  TypeSet set;
+  const char* text;
+
+  constexpr bool has(DataType type) const { return contains(set, type); }
+};
+
+constexpr AcceptedTypes kFloats = {set_of(DataType::float32) | set_of(DataType::float16),
+                                   "float32 and float16"};
+constexpr AcceptedTypes kSigned32 = {
+    kFloats.set | set_of(DataType::int32) | set_of(DataType::int16) | set_of(DataType::int8),
+    "float32, float16, and the signed integers of 8 to 32 bits"};
+constexpr AcceptedTypes kNumbers32 = {
+    kSigned32.set | set_of(DataType::uint32) | set_of(DataType::uint16) | set_of(DataType::uint8),
+    "float32, float16, and the signed and unsigned integers of 8 to 32 bits"};
+constexpr AcceptedTypes kNumbers64 = {
+    kNumbers32.set | set_of(DataType::int64) | set_of(DataType::uint64),
+    "float32, float16, and the signed and unsigned integers of 8 to 64 bits"};
 
 }  // namespace dmlops

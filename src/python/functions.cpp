@@ -35,11 +35,11 @@ PyObject* clip(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyw
   Scalar min, max;
   std::optional<ScaleBias> scale_bias;
   if (!match(signature, arguments, positional, keyword_names, values) ||
-      !input.read_input(function, "input", values[0], kClipTypes) ||
+      !input.read_input(function, "input", values[0], kNumbers64) ||
       !read_bound(function, "min", values[1], min) ||
       !read_bound(function, "max", values[2], max) ||
       !read_scale_bias(function, values[3], scale_bias) ||
-      !output.read_output(function, values[4], input, kClipTypes)) {
+      !output.read_output(function, values[4], input, kNumbers64)) {
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
@@ -55,11 +55,11 @@ PyObject* clip_grad(PyObject* const* arguments, Py_ssize_t positional, PyObject*
   OutputArray output;
   Scalar min, max;
   if (!match(signature, arguments, positional, keyword_names, values) ||
-      !input.read_input(function, "input", values[0], kClipTypes) ||
-      !gradient.read_input(function, "input_gradient", values[1], kClipTypes, &input) ||
+      !input.read_input(function, "input", values[0], kNumbers64) ||
+      !gradient.read_input(function, "input_gradient", values[1], kNumbers64, &input) ||
       !read_bound(function, "min", values[2], min) ||
       !read_bound(function, "max", values[3], max) ||
-      !output.read_output(function, values[4], input, kClipTypes)) {
+      !output.read_output(function, values[4], input, kNumbers64)) {
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) {
@@ -78,16 +78,16 @@ PyObject* pair(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyw
   InputArray input, other;
   OutputArray output;
   if (!match(signature, arguments, positional, keyword_names, values) ||
-      !input.read_input(function, "input", values[0], kSignedTypes) ||
-      !other.read_input(function, signature.names[1], values[1], kSignedTypes, &input) ||
-      !output.read_output(function, values[2], input, kSignedTypes)) {
+      !input.read_input(function, "input", values[0], kSigned32) ||
+      !other.read_input(function, signature.names[1], values[1], kSigned32, &input) ||
+      !output.read_output(function, values[2], input, kSigned32)) {
     return nullptr;
   }
   return finish(output, [&](const TensorView& out) { kOperator(input.view(), other.view(), out); });
 }
 
 template <Activation kType>
-const AcceptedTypes kTypesOf = activation_types(kType);
+const AcceptedTypes& kTypesOf = accepted_types(kType);
 
 // An activation: f(input, parameters..., *, out).
 template <Activation kType>

@@ -110,29 +110,7 @@ DMLOPS_COLD bool refuse_rank(const char* function, const char* argument, int ran
   return false;
 }
 
-// Returns the set of data types for which `takes(type)` is true.
-template <class Takes>
-AcceptedTypes accepted_types(const char* text, const Takes& takes) {
-  AcceptedTypes result = {0, text};
-  for (std::size_t i = 1; i < kDataTypeCount; ++i) {
-    if (takes(static_cast<DataType>(i))) result.set |= 1u << i;
-  }
-  return result;
-}
-
 }  // namespace
-
-const AcceptedTypes kFloats = accepted_types(kFloatTypesText, is_floating_point);
-const AcceptedTypes kSignedTypes = accepted_types(
-    kSignedTypesText, [](DataType type) { return contains(dmlops::kFloats | kSigned32, type); });
-const AcceptedTypes kClipTypes = accepted_types(kClipTypesText, [](DataType type) {
-  return type != DataType::float64 && element_size(type) > 0;
-});
-
-AcceptedTypes activation_types(Activation activation) {
-  return accepted_types(dmlops::accepted_types(activation),
-                        [&](DataType type) { return takes(activation, type); });
-}
 
 bool is_array(PyObject* object) { return PyArray_Check(object); }
 

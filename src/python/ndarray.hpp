@@ -27,17 +27,7 @@ struct DenseMemory {
 
 bool is_array(PyObject* object);
 
-// The data types that an argument may have, and their names for error messages.
-struct AcceptedTypes {
-  std::uint32_t set;  // bit i stands for the data type i
-  const char* text;
-
-  constexpr bool has(DataType type) const { return (set >> static_cast<int>(type) & 1u) != 0; }
-};
-
 constexpr AcceptedTypes kAllTypes = {((1u << kDataTypeCount) - 1) & ~1u, "every dtype of DirectML"};
-extern const AcceptedTypes kFloats, kSignedTypes, kClipTypes;
-AcceptedTypes activation_types(Activation type);
 
 // A reference to an array, and the view of it: `View` is ConstTensorView or TensorView.
 template <class View>

@@ -65,7 +65,7 @@ def structs() -> str:
 
 _SETS = {
     "kFloats": ["floats"],
-    "kFloats | kSigned32": ["floats", "signed32"],
+    "kSigned32": ["floats", "signed32"],
     "kNumbers32": ["floats", "ints32"],
     "kNumbers64": ["floats", "ints32", "ints64"],
 }

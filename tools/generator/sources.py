@@ -18,7 +18,7 @@ def activation_infos() -> str:
         return f'{{"{row.function}", {len(row.numbers)}, {{{names}}}, {{{defaults}}}}},'
 
     def types(row: Any) -> str:
-        return f'{{{row.types.cpp}, "{row.types.accepted}"}},  // {row.function}'
+        return f"&{row.types.cpp},  // {row.function}"
 
     return lines(
         note("//"),
@@ -33,9 +33,7 @@ def activation_infos() -> str:
         "constexpr ActivationInfo kActivationInfos[kActivationCount] = {",
         map(info, ACTIVATIONS),
         "};",
-        "// The accepted data types of each activation, and their description for messages.",
-        "struct AcceptedByActivation { TypeSet types; const char* text; };",
-        "constexpr AcceptedByActivation kActivationTypes[kActivationCount] = {",
+        "constexpr const AcceptedTypes* kActivationTypes[kActivationCount] = {",
         map(types, ACTIVATIONS),
         "};",
         "",
@@ -169,7 +167,9 @@ def rows() -> str:
         return ", ".join(map(support, row.supports))
 
     def support(each: Any) -> str:
-        return f"{{Level::level_{each.since}, {each.min_rank}, {each.max_rank}, {each.types.cpp}}}"
+        return (
+            f"{{Level::level_{each.since}, {each.min_rank}, {each.max_rank}, {each.types.cpp}.set}}"
+        )
 
     def operator(row: Any) -> str:
         more = [f"Activation::{row.function}" if row.activation else "Activation::identity"]

@@ -31,32 +31,28 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Types:
-    """A set of data types, and its description in messages, docstrings and stubs."""
+    """A set of data types."""
 
-    cpp: str  # the constant in the C++ table
+    cpp: str  # the constant in src/operators/type_sets.hpp
     variable: str  # the type variable of the stubs
     names: tuple[str, ...]
-    accepted: str  # "it takes ..."
-    given: str  # "an array of ..."
+    text: str  # for docstrings: "an array of ..."
 
 
 _FLOATS = ("FLOAT32", "FLOAT16")
 _SIGNED32 = ("INT32", "INT16", "INT8")
 _UNSIGNED32 = ("UINT32", "UINT16", "UINT8")
-FLOATS = Types("kFloats", "_Float", _FLOATS, "float32 and float16", "float32 or float16")
+FLOATS = Types("kFloats", "_Float", _FLOATS, "float32 or float16")
 SIGNED32 = Types(
-    *("kFloats | kSigned32", "_Signed", _FLOATS + _SIGNED32),
-    "float32, float16, and the signed integers of 8 to 32 bits",
+    *("kSigned32", "_Signed", _FLOATS + _SIGNED32),
     "float32, float16, or a signed integer of 8 to 32 bits",
 )
 NUMBERS32 = Types(
     *("kNumbers32", "_Narrow", _FLOATS + _SIGNED32 + _UNSIGNED32),
-    "float32, float16, and the signed and unsigned integers of 8 to 32 bits",
     "float32, float16, or an integer of 8 to 32 bits",
 )
 NUMBERS64 = Types(
     *("kNumbers64", "_Element", _FLOATS + _SIGNED32 + _UNSIGNED32 + ("INT64", "UINT64")),
-    "float32, float16, and the integers",
     "float32, float16, or an integer dtype",
 )
 
