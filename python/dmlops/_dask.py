@@ -43,7 +43,7 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
             f"{name}: out cannot be given with a dask.array: the result is a new, lazy one; "
             "dask.array.store writes it to memory or a file"
         )
-    names = [tensor.name.removesuffix("_tensor") for tensor in ROWS[name].inputs]
+    names = [tensor.parameter for tensor in ROWS[name].inputs]
     given = {key: value for key in names if (value := values.pop(key)) is not None}
     for key, value in given.items():
         _require_numpy_blocks(name, key, value)
