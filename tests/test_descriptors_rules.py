@@ -17,6 +17,7 @@ from descriptors import (
     level,
     log_softmax,
     log_softmax1,
+    parameterized_relu,
     refusal,
     refused,
     tensor,
@@ -75,6 +76,15 @@ def test_batch_normalization_parameters_broadcast(parameter: str) -> None:
     refused(name, "1 dimension, ", "4", desc=batch_normalization(x, **{name: tensor((3,))}))
     wrong = batch_normalization(x, **{name: tensor((1, 3, 1, 1), "FLOAT16")})
     refused(name, "FLOAT16", "FLOAT32", desc=wrong)
+
+
+def test_slopes_broadcast_by_strides_alone() -> None:
+    x = tensor((2, 3, 4, 5))
+    of_channels = parameterized_relu(x, slope_tensor=tensor((1, 3, 1, 1)))
+    words = ("slope_tensor", "in dimension 0 its size must be 2, not 1", "a stride of 0")
+    refused(*words, desc=of_channels)
+    strided = tensor((2, 3, 4, 5), strides=(0, 1, 0, 0))
+    assert refusal(parameterized_relu(x, slope_tensor=strided)) is None
 
 
 @pytest.mark.parametrize("name", ["input", "mean", "variance", "scale", "bias", "output"])

@@ -99,7 +99,8 @@ class Rules {
       refuse(name_of(i) + " has sizes " + sizes_text(other) + ", but " + name_of(like) + " has " +
              sizes_text(model) + "; in dimension " + std::to_string(d) + " its size must be " +
              (broadcasts ? "1 or " : "") + std::to_string(model.sizes[d]) + ", not " +
-             std::to_string(other.sizes[d]));
+             std::to_string(other.sizes[d]) +
+             (i < op_.inputs && other.sizes[d] == 1 ? "; a stride of 0 repeats elements" : ""));
     }
   }
 
