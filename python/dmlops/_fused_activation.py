@@ -1,4 +1,4 @@
-"""The activation that batch normalization fuses: a descriptor, its class, or its name."""
+"""The activation that a normalization fuses: a descriptor, its class, or its name."""
 
 from __future__ import annotations
 
