@@ -88,7 +88,6 @@ struct ActivatedLoops {
       if (count == 0) return;
       const auto used = static_cast<std::size_t>(count);
       const auto parameters = channels[i];
-#pragma GCC unroll 16
       for (std::int64_t k = 0; k < kTogether; ++k) {
         const f32x x = load_partial<f32x>(inputs[k] + i, used);
         store_partial(outputs[k] + i, canonical_nan(act(parameters.normalize(x))), used);
