@@ -14,6 +14,9 @@ constexpr std::int64_t kBlockAhead = kBlockBytes;  // the same if a block lies i
 constexpr std::int64_t kColumnsAhead = 16;         // columns that are packed into rows
 constexpr std::int64_t kRunAhead = 2048;           // bytes of the next run of a group, at most
 
+// Bytes of a broadcast row from which non-temporal stores pay off.
+constexpr std::int64_t kShortestStreamedRow = 256;
+
 // Bytes of a transposition's output from which the output is prefetched.
 constexpr std::int64_t kUnlikelyCached = 1 << 20;
 

@@ -75,6 +75,7 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
 template <class U>
 void traverse_broadcast(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
+  const bool streams = rows.streaming && rows.length * t.size >= kShortestStreamedRow;
   alignas(kVectorBytes) U results[kRows + kSpill];
   alignas(kVectorBytes) char filled[kBlockBytes];
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
@@ -87,7 +88,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
     pack<U>(block.output, 0, block.length, 1,
             {rows.data[1] + row * rows.pitch[1], 0, rows.pitch[1], nullptr});
     t.transforms.dense(block, t.context);
-    if (rows.layout[0] == Layout::in_place && !rows.streaming) {
+    if (rows.layout[0] == Layout::in_place && !streams) {
       fill_rows<U>(rows, row, block.length, results);
       continue;
     }
