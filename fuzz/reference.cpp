@@ -180,8 +180,10 @@ Range activation(const OperatorDesc& desc, const Range& x) {
   const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
   if (x.any || std::isnan(x.low)) return x;
   Range result = {HUGE_VAL, -HUGE_VAL};
-  // Every activation but gelu is monotonic in the range, and gelu's minimum is flat within an ulp.
-  for (const double end : {x.low, (x.low + x.high) / 2, x.high}) {
+  // Every activation but gelu is monotonic on either side of 0, where the slope may change its
+  // sign; gelu's minimum is flat within an ulp.
+  for (const double end :
+       {x.low, (x.low + x.high) / 2, x.high, std::max(x.low, std::min(x.high, 0.0))}) {
     const double value = activation_formula(type, a, b, end);
     if (std::isnan(value)) return {value, value, x.low != x.high};
     const double error = activation_bound(type, a) * ulp32(value);
