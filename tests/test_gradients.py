@@ -226,3 +226,12 @@ def bounded(x: Any, dy: Any, given: Any, training: bool) -> tuple[list[Any], lis
         len(x) * (product + of_mean) * inverse,
         len(x) * of_dy,
     ]
+
+
+@each_dtype
+def test_groups_of_one_element_have_no_input_gradient(dtype: str) -> None:
+    x, dy = (samples.uniform((1, 3000), dtype, -3, 3, seed=i) for i in (1, 2))
+    one = np.ones((1, 3000), dtype)
+    _, mean, variance = dmlops.batch_normalization_training(x, one, one)
+    gradient, *_ = dmlops.batch_normalization_training_grad(x, dy, mean, variance, one)
+    assert not gradient.any()

@@ -85,7 +85,9 @@ class Gradients {
       offset = totals[0] / count;
       group.center = group.center + offset;
     }
-    group.near_zero = s == 0 ? is_near_zero(group.center, group.variance) : Mask<Number>{};
+    // A single element has no deviation, which the second sweep finds exactly.
+    const bool first = s == 0 && count > 1;
+    group.near_zero = first ? is_near_zero(group.center, group.variance) : Mask<Number>{};
     const Number inverse = 1.0 / sqrt(group.variance);
     const Number product = products - offset * sum;
     group.factor = group.scale * inverse;
