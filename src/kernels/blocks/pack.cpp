@@ -78,6 +78,30 @@ struct GatheredColumns {
   DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
 };
 
+// Transposes contiguous columns into rows narrower than 16 bytes, by way of dense rows. Returns
+// false if there are too few rows or columns.
+template <class U>
+DMLOPS_NO_INLINE bool pack_narrow(char* target, std::int64_t target_pitch, std::int64_t length,
+                                  std::int64_t count, const char* source, std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U), kRows = 128, kFewest = 4;
+  const std::int64_t bytes = length * size;
+  if (bytes >= kSpill || length < 2 || count < kFewest) return false;
+  alignas(kVectorBytes) char dense[(kRows + 1) * kSpill];
+  for (std::int64_t r = 0, rows; r < count; r += rows) {
+    const std::int64_t left = count - r;
+    rows = left <= kRows ? left : min(kRows, left - kFewest);
+    pack_columns<U>(dense, bytes, length, rows,
+                    SteppedColumns{source + r * size, step, rows * size, length}, true);
+    if (target_pitch == bytes) {
+      copy_run(target + r * bytes, dense, rows * bytes);
+    } else {
+      for (std::int64_t i = 0; i < rows; ++i)
+        copy_short(target + (r + i) * target_pitch, dense + i * bytes, bytes);
+    }
+  }
+  return true;
+}
+
 // Packs elements with a common step into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* source,
@@ -123,6 +147,14 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   }
 }
 
+// True if pack_strided() packs vectors rather than elements.
+template <class U>
+bool is_packed_by_vectors(std::int64_t step, std::int64_t length) {
+  constexpr std::int64_t size = sizeof(U);
+  return length >= 2 * kLanes<Vec<U>> &&
+         (step == 2 * size || (size < 8 && step == 3 * size) || step == 4 * size);
+}
+
 }  // namespace
 
 template <class U>
@@ -150,9 +182,10 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     }
     return;
   }
-  if (from.pitch == size && step != size && step != 0 &&
-      pack_columns<U>(target, target_pitch, length, count,
-                      SteppedColumns{source, step, count * size, length}, spills))
+  if (from.pitch == size && step != size && step != 0 && !is_packed_by_vectors<U>(step, length) &&
+      (pack_columns<U>(target, target_pitch, length, count,
+                       SteppedColumns{source, step, count * size, length}, spills) ||
+       pack_narrow<U>(target, target_pitch, length, count, source, step)))
     return;
   for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
     pack_run<U>(target, length, source, step);
