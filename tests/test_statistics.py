@@ -12,7 +12,7 @@ import samples
 from reference import FLOATS, assert_same_bits, assert_within, ulp
 
 import dmlops
-from dmlops import BufferTensorDesc, Device
+from dmlops import BufferTensorDesc, Device, _core
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
@@ -170,6 +170,36 @@ def test_groups_down_columns_have_the_bits_of_rows(dtype: str, rows: int, column
         expected = function(*operands, **options)
         for result, of_rows in zip(results, expected, strict=True):  # rows, or outputs
             assert_same_bits(result, of_rows)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("threads", [2, 5, 40])
+@pytest.mark.parametrize("shape", [(2, 3300), (12, 4093), (20, 1031), (70, 2100)])
+def test_parts_of_groups_have_the_bits_of_one_thread(
+    dtype: str, threads: int, shape: tuple[int, int]
+) -> None:
+    x, dy, add = (canceling((1, *shape), dtype, seed)[0] for seed in (1, 2, 3))
+    x[::3] += np.array(40, dtype)  # the mean is far from 0
+    a, b, c = (samples.uniform((shape[0], 1), dtype, 0.5, 2, seed=i) for i in range(3))
+    x, dy, add, a, b, c = map(np.asfortranarray, (x, dy, add, a, b, c))
+    threshold = _core.split_threshold()
+    for name, operands, options in (
+        ("mean_variance_normalization", (x, a, b), {"axes": (1,)}),
+        ("batch_normalization_training", (x, a, b, add), {"fused_activation": "relu"}),
+        ("batch_normalization_training_grad", (x, dy, a, b, c), {}),
+        ("batch_normalization_grad", (x[:, ::2], dy[:, ::2], a, b, c), {}),
+    ):
+        function: Any = getattr(dmlops, name)
+        with dmlops.num_threads(1):
+            expected = function(*operands, **options)
+        try:
+            _core.set_split_threshold(256)
+            with dmlops.num_threads(threads):
+                results = function(*operands, **options)
+        finally:
+            _core.set_split_threshold(threshold)
+        for result, of_one_thread in zip(results, expected, strict=True):
+            assert_same_bits(result, of_one_thread)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -126,7 +126,18 @@ struct Reduction {
   int stage = kAllStages;
   std::int64_t group_elements = 0;
   static constexpr int kAllStages = -1;
+  // Groups of normalizations that lie side by side, at most kPartGroups, are distributed over
+  // threads in parts. A stage of a part computes the lanes of sums, or the results, of some
+  // elements of each group. The sums are in `part_sums`, of kPartSumBytes. The stage after the
+  // results writes the numbers of each group, which may share the memory of inputs.
+  int part = 0, parts = 1;
+  void* part_sums = nullptr;
 };
+
+constexpr std::int64_t kPartGroups = 64;
+constexpr int kPartStages = 3;  // two sweeps, and the results
+// Up to 3 sums of a sweep.
+constexpr std::size_t kPartSumBytes = 2 * 3 * kMomentLanes * kPartGroups * sizeof(double);
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
 

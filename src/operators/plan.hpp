@@ -18,7 +18,7 @@ namespace dmlops {
 
 struct ReductionParameters {
   ReductionKernel kernel = nullptr;
-  int weight = 1;
+  ReductionTraits traits;
   std::variant<std::monostate, StatisticsParameters, GradientParameters> parameters;
   Reduction reduction;
 };
@@ -64,7 +64,7 @@ struct OperatorPlan {
     }
     std::visit(
         [&](const auto& own) {
-          dmlops::run(reduction, nest.element_size, p.weight, p.kernel, &own);
+          dmlops::run(reduction, nest.element_size, p.traits, p.kernel, &own);
         },
         p.parameters);
   }

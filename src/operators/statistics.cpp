@@ -17,7 +17,7 @@
 namespace dmlops {
 namespace {
 
-constexpr int kStatisticsWeight = 4;  // time per element, relative to an elementwise operator
+constexpr ReductionTraits kTraits = {4, true};
 
 // Inputs that can be read while the outputs are written: dense copies of those that partly overlap
 // an output.
@@ -105,7 +105,7 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], const Reduction
   const DataType type = operands[1]->type;
   OperatorPlan plan;
   plan.nest.element_size = static_cast<std::int64_t>(element_size(type));
-  plan.parameters = ReductionParameters{kernels[float_index(type)], kStatisticsWeight, parameters,
+  plan.parameters = ReductionParameters{kernels[float_index(type)], kTraits, parameters,
                                         make_reduction(operands, reduced)};
   return plan;
 }

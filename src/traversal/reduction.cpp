@@ -49,17 +49,44 @@ bool has_every_element(const Reduction& reduction, int operand) {
   return reduction.data[operand] != nullptr && moves(reduction.elements) && moves(reduction.kept);
 }
 
-// Returns the number of groups that share each cache line of the input or the output, as groups
-// down columns do. Shards of whole cache lines are also whole vectors.
-std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
+// True if the groups are adjacent in an operand, and the elements of a group are not.
+bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t element_size) {
   const ReductionNest &kept = reduction.kept, &elements = reduction.elements;
+  return kept.rank > 0 && kept.strides[operand][0] == element_size &&
+         std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
+}
+
+// Returns the number of groups that share each cache line of the input or the output. Shards of
+// whole cache lines are also whole vectors.
+std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
   const std::int64_t line = kLineBytes / element_size;
-  if (kept.rank == 0 || kept.sizes[0] < line) return 1;
-  const auto adjacent = [&](int k) {
-    return kept.strides[k][0] == element_size &&
-           std::llabs(elements.strides[k][elements.rank - 1]) > element_size;
-  };
-  return adjacent(0) || adjacent(1) ? line : 1;
+  const bool shared =
+      are_side_by_side(reduction, 0, element_size) || are_side_by_side(reduction, 1, element_size);
+  return shared && reduction.kept.sizes[0] >= line ? line : 1;
+}
+
+// Computes few groups, with the elements of each distributed over the threads.
+void run_in_parts(const Reduction& reduction, std::int64_t work_of_group, ReductionKernel kernel,
+                  const void* parameters) {
+  alignas(kLineBytes) unsigned char sums[kPartSumBytes];
+  Reduction block = reduction;
+  block.part_sums = sums;
+  const std::int64_t count = reduction.end, size = reduction.kept.sizes[0];
+  for (block.first = 0; block.first < count; block.first = block.end) {
+    std::int64_t groups = std::min(kPartGroups, count - block.first);
+    if (size >= kPartGroups / 4) groups = std::min(groups, size - block.first % size);
+    block.end = block.first + groups;
+    const std::int64_t wanted = shard_count(groups * work_of_group);
+    block.parts = static_cast<int>(std::clamp<std::int64_t>(wanted, 2, kMomentLanes));
+    for (block.stage = 0; block.stage < kPartStages; ++block.stage) {
+      parallel_for(block.parts, [&](int i) {
+        Reduction part = block;
+        part.part = i;
+        kernel(part, parameters);
+      });
+    }
+    kernel(block, parameters);
+  }
 }
 
 }  // namespace
@@ -118,8 +145,8 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
   return reduction;
 }
 
-void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
-         const void* parameters) {
+void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits& traits,
+         ReductionKernel kernel, const void* parameters) {
   std::int64_t elements = 1;
   for (int d = 0; d < reduction.elements.rank; ++d) elements *= reduction.elements.sizes[d];
   // Further operands with an element for each element of the input add to the traffic.
@@ -131,14 +158,19 @@ void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionK
   const std::int64_t count = reduction.end;
   // Packing does not overlap with the reads that regular stores cause, so half of the traffic
   // suffices.
-  const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size;
+  const bool side_by_side = are_side_by_side(reduction, 1, element_size);
+  const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
+                      !(side_by_side && traits.has_parts);
   reduction.streaming = reduction.data[0] != reduction.data[1] &&
                         count * moved >= non_temporal_threshold() / (packed ? 2 : 1);
   // float16 elements take as long as float32 ones.
-  const std::int64_t work = weight * std::max<std::int64_t>(2 * element_size, 8);
+  const std::int64_t work = traits.weight * std::max<std::int64_t>(2 * element_size, 8);
   const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
   const std::int64_t unit = count >= 64 * wanted ? 64 : groups_in_line(reduction, element_size);
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
+  if (side_by_side && traits.has_parts && 2 * shards <= wanted &&
+      reduction.stage == Reduction::kAllStages)
+    return run_in_parts(reduction, (elements + kGroupOverhead) * work, kernel, parameters);
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = reduction;

@@ -11,10 +11,15 @@ namespace dmlops {
 Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOperands],
                          unsigned int reduced);
 
-// Splits the groups into shards where there is enough work, and calls the kernel. `weight`: the
-// time of an element in units of an elementwise operator's. Sets `reduction.streaming`, since a
-// copy of the nests would take a tenth of a small call.
-void run(Reduction& reduction, std::int64_t element_size, int weight, ReductionKernel kernel,
-         const void* parameters);
+struct ReductionTraits {
+  int weight = 1;  // the time of an element, in units of an elementwise operator's
+  // Groups side by side are read in place, and can be computed in parts.
+  bool has_parts = false;
+};
+
+// Splits the groups into shards where there is enough work, and calls the kernel. Sets
+// `reduction.streaming`, since a copy of the nests would take a tenth of a small call.
+void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits& traits,
+         ReductionKernel kernel, const void* parameters);
 
 }  // namespace dmlops

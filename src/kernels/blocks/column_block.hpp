@@ -9,6 +9,11 @@ namespace dmlops::DMLOPS_TARGET {
 constexpr int kColumns = 64;
 constexpr std::int64_t kBlockRows = 64;
 
+// Rows [first, end) of each `period` rows of a block: those of some lanes of a sum.
+struct RowLanes {
+  std::int64_t first = 0, end = kBlockRows, period = kBlockRows;
+};
+
 // A column block: 64 elements of up to 64 groups, as dense rows. Unused columns are 0.
 template <class T>
 class ColumnBlock {
@@ -101,23 +106,25 @@ class ColumnBlock {
   }
 
   // Packs elements [64 block, 64 block + rows) of the groups.
-  const char* load(std::int64_t block) {
+  const char* load(std::int64_t block, const RowLanes& lanes = {}) {
     if (block != loaded_) {
-      const std::int64_t begin = block * kBlockRows;
-      if (columns_ < kColumns) {
-        std::memset(buffer_, 0, static_cast<std::size_t>(rows(block) * kPitch));
+      const std::int64_t begin = block * kBlockRows, count = rows(block);
+      if (columns_ < kColumns) std::memset(buffer_, 0, static_cast<std::size_t>(count * kPitch));
+      for (std::int64_t r = lanes.first; r < count; r += lanes.period) {
+        in_.for_each_run(begin + r, begin + min(r + lanes.end - lanes.first, count),
+                         [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                           pack_rows(buffer_ + (r + i) * kPitch, input_ + offset, r + i, length);
+                         });
       }
-      in_.for_each_run(begin, begin + rows(block),
-                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-                         pack_rows(buffer_ + i * kPitch, input_ + offset, i, length);
-                       });
       loaded_ = block;
     }
     return buffer_;
   }
 
   // Packs the elements of the groups from `begin` on, a multiple of 64.
-  Rows load_rows(std::int64_t begin) { return {load(begin / kBlockRows), kPitch}; }
+  Rows load_rows(std::int64_t begin, const RowLanes& lanes = {}) {
+    return {load(begin / kBlockRows, lanes), kPitch};
+  }
 
   // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
   // the hardware prefetcher does not follow such short rows.
@@ -132,8 +139,9 @@ class ColumnBlock {
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
     const bool direct = places_.output.is_uniform() && places_.output.step == kSize &&
                         columns_ % kLanes<f32x> == 0 && !groups_.streaming;
+    const std::int64_t pitch = max(columns_ * kSize, kPitch);
     if (!direct) {
-      write(buffer_, kPitch, 0, rows);
+      write(buffer_, pitch, 0, rows);
       loaded_ = -1;
     }
     out_.for_each_run(begin, begin + rows,
@@ -143,7 +151,7 @@ class ColumnBlock {
                             if (direct) {
                               write(target + places_.output.runs[0].offset, out_.step(), i, length);
                             } else {
-                              unpack_results(target, buffer_ + i * kPitch, length);
+                              unpack_results(target, buffer_ + i * pitch, pitch, length);
                             }
                           });
   }
@@ -173,21 +181,19 @@ class ColumnBlock {
     }
   }
 
-  void unpack_results(char* target, const char* source, std::int64_t rows) {
+  void unpack_results(char* target, const char* source, std::int64_t pitch, std::int64_t rows) {
     auto& groups = places_.output;
     // Along the groups, if their elements are contiguous.
     if (groups.step != kSize && out_.step() == kSize && rows > 1) {
       const Source results = {source, kSize, kPitch, nullptr};
       const std::int64_t bytes = rows * kSize;
-      if (groups.is_uniform() && bytes >= kSpill)
+      if (groups.is_uniform())
         return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
       alignas(kVectorBytes) char packed[kBlockRows * kPitch + kSpill];
       pack<Bits<T>>(packed, bytes, rows, columns_, results, true);
-      if (groups.is_uniform() && groups.step == bytes)
-        return copy_run(target + groups.runs[0].offset, packed, columns_ * bytes);
       return copy_runs<true>(target, packed, groups.offsets(), columns_, bytes);
     }
-    for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += kPitch) {
+    for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += pitch) {
       if (groups.has_short_runs(kSize)) {
         unpack<Bits<T>>(target, 0, groups.offsets(), source, columns_);
         continue;

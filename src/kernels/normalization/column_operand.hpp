@@ -34,9 +34,11 @@ class ColumnOperand {
   bool is_adjacent() const { return !exists_ || constant_ || block_.is_adjacent(); }
 
   // Loads rows from element `begin` of the groups on, or refers to them in place.
-  void load(std::int64_t begin, bool in_place) {
+  void load(std::int64_t begin, bool in_place, const RowLanes& lanes) {
     if (!exists_ || constant_) return;
-    rows_ = in_place ? block_.rows_from(begin) : block_.load_rows(uniform_ ? 0 : begin);
+    rows_ = in_place   ? block_.rows_from(begin)
+            : uniform_ ? block_.load_rows(0)
+                       : block_.load_rows(begin, lanes);
     if (uniform_) rows_.pitch = 0;
   }
   DMLOPS_INLINE const T* row(std::int64_t r, std::int64_t c) const {

@@ -14,17 +14,19 @@ class MomentColumnSums {
   // Calls load(begin) for each kRows rows, then add(r, c, sums) for each of their vectors to add
   // its terms, where `add` is what make_terms(c) returns.
   template <std::int64_t kRows, class Load, class MakeTerms>
-  DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const Load& load,
-                            const MakeTerms& make_terms) {
+  DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
+                            const Load& load, const MakeTerms& make_terms) {
+    const bool whole = lanes.period != kMomentLanes;
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
       const std::int64_t rows = min(kRows, count - begin), in_block = begin % kSumBlock;
+      const std::int64_t end = min(min(rows, lanes.end), kMomentLanes);
       const bool last = begin + rows == count, ends = last || in_block + rows == kSumBlock;
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const auto add = make_terms(c);
         // The sums of rows that are all here are used at once, and stay in L1.
-        const std::int64_t v = count <= kRows ? 0 : c / kLanesHere;
-        for (std::int64_t lane = 0; lane < min(rows, kMomentLanes); ++lane) {
+        const std::int64_t v = count <= kRows && whole ? 0 : c / kLanesHere;
+        for (std::int64_t lane = lanes.first; lane < end; ++lane) {
           V sums[kSums] = {};
           if (in_block != 0) std::memcpy(&sums, &lanes_[v][lane], sizeof sums);
           for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
@@ -32,11 +34,19 @@ class MomentColumnSums {
         }
         if (!ends) return;
         const std::int64_t used = min(in_block + rows, kMomentLanes);
-        if (count <= kSumBlock) return fold(lanes_[v], used, totals_[c / kLanesHere]);
-        end_block(v, used, begin < kSumBlock);
-        if (last) fold(block_sums_[v], kMomentLanes, totals_[c / kLanesHere]);
+        if (whole && count <= kSumBlock) return fold(lanes_[v], used, totals_[c / kLanesHere]);
+        end_block(v, lanes.first, min(used, lanes.end), begin < kSumBlock);
+        if (whole && last) fold(blocks_[v], kMomentLanes, totals_[c / kLanesHere]);
       });
     }
+  }
+
+  // Shares the lanes of a sweep's sums with the shards that compute the other lanes.
+  void share(void* sums, int sweep) { blocks_ = static_cast<Blocks>(sums) + sweep * kVectors; }
+  void fold_shared(std::int64_t count, std::int64_t columns) {
+    for_each_vector(columns, [&](std::int64_t c) {
+      fold(blocks_[c / kLanesHere], min(count, kMomentLanes), totals_[c / kLanesHere]);
+    });
   }
 
   // The totals of the vector of columns at c.
@@ -45,14 +55,15 @@ class MomentColumnSums {
  private:
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
   static constexpr int kVectors = kColumns / kLanes<f32x>;
+  using Blocks = Doubles (*)[kMomentLanes][kSums];
 
-  // Adds the first `used` lanes of the block to those of the previous blocks.
-  DMLOPS_INLINE void end_block(std::int64_t v, std::int64_t used, bool first) {
-    for (std::int64_t lane = 0; lane < used; ++lane) {
+  // Adds lanes of the block to those of the previous blocks.
+  DMLOPS_INLINE void end_block(std::int64_t v, std::int64_t begin, std::int64_t end, bool first) {
+    for (std::int64_t lane = begin; lane < end; ++lane) {
 #pragma GCC unroll 16
       for (int s = 0; s < kSums; ++s) {
         const Doubles sum = wide(lanes_[v][lane][s]);
-        block_sums_[v][lane][s] = first ? sum : block_sums_[v][lane][s] + sum;
+        blocks_[v][lane][s] = first ? sum : blocks_[v][lane][s] + sum;
       }
     }
   }
@@ -81,8 +92,9 @@ class MomentColumnSums {
     for (int s = 0; s < kSums; ++s) total[s] = sums[0][s];
   }
 
-  alignas(kVectorBytes) V lanes_[kVectors][kMomentLanes][kSums];             // of the block
-  alignas(kVectorBytes) Doubles block_sums_[kVectors][kMomentLanes][kSums];  // of all blocks
+  alignas(kVectorBytes) V lanes_[kVectors][kMomentLanes][kSums];  // of the block
+  alignas(kVectorBytes) Doubles own_blocks_[kVectors][kMomentLanes][kSums];
+  Blocks blocks_ = own_blocks_;  // the lanes of all blocks
   alignas(kVectorBytes) Doubles totals_[kVectors][kSums];
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/normalization/column_operand.hpp"
+#include "kernels/normalization/group_numbers.hpp"
 #include "kernels/normalization/moment_column_sums.hpp"
 #include "kernels/normalization/moments.hpp"
 
@@ -29,24 +30,40 @@ class MomentColumns {
 
   void run() {
     std::int64_t first = groups_.first;
-    const std::int64_t most = is_adjacent() ? kMostColumns : kColumns;
     const auto compute = [&](std::int64_t columns) {
-      first_ = first;
-      in_place_ = block_.in_place();
-      for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) {
-        operand->select(first, columns);
-        in_place_ = in_place_ && operand->in_place();
-      }
+      select(first, columns);
       first += columns;
-      reduce();
-      formula_.with_kind([&](auto kind) { finish<decltype(kind)::value>(); });
-      // At the end, since outputs may share the memory of inputs.
-      Formula::template for_each_output<f64x>([&](int operand, f64x Numbers::*number) {
-        for_each_part(
-            [&](std::int64_t c, std::int64_t count) { report(operand, c, count, number); });
-      });
+      for_each_block([&](std::int64_t c, std::int64_t count) { reduce(c, count); });
+      finish(0, block_.count());
+      report();
     };
-    block_.for_each_selection(first, groups_.end, compute, most);
+    block_.for_each_selection(first, groups_.end, compute, is_adjacent() ? kMostColumns : kColumns);
+  }
+
+  // Computes a part of up to 64 groups, for a stage.
+  void run_part() {
+    const std::int64_t columns = groups_.end - groups_.first, part = groups_.part,
+                       parts = groups_.parts, blocks = block_.blocks();
+    block_.select(groups_.first, columns);
+    select(groups_.first, columns);
+    begin(0, columns);
+    for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
+      sums_.share(groups_.part_sums, s);
+      const bool needed = needs_sweep(s, 0, columns);
+      if (s == groups_.stage) {
+        lanes_ = {kMomentLanes * part / parts, kMomentLanes * (part + 1) / parts, kMomentLanes};
+        if (needed) add_up(s, 0, columns);
+        return;
+      }
+      if (!needed) continue;
+      sums_.fold_shared(block_.count(), columns);
+      end(s, 0, columns);
+    }
+    if (groups_.stage < Formula::kSweeps) return;
+    if (groups_.stage > Formula::kSweeps) return report();
+    finish(kBlockRows * (blocks * part / parts),
+           min(block_.count(), kBlockRows * (blocks * (part + 1) / parts)));
+    if (block_.streaming()) finish_non_temporal();
   }
 
  private:
@@ -59,8 +76,8 @@ class MomentColumns {
 
   // True if groups that follow each other are adjacent in all operands.
   bool is_adjacent() const {
-    return !groups_.streaming && block_.is_adjacent() && second_.is_adjacent() &&
-           scale_.is_adjacent() && bias_.is_adjacent() && groups_.kept.strides[0][0] == sizeof(T);
+    return block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
+           bias_.is_adjacent() && groups_.kept.strides[0][0] == sizeof(T);
   }
 
   // The vector of columns from c on, in row r of the loaded block.
@@ -82,62 +99,48 @@ class MomentColumns {
     DMLOPS_INLINE f32x bias() const { return load<f32x>(columns.bias_.row(r, c)); }
   };
 
+  void select(std::int64_t first, std::int64_t columns) {
+    first_ = first;
+    in_place_ = block_.in_place();
+    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) {
+      operand->select(first, columns);
+      in_place_ = in_place_ && operand->in_place();
+    }
+  }
+
   // Calls visit(c, count) for each 64 columns.
   template <class Visit>
-  void for_each_part(const Visit& visit) const {
+  void for_each_block(const Visit& visit) const {
     for (std::int64_t c = 0; c < block_.columns(); c += kColumns)
       visit(c, min(block_.columns() - c, std::int64_t{kColumns}));
   }
 
-  // Loads a number of each of `count` groups, from the selection's group `first` on.
-  void load_numbers(int operand, std::int64_t first, std::int64_t count, double* numbers) {
-    alignas(kVectorBytes) char packed[kColumns * sizeof(T)] = {};
-    GroupOffsets<kColumns> places(groups_.kept, operand);
-    places.select(first_ + first, count);
-    auto& groups = places.input;
-    const char* const data = groups_.data[operand];
-    const bool uniform = groups.is_uniform();
-    pack<Bits<T>>(packed, 0, count, 1,
-                  {uniform ? data + groups.runs[0].offset : data, 0, groups.step,
-                   uniform ? nullptr : groups.offsets()});
-    for_each_vector(count, [&](std::int64_t c) {
-      store(numbers + c, to_double(load<f32x>(reinterpret_cast<const T*>(packed) + c)));
+  // At the end, since outputs may share the memory of inputs.
+  void report() {
+    Formula::template for_each_output<f64x>([&](int operand, f64x Numbers::*number) {
+      for_each_block([&](std::int64_t first, std::int64_t count) {
+        store_numbers<T>(groups_, operand, first_ + first, count, [&](std::int64_t c) {
+          const Numbers* const numbers = numbers_ + (first + c) / kLanes<f64x>;
+          return Doubles{numbers[0].*number, numbers[1].*number};
+        });
+      });
     });
   }
 
-  // Writes a number of each of `count` groups, from the selection's group `first` on.
-  void report(int operand, std::int64_t first, std::int64_t count, f64x Numbers::*number) {
-    char* const data = groups_.data[operand];
-    if (data == nullptr) return;
-    alignas(kVectorBytes) char packed[kColumns * sizeof(T)];
-    for_each_vector(count, [&](std::int64_t c) {
-      const Numbers* const numbers = numbers_ + (first + c) / kLanes<f64x>;
-      store(reinterpret_cast<T*>(packed) + c,
-            canonical_nan(rounded(Doubles{numbers[0].*number, numbers[1].*number})));
-    });
-    GroupOffsets<kColumns> places(groups_.kept, operand);
-    places.select(first_ + first, count);
-    auto& groups = places.input;
-    if (groups.is_uniform() && groups.step == sizeof(T)) {
-      copy_run(data + groups.runs[0].offset, packed, count * groups.step);
-    } else {
-      unpack<Bits<T>>(data, 0, groups.offsets(), packed, count);
+  void reduce(std::int64_t first, std::int64_t columns) {
+    begin(first, columns);
+    for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
+      if (!needs_sweep(s, first, columns)) continue;
+      add_up(s, first, columns);
+      end(s, first, columns);
     }
-  }
-
-  void reduce() {
-    for_each_part([&](std::int64_t first, std::int64_t columns) {
-      begin(first, columns);
-      if (!formula_.reduces()) return;
-      for (int s = 0; s < Formula::kSweeps; ++s) sweep(s, first, columns);
-    });
   }
 
   void begin(std::int64_t first, std::int64_t columns) {
     alignas(kVectorBytes) double numbers[kFirstGroupOperand + 3][kColumns];
     if constexpr (Formula::kScale == 0) {
       for (int operand = kFirstGroupOperand; operand < kFirstGroupOperand + 3; ++operand)
-        load_numbers(operand, first, columns, numbers[operand]);
+        load_numbers<T>(groups_, operand, first_ + first, columns, numbers[operand]);
     }
     for (std::int64_t c = 0; c < kColumns; c += kLanes<f64x>) {
       formula_.template begin<f64x>(numbers_[(first + c) / kLanes<f64x>],
@@ -145,34 +148,42 @@ class MomentColumns {
     }
   }
 
-  // Computes sums of the groups that need sweep s, of the selection's columns from `first` on.
-  void sweep(int s, std::int64_t first, std::int64_t columns) {
-    Numbers* const groups = numbers_ + first / kLanes<f64x>;
-    const std::int64_t halves = (columns + kLanes<f64x> - 1) / kLanes<f64x>;
+  bool needs_sweep(int s, std::int64_t first, std::int64_t columns) const {
     bool needed = false;
-    for (std::int64_t h = 0; h < halves; ++h) needed = needed || any(needs(s, groups[h]));
-    if (!needed) return;
+    for (std::int64_t c = first; c < first + columns; c += kLanes<f64x>)
+      needed = needed || any(needs(s, numbers_[c / kLanes<f64x>]));
+    return needed;
+  }
+
+  // Computes the sums of sweep s, of the selection's columns from `first` on.
+  void add_up(int s, std::int64_t first, std::int64_t columns) {
     if (s == 0) {
-      add_up(first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
+      return add_up(first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
         return [](const At& at, Vector* sums)
                    DMLOPS_LAMBDA_INLINE { Formula::add_products(at, sums); };
       });
-    } else {
-      add_up(first, columns, [groups](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        const Numbers* const here = groups + c / kLanes<f64x>;
-        const typename W::Minus minus_center(Doubles{here[0].center, here[1].center});
-        return [minus_center](const At& at, Vector* sums)
-                   DMLOPS_LAMBDA_INLINE { Formula::add_deviations(minus_center, at, sums); };
-      });
     }
-    for (std::int64_t h = 0; h < halves; ++h) {
-      const Doubles* const both = sums_.totals(h / 2 * kLanesHere);
+    const Numbers* const groups = numbers_ + first / kLanes<f64x>;
+    add_up(first, columns, [groups](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const Numbers* const here = groups + c / kLanes<f64x>;
+      const typename W::Minus minus_center(Doubles{here[0].center, here[1].center});
+      return [minus_center](const At& at, Vector* sums)
+                 DMLOPS_LAMBDA_INLINE { Formula::add_deviations(minus_center, at, sums); };
+    });
+  }
+
+  // Ends sweep s for the groups that need it.
+  void end(int s, std::int64_t first, std::int64_t columns) {
+    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
+      const Doubles* const both = sums_.totals(c);
+      const bool lower = c % kLanesHere == 0;
       f64x totals[kSums];
 #pragma GCC unroll 16
-      for (int k = 0; k < kSums; ++k) totals[k] = h % 2 == 0 ? both[k].lower : both[k].upper;
-      Numbers result = groups[h];
+      for (int k = 0; k < kSums; ++k) totals[k] = lower ? both[k].lower : both[k].upper;
+      Numbers& groups = numbers_[(first + c) / kLanes<f64x>];
+      Numbers result = groups;
       formula_.template end<f64x>(s, result, totals, static_cast<double>(block_.count()));
-      groups[h] = chosen(needs(s, groups[h]), result, groups[h]);
+      groups = chosen(needs(s, groups), result, groups);
     }
   }
 
@@ -197,8 +208,8 @@ class MomentColumns {
                    add_terms(At{*this, x, r, first + c}, sums);
                  };
     };
-    sums_.template add_up<kRows>(
-        block_.count(), columns, [&](std::int64_t begin) { load_rows(0, begin); }, add);
+    const auto load = [&](std::int64_t begin) { load_rows(0, begin); };
+    sums_.template add_up<kRows>(block_.count(), columns, lanes_, load, add);
   }
 
   DMLOPS_INLINE static Mask<f64x> needs(int s, const Numbers& groups) {
@@ -220,9 +231,9 @@ class MomentColumns {
   // Loads the rows from `begin` on that sweep s reads.
   void load_rows(int s, std::int64_t begin) {
     const unsigned int operands = formula_.reads(s);
-    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, in_place_);
+    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, in_place_, lanes_);
     if ((operands >> 1 & 1u) != 0)
-      x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin);
+      x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes_);
   }
 
   // The groups of a vector whose results are computed as pairs of float32.
@@ -239,13 +250,17 @@ class MomentColumns {
     }
   };
 
+  // Computes the results of the elements [from, to) of the groups.
+  void finish(std::int64_t from, std::int64_t to) {
+    formula_.with_kind([&](auto kind) { finish<decltype(kind)::value>(from, to); });
+  }
   template <bool kPerGroup>
-  void finish() {
+  void finish(std::int64_t from, std::int64_t to) {
     using Results = decltype(formula_.template results<kPerGroup>());
     Results results[kMostColumns / kLanesHere];
     InPairs in_pairs[kMostColumns / kLanesHere];
-    scale_.load(0, in_place_);
-    bias_.load(0, in_place_);
+    scale_.load(0, in_place_, lanes_);
+    bias_.load(0, in_place_, lanes_);
     for_each_vector(block_.columns(), [&](std::int64_t c) {
       const Numbers* const numbers = numbers_ + c / kLanes<f64x>;
       const auto factors = [&](int half) {
@@ -266,12 +281,12 @@ class MomentColumns {
     const std::int64_t rows_at_once =
         in_place_ ? kBlockRows * kColumns / max(block_.columns(), std::int64_t{kColumns})
                   : kBlockRows;
-    for (std::int64_t begin = 0; begin < block_.count(); begin += rows_at_once) {
-      const std::int64_t count = min(rows_at_once, block_.count() - begin);
+    for (std::int64_t begin = from; begin < to; begin += rows_at_once) {
+      const std::int64_t count = min(rows_at_once, to - begin);
       load_rows(Formula::kSweeps, begin);
       const auto x = x_;
-      scale_.load(begin, in_place_);
-      bias_.load(begin, in_place_);
+      scale_.load(begin, in_place_, lanes_);
+      bias_.load(begin, in_place_, lanes_);
       // Writes the results of rows [first, first + rows) of those loaded.
       const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
                              std::int64_t rows) DMLOPS_LAMBDA_INLINE {
@@ -326,6 +341,7 @@ class MomentColumns {
   ColumnBlock<T> block_;
   ColumnOperand<T> second_, scale_, bias_;
   MomentColumnSums<kSums, Vector> sums_;
+  RowLanes lanes_;          // whose terms are added up
   std::int64_t first_ = 0;  // of the selected groups
   bool in_place_ = false;   // true if their elements are rows of whole vectors in all operands
   typename ColumnBlock<T>::Rows x_ = {};
@@ -339,6 +355,7 @@ constexpr std::int64_t kMomentsAlongRows = 64;
 DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
   const ElementLoops in = element_loops(groups, 1);
   const std::int64_t count = groups.end - groups.first;
+  if (groups.parts > 1) return false;
   if (groups.stage != Reduction::kAllStages || (count <= 8 && 8 * count <= in.count())) return true;
   if (in.count() < kMomentsAlongRows) return false;
   // Groups that are nearer than the elements of a group share cache lines.
@@ -354,7 +371,8 @@ void reduce_moments(const Reduction& reduction, Formula& formula) {
   if (fills_moment_rows(reduction)) {
     reduce_groups<T>(reduction, formula);
   } else {
-    MomentColumns<T, Formula>(reduction, formula).run();
+    MomentColumns<T, Formula> columns(reduction, formula);
+    reduction.parts > 1 ? columns.run_part() : columns.run();
   }
 }
 

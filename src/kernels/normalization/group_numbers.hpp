@@ -1,0 +1,48 @@
+// The operands of groups down columns that have a number for each group, such as the mean.
+#pragma once
+
+#include "kernels/blocks/column_block.hpp"
+#include "kernels/simd/doubles.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Loads the numbers of `count` groups from `first` on, at most 64.
+template <class T>
+void load_numbers(const Reduction& reduction, int operand, std::int64_t first, std::int64_t count,
+                  double* numbers) {
+  alignas(kVectorBytes) char packed[kColumns * sizeof(T)] = {};
+  GroupOffsets<kColumns> places(reduction.kept, operand);
+  places.select(first, count);
+  auto& groups = places.input;
+  const char* const data = reduction.data[operand];
+  const bool uniform = groups.is_uniform();
+  pack<Bits<T>>(packed, 0, count, 1,
+                {uniform ? data + groups.runs[0].offset : data, 0, groups.step,
+                 uniform ? nullptr : groups.offsets()});
+  for_each_vector(count, [&](std::int64_t c) {
+    store(numbers + c, to_double(load<f32x>(reinterpret_cast<const T*>(packed) + c)));
+  });
+}
+
+// Writes the numbers of `count` groups from `first` on, at most 64, unless the operand is absent.
+// numbers(c) returns those of the vector of groups at first + c.
+template <class T, class Numbers>
+void store_numbers(const Reduction& reduction, int operand, std::int64_t first, std::int64_t count,
+                   const Numbers& numbers) {
+  char* const data = reduction.data[operand];
+  if (data == nullptr) return;
+  alignas(kVectorBytes) char packed[kColumns * sizeof(T)];
+  for_each_vector(count, [&](std::int64_t c) {
+    store(reinterpret_cast<T*>(packed) + c, canonical_nan(rounded(numbers(c))));
+  });
+  GroupOffsets<kColumns> places(reduction.kept, operand);
+  places.select(first, count);
+  auto& groups = places.input;
+  if (groups.is_uniform() && groups.step == sizeof(T)) {
+    copy_run(data + groups.runs[0].offset, packed, count * groups.step);
+  } else {
+    unpack<Bits<T>>(data, 0, groups.offsets(), packed, count);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
