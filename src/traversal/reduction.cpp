@@ -11,7 +11,6 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kLineBytes = 64;
 constexpr std::int64_t kGroupOverhead = 8;  // of a group, in elements
 
 struct ReducedDimension {
@@ -56,8 +55,8 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
          std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
 }
 
-// Returns the number of groups that share each cache line of the input or the output. Shards of
-// whole cache lines are also whole vectors.
+// Returns the number of groups that share cache lines of the input or the output. Shards of whole
+// cache lines are also whole vectors.
 std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
   const std::int64_t line = kLineBytes / element_size;
   const bool shared =
@@ -66,7 +65,7 @@ std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_siz
 }
 
 // Computes few groups, with the elements of each distributed over the threads.
-void run_in_parts(const Reduction& reduction, std::int64_t work_of_group, ReductionKernel kernel,
+void run_in_parts(const Reduction& reduction, std::int64_t parts, ReductionKernel kernel,
                   const void* parameters) {
   alignas(kLineBytes) unsigned char sums[kPartSumBytes];
   Reduction block = reduction;
@@ -76,8 +75,7 @@ void run_in_parts(const Reduction& reduction, std::int64_t work_of_group, Reduct
     std::int64_t groups = std::min(kPartGroups, count - block.first);
     if (size >= kPartGroups / 4) groups = std::min(groups, size - block.first % size);
     block.end = block.first + groups;
-    const std::int64_t wanted = shard_count(groups * work_of_group);
-    block.parts = static_cast<int>(std::clamp<std::int64_t>(wanted, 2, kMomentLanes));
+    block.parts = static_cast<int>(parts);
     for (block.stage = 0; block.stage < kPartStages; ++block.stage) {
       parallel_for(block.parts, [&](int i) {
         Reduction part = block;
@@ -168,9 +166,11 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
   const std::int64_t unit = count >= 64 * wanted ? 64 : groups_in_line(reduction, element_size);
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
-  if (side_by_side && traits.has_parts && 2 * shards <= wanted &&
-      reduction.stage == Reduction::kAllStages)
-    return run_in_parts(reduction, (elements + kGroupOverhead) * work, kernel, parameters);
+  const bool has_parts = traits.has_parts && reduction.stage == Reduction::kAllStages &&
+                         groups_in_line(reduction, element_size) > 1;
+  if (has_parts && side_by_side && 2 * shards <= wanted)
+    return run_in_parts(reduction, std::min<std::int64_t>(wanted, kMomentLanes), kernel,
+                        parameters);
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = reduction;

@@ -36,6 +36,9 @@ class ColumnBlock {
     columns_ = columns;
     loaded_ = -1;
     places_.select(first, columns);
+    // Packing leaves unused columns as they are.
+    if (columns < kColumns && !in_place())
+      std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
     more_ = places_.input.is_uniform() && places_.input.step == kSize &&
             first + columns + kColumns <= groups_.end;
   }
@@ -109,7 +112,6 @@ class ColumnBlock {
   const char* load(std::int64_t block, const RowLanes& lanes = {}) {
     if (block != loaded_) {
       const std::int64_t begin = block * kBlockRows, count = rows(block);
-      if (columns_ < kColumns) std::memset(buffer_, 0, static_cast<std::size_t>(count * kPitch));
       for (std::int64_t r = lanes.first; r < count; r += lanes.period) {
         in_.for_each_run(begin + r, begin + min(r + lanes.end - lanes.first, count),
                          [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
