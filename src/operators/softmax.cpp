@@ -20,6 +20,8 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   constexpr std::int64_t kAdjacent = 16;  // bytes
   constexpr std::int64_t kShortRun = 32;  // bytes
   constexpr std::int64_t kBlock = 64;     // groups, and elements
+  constexpr std::int64_t kTile = 4096;    // elements
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
   struct Dimension {
     std::int64_t size, in, out;
   } kept[kMaxRank];
@@ -41,6 +43,8 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
       elements *= dimension.size;
     }
   }
+  // Groups in several tiles are contiguous in the output alone.
+  if (elements > kTile && nearest_element.out == size && nearest_element.in > size) return true;
   // Adjacent in the input are the groups, in the output the elements of a group, in several blocks.
   if (nearest_element.out <= kAdjacent && nearest_element.in > kAdjacent)
     return elements > kBlock && nearest_group.in < nearest_element.in;
