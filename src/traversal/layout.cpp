@@ -14,6 +14,12 @@ constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which tr
 constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by an offset table
 
+// True if the largest of the shards exceeds the mean by at most 25 %.
+bool splits_evenly(std::int64_t size, std::int64_t shards) {
+  const std::int64_t largest = (size + shards - 1) / shards;
+  return 4 * largest * shards <= 5 * size;
+}
+
 }  // namespace
 
 LoopLayout::LoopLayout(const Nest& nest, char* const* data, bool streaming) : nest_(nest) {
@@ -278,26 +284,35 @@ bool LoopLayout::has_runs() const {
          (rows_.offsets[1] != nullptr && rows_.run[1] > 1);
 }
 
+// Returns the number of shards, near the wanted one, that splits an outer loop into shards of
+// nearly equal size.
+std::int64_t LoopLayout::fitting_shards(std::int64_t wanted) const {
+  const std::int64_t most = std::min<std::int64_t>(wanted + wanted / 2, get_num_threads());
+  for (int d = main_.rank - 1; d >= 0; --d) {
+    const std::int64_t size = main_.loops[d].size;
+    const std::int64_t largest = (size + most - 1) / most, shards = (size + largest - 1) / largest;
+    if (4 * shards >= 3 * wanted && splits_evenly(size, shards)) return shards;
+  }
+  return wanted;
+}
+
 // Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
 // at most 25 %, or else the longest. -1 stands for the elements of the rows, which need a common
-// step. Shards of an inner loop may share cache lines of the input.
+// step, and are split if the parts of a row are long: their ends share cache lines. Shards of an
+// inner loop may share cache lines of the input.
 int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const {
-  const auto splits_evenly = [shards](std::int64_t size) {
-    const std::int64_t largest = (size + shards - 1) / shards;
-    return 4 * largest * shards <= 5 * size;
-  };
   int d = loop_nest.rank - 1;
-  while (d >= 0 && !splits_evenly(loop_nest.loops[d].size)) --d;
+  while (d >= 0 && !splits_evenly(loop_nest.loops[d].size, shards)) --d;
   if (d >= 0) return d;
-  const bool divisible = has_common_steps();
-  if (divisible && splits_evenly(loop_nest.length)) return -1;
-  int largest = divisible ? -1 : 0;
-  for (int i = 0; i < loop_nest.rank; ++i) {
-    if (largest < 0 ? loop_nest.loops[i].size > loop_nest.length
-                    : loop_nest.loops[i].size > loop_nest.loops[largest].size)
-      largest = i;
+  int longest = 0;
+  for (int i = 1; i < loop_nest.rank; ++i) {
+    if (loop_nest.loops[i].size > loop_nest.loops[longest].size) longest = i;
   }
-  return largest;
+  if (loop_nest.rank == 0) return -1;
+  const bool long_parts = loop_nest.length * nest_.element_size >= shards * kBlockBytes;
+  const bool splits_row =
+      has_common_steps() && (long_parts || loop_nest.loops[longest].size < shards);
+  return splits_row ? -1 : longest;
 }
 
 void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i,
@@ -340,6 +355,7 @@ void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* paramete
     if (tail_.length > 0) run_shard(tail_, 1, 0, kernel, parameters);
     return;
   }
+  shards = fitting_shards(shards);
   parallel_for(static_cast<int>(shards), [&](int i) {
     run_shard(main_, shards, i, kernel, parameters);
     if (tail_.length > 0) run_shard(tail_, shards, i, kernel, parameters);

@@ -52,6 +52,7 @@ class LoopLayout {
   int row_counter(const int* dimensions, int count) const;
   bool has_common_steps() const;  // true if no operand is gathered
   bool has_runs() const;          // true if output or input consists of runs of several elements
+  std::int64_t fitting_shards(std::int64_t wanted) const;
   int split_loop(const LoopNest& loop_nest, std::int64_t shards) const;
   void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
