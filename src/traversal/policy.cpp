@@ -93,19 +93,22 @@ std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
   return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
 }
 
-bool streams(const Nest& nest, char* const* data) {
-  const std::int64_t threshold = non_temporal_threshold(), size = nest.element_size;
-  const auto moved = [size](std::int64_t elements) { return 2 * size * elements; };
+bool streams(std::int64_t traffic, bool packed, bool in_place) {
   // Packing does not overlap with the reads that regular stores cause, so half of the traffic
-  // suffices. The transposition of a single large matrix writes lines that no hardware prefetcher
-  // follows: a quarter.
+  // suffices.
+  return !in_place && traffic >= non_temporal_threshold() / (packed ? 2 : 1);
+}
+
+bool streams(const Nest& nest, char* const* data) {
+  const std::int64_t size = nest.element_size;
   const bool packed = nest.strides[1][0] != size;
-  const bool transposed =
-      packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size;
-  const bool large = moved(element_count(nest)) >= threshold / (packed ? 2 : 1) ||
-                     (transposed && moved(nest.sizes[0] * nest.sizes[1]) >= threshold / 4);
   const bool in_place = std::find(data + 1, data + nest.operands, data[0]) != data + nest.operands;
-  if (!large || in_place || nest.strides[0][0] != size) return false;
+  std::int64_t elements = element_count(nest);
+  // The transposition of a single large matrix writes lines that no hardware prefetcher follows, so
+  // its elements count twice.
+  if (packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size)
+    elements = std::max(elements, 2 * nest.sizes[0] * nest.sizes[1]);
+  if (!streams(2 * size * elements, packed, in_place) || nest.strides[0][0] != size) return false;
   // Non-temporal stores write whole cache lines of whole elements.
   return reinterpret_cast<std::uintptr_t>(data[0]) % static_cast<std::uintptr_t>(size) == 0 &&
          std::all_of(nest.strides[0], nest.strides[0] + nest.rank,

@@ -154,13 +154,10 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
     if (has_every_element(reduction, k)) moved += bytes / 2;
   }
   const std::int64_t count = reduction.end;
-  // Packing does not overlap with the reads that regular stores cause, so half of the traffic
-  // suffices.
   const bool side_by_side = are_side_by_side(reduction, 1, element_size);
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
                       !(side_by_side && traits.has_parts);
-  reduction.streaming = reduction.data[0] != reduction.data[1] &&
-                        count * moved >= non_temporal_threshold() / (packed ? 2 : 1);
+  reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   // float16 elements take as long as float32 ones.
   const std::int64_t work = traits.weight * std::max<std::int64_t>(2 * element_size, 8);
   const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
