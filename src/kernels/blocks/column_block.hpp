@@ -29,27 +29,27 @@ class ColumnBlock {
         operand_(operand),
         input_(groups.data[operand]),
         count_(in.count()),
-        places_(groups.kept, operand) {}
+        offsets_(groups.kept, operand) {}
 
   // Selects `columns` groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
-    loaded_ = -1;
-    places_.select(first, columns);
+    packed_block_ = kNone;
+    offsets_.select(first, columns);
     // Packing leaves unused columns as they are.
     if (columns < kColumns && !in_place())
       std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
-    more_ = places_.input.is_uniform() && places_.input.step == kSize &&
-            first + columns + kColumns <= groups_.end;
+    has_next_rows_ = offsets_.input.is_uniform() && offsets_.input.step == kSize &&
+                     first + columns + kColumns <= groups_.end;
   }
 
   // Selects the groups [first, end) block by block, and calls compute(columns) for each. Blocks
-  // have up to `most` columns where the groups are adjacent.
+  // have up to `max_columns` columns where the groups are adjacent.
   template <class Compute>
   void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute,
-                          std::int64_t most = kColumns) {
+                          std::int64_t max_columns = kColumns) {
     for (std::int64_t columns; first < end; first += columns) {
-      columns = next(first, most);
+      columns = next(first, max_columns);
       select(first, columns);
       compute(columns);
     }
@@ -61,13 +61,13 @@ class ColumnBlock {
   // Returns the number of groups of the next block, from `first` on. The groups have a common step
   // if that fills blocks well enough; such blocks are whole vectors. With non-temporal stores,
   // blocks end at cache lines of the output.
-  std::int64_t next(std::int64_t first, std::int64_t most) {
+  std::int64_t next(std::int64_t first, std::int64_t max_columns) {
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kColumns;
-    if (most > kColumns) {
+    if (max_columns > kColumns) {
       constexpr std::int64_t lanes = kLanes<f32x>;
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
-      const std::int64_t adjacent = min(min(most, run), groups_.end - first);
+      const std::int64_t adjacent = min(min(max_columns, run), groups_.end - first);
       return adjacent < lanes ? adjacent : adjacent / lanes * lanes;
     }
     if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
@@ -77,10 +77,11 @@ class ColumnBlock {
       columns = min(columns, size - first % size);
     }
     if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
-      places_.select(first, 1);
-      const auto place =
-          reinterpret_cast<std::uintptr_t>(groups_.data[0] + places_.output.runs[0].offset);
-      columns = min(columns, kColumns - static_cast<std::int64_t>(place % kLineBytes / sizeof(T)));
+      offsets_.select(first, 1);
+      const auto address =
+          reinterpret_cast<std::uintptr_t>(groups_.data[0] + offsets_.output.runs[0].offset);
+      columns =
+          min(columns, kColumns - static_cast<std::int64_t>(address % kLineBytes / sizeof(T)));
     }
     return min(columns, groups_.end - first);
   }
@@ -96,7 +97,7 @@ class ColumnBlock {
   };
   // True if the groups' elements are rows of whole vectors in memory.
   bool in_place() const {
-    return in_.rank == 1 && places_.input.is_uniform() && places_.input.step == kSize &&
+    return in_.rank == 1 && offsets_.input.is_uniform() && offsets_.input.step == kSize &&
            columns_ % kLanes<f32x> == 0;
   }
   // True if any number of groups that follow each other is in place.
@@ -105,12 +106,12 @@ class ColumnBlock {
   }
   // Returns the rows of groups in place, from element `begin` on.
   Rows rows_from(std::int64_t begin) const {
-    return {input_ + places_.input.runs[0].offset + begin * in_.step(), in_.step()};
+    return {input_ + offsets_.input.runs[0].offset + begin * in_.step(), in_.step()};
   }
 
   // Packs elements [64 block, 64 block + rows) of the groups.
   const char* load(std::int64_t block, const RowLanes& lanes = {}) {
-    if (block != loaded_) {
+    if (block != packed_block_) {
       const std::int64_t begin = block * kBlockRows, count = rows(block);
       for (std::int64_t r = lanes.first; r < count; r += lanes.period) {
         in_.for_each_run(begin + r, begin + min(r + lanes.end - lanes.first, count),
@@ -118,7 +119,7 @@ class ColumnBlock {
                            pack_rows(buffer_ + (r + i) * kPitch, input_ + offset, r + i, length);
                          });
       }
-      loaded_ = block;
+      packed_block_ = block;
     }
     return buffer_;
   }
@@ -131,7 +132,7 @@ class ColumnBlock {
   // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
   // the hardware prefetcher does not follow such short rows.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
-    __builtin_prefetch(ahead_[row] + c * kSize);
+    __builtin_prefetch(next_rows_[row] + c * kSize);
   }
 
   // Calls write(target, pitch, first, rows) for the elements [begin, begin + rows) of the groups,
@@ -139,39 +140,41 @@ class ColumnBlock {
   // enough, otherwise to the block, from which they are unpacked.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
-    const bool direct = places_.output.is_uniform() && places_.output.step == kSize &&
+    const bool direct = offsets_.output.is_uniform() && offsets_.output.step == kSize &&
                         columns_ % kLanes<f32x> == 0 && !groups_.streaming;
     const std::int64_t pitch = max(columns_ * kSize, kPitch);
     if (!direct) {
       write(buffer_, pitch, 0, rows);
-      loaded_ = -1;
+      packed_block_ = kNone;
     }
-    out_.for_each_run(begin, begin + rows,
-                      [&](std::int64_t offset, std::int64_t i, std::int64_t length)
-                          DMLOPS_LAMBDA_INLINE {
-                            char* const target = groups_.data[0] + offset;
-                            if (direct) {
-                              write(target + places_.output.runs[0].offset, out_.step(), i, length);
-                            } else {
-                              unpack_results(target, buffer_ + i * pitch, pitch, length);
-                            }
-                          });
+    out_.for_each_run(
+        begin, begin + rows,
+        [&](std::int64_t offset, std::int64_t i, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+          char* const target = groups_.data[0] + offset;
+          if (direct) {
+            write(target + offsets_.output.runs[0].offset, out_.step(), i, length);
+          } else {
+            unpack_results(target, buffer_ + i * pitch, pitch, length);
+          }
+        });
   }
 
  private:
   using Run = typename OperandGroups<kColumns>::Run;
 
-  // Sets the places of the next groups for elements [i, i + length) of a block.
-  void set_ahead(std::int64_t i, const char* input, std::int64_t length) {
-    const std::int64_t next = places_.input.runs[0].offset + columns_ * kSize;
+  static constexpr std::int64_t kNone = -1;
+
+  // Sets the rows of the next groups for elements [i, i + length) of a block.
+  void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {
+    const std::int64_t offset = offsets_.input.runs[0].offset + columns_ * kSize;
     for (std::int64_t r = 0; r < length; ++r)
-      ahead_[i + r] = more_ ? input + next + r * in_.step() : buffer_;
+      next_rows_[i + r] = has_next_rows_ ? input + offset + r * in_.step() : buffer_;
   }
 
   // Packs elements [i, i + length) of a block's groups.
   void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
-    auto& groups = places_.input;
-    set_ahead(i, input, length);
+    auto& groups = offsets_.input;
+    set_next_rows(i, input, length);
     if (groups.has_short_runs(kSize)) {
       return pack<Bits<T>>(target, kPitch, columns_, length,
                            {input, in_.step(), 0, groups.offsets()});
@@ -184,7 +187,7 @@ class ColumnBlock {
   }
 
   void unpack_results(char* target, const char* source, std::int64_t pitch, std::int64_t rows) {
-    auto& groups = places_.output;
+    auto& groups = offsets_.output;
     // Along the groups, if their elements are contiguous.
     if (groups.step != kSize && out_.step() == kSize && rows > 1) {
       const Source results = {source, kSize, kPitch, nullptr};
@@ -222,10 +225,11 @@ class ColumnBlock {
   const ElementLoops& out_;
   const int operand_;
   const char* const input_;
-  std::int64_t count_, columns_ = 0, loaded_ = -1;
-  GroupOffsets<kColumns> places_;
-  bool more_ = false;
-  const char* ahead_[kBlockRows];  // elements of the next groups
+  std::int64_t count_, columns_ = 0;
+  std::int64_t packed_block_ = kNone;
+  GroupOffsets<kColumns> offsets_;
+  bool has_next_rows_ = false;  // true if further groups lie beside the selected ones
+  const char* next_rows_[kBlockRows];
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };
 

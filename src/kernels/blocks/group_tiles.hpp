@@ -26,7 +26,7 @@ class GroupTiles {
         elements_.rank == 1 || run >= (run % kGroupStep == 0 ? kShortestRun : kShortestSpannedRun);
     const bool has_short_runs = !by_run && run < kShortestRun;
     for (int o = 0; o < kFirstGroupOperand; ++o) {
-      loaded_[o] = tabulated_[o] = -1;
+      packed_tile_[o] = kNone;
       merge(o);
       uniform_[o] = shared_[o] = o > 1;
       for (int d = 0; d < elements_.rank; ++d)
@@ -50,9 +50,9 @@ class GroupTiles {
     tile_length_ = min(tile_length_, by_run ? run : count_);
     run_ = by_run ? run : count_;
     for (int o = 0; o < kFirstGroupOperand; ++o) {
-      tabulates_[o] = has_short_runs && loops_[o].run() < kShortestRun;
+      has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun;
       // Tables have whole runs.
-      if (tabulates_[o] && tile_length_ % loops_[o].run() != 0)
+      if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
         loops_[o] = element_loops(reduction, o);
     }
     streams_ = reduction.streaming && is_contiguous(0, 0, tile_length_) &&
@@ -79,14 +79,14 @@ class GroupTiles {
     common_ = kept_.rank == 0 || index[0] + groups_ <= kept_.sizes[0];
     for (int o = 0; o < kReductionOperands; ++o) {
       if (reduction_.data[o] == nullptr) continue;
-      if (o < kFirstGroupOperand && !shared_[o]) loaded_[o] = -1;
+      if (o < kFirstGroupOperand && !shared_[o]) packed_tile_[o] = kNone;
       select_operand(o, index);
     }
     return groups_;
   }
 
   // Returns the address of group k's element in a group operand.
-  char* group_operand(int operand, std::int64_t k) const { return place_[operand][k]; }
+  char* group_operand(int operand, std::int64_t k) const { return groups_data_[operand][k]; }
 
   // Calls visit(begin, length) for each tile of the selected groups.
   template <class Visit>
@@ -107,10 +107,10 @@ class GroupTiles {
     for (int o = 1; o < kFirstGroupOperand; ++o) {
       if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
       if (uniform_[o]) {
-        for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k];
+        for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k];
       } else if (is_contiguous(o, begin, length)) {
         const std::int64_t offset = offset_of(o, begin);
-        for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = place_[o][k] + offset;
+        for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k] + offset;
       } else {
         pack_tile(o, begin, length);
       }
@@ -123,7 +123,7 @@ class GroupTiles {
 
   // Returns the row for the results of group k in the loaded tile.
   DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
-    return reinterpret_cast<T*>(writes_in_place_ ? place_[0][k] + offset_of(0, begin)
+    return reinterpret_cast<T*>(writes_in_place_ ? groups_data_[0][k] + offset_of(0, begin)
                                                  : buffer_[0] + k * tile_length_ * kSize);
   }
 
@@ -133,34 +133,35 @@ class GroupTiles {
     const std::int64_t group_step = common_step(0), element_step = step(0),
                        pitch = tile_length_ * kSize;
     const bool side_by_side = group_step == kSize && element_step != kSize && groups_ > 1;
-    if (tabulates_[0] && side_by_side) {
+    if (has_table_[0] && side_by_side) {
       const Source elements = tabulate(0, begin, length, false);
       alignas(kVectorBytes) char columns[kTileElements * kSize];
       pack<Bits<T>>(columns, groups_ * kSize, groups_, length, {buffer_[0], kSize, pitch});
-      return unpack<Bits<T>>(place_[0][0], kSize, elements.offsets, columns, length * groups_,
+      return unpack<Bits<T>>(groups_data_[0][0], kSize, elements.offsets, columns, length * groups_,
                              groups_);
     }
-    if (tabulates_[0]) {
+    if (has_table_[0]) {
       const Source runs = tabulate(0, begin, length, element_step == kSize);
       for (std::int64_t k = 0; k < groups_; ++k)
-        unpack<Bits<T>>(place_[0][k], 0, runs.offsets, buffer_[0] + k * pitch, length, runs.run);
+        unpack<Bits<T>>(groups_data_[0][k], 0, runs.offsets, buffer_[0] + k * pitch, length,
+                        runs.run);
       return;
     }
-    loops_[0].for_each_run(begin, begin + length,
-                           [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                             const char* const source = buffer_[0] + i * kSize;
-                             if (side_by_side)
-                               return pack<Bits<T>>(place_[0][0] + offset, element_step, groups_,
-                                                    run, {source, kSize, pitch, nullptr});
-                             for (std::int64_t k = 0; k < groups_; ++k) {
-                               if (element_step == kSize) {
-                                 copy_run(place_[0][k] + offset, source + k * pitch, run * kSize);
-                               } else {
-                                 unpack<Bits<T>>(place_[0][k] + offset, element_step, nullptr,
-                                                 source + k * pitch, run);
-                               }
-                             }
-                           });
+    loops_[0].for_each_run(
+        begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+          const char* const source = buffer_[0] + i * kSize;
+          if (side_by_side)
+            return pack<Bits<T>>(groups_data_[0][0] + offset, element_step, groups_, run,
+                                 {source, kSize, pitch, nullptr});
+          for (std::int64_t k = 0; k < groups_; ++k) {
+            if (element_step == kSize) {
+              copy_run(groups_data_[0][k] + offset, source + k * pitch, run * kSize);
+            } else {
+              unpack<Bits<T>>(groups_data_[0][k] + offset, element_step, nullptr,
+                              source + k * pitch, run);
+            }
+          }
+        });
   }
 
  private:
@@ -170,8 +171,16 @@ class GroupTiles {
   // many bytes.
   static constexpr std::int64_t kShortestSpannedRun = 2048 / kSize;
   static constexpr std::int64_t kTableEntries = 1024;
+  static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
+
+  // The offsets of the runs, or of the elements, of the tile that begins at `begin`.
+  struct OffsetTable {
+    std::int64_t begin = kNone;
+    bool of_runs;
+    std::int64_t offsets[kTableEntries];
+  };
 
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
   // True if a tile's elements are contiguous in an operand.
@@ -200,17 +209,17 @@ class GroupTiles {
 
   void select_operand(int o, const std::int64_t* begun) {
     std::int64_t index[kMaxRank];
-    char* place = reduction_.data[o];
+    char* data = reduction_.data[o];
     for (int d = 0; d < kept_.rank; ++d) {
       index[d] = begun[d];
-      place += index[d] * kept_.strides[o][d];
+      data += index[d] * kept_.strides[o][d];
     }
     for (std::int64_t k = 0; k < groups_; ++k) {
-      place_[o][k] = place;
+      groups_data_[o][k] = data;
       for (int d = 0; d < kept_.rank; ++d) {
-        place += kept_.strides[o][d];
+        data += kept_.strides[o][d];
         if (++index[d] < kept_.sizes[d]) break;
-        place -= kept_.sizes[d] * kept_.strides[o][d];
+        data -= kept_.sizes[d] * kept_.strides[o][d];
         index[d] = 0;
       }
     }
@@ -228,16 +237,18 @@ class GroupTiles {
   }
 
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
-  Source tabulate(int o, std::int64_t begin, std::int64_t length, bool by_runs) {
+  Source tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs) {
     const std::int64_t run = loops_[o].run();
-    std::int64_t* entry = offsets_[o];
-    const Source source = {nullptr, 0, step(o), entry, by_runs ? run : 1};
-    if (tabulated_[o] == begin * 2 + (by_runs ? 1 : 0)) return source;
-    tabulated_[o] = begin * 2 + (by_runs ? 1 : 0);
+    OffsetTable& table = tables_[o];
+    std::int64_t* entry = table.offsets;
+    const Source source = {nullptr, 0, step(o), entry, of_runs ? run : 1};
+    if (table.begin == begin && table.of_runs == of_runs) return source;
+    table.begin = begin;
+    table.of_runs = of_runs;
     loops_[o].for_each_run(begin, begin + length,
                            [&](std::int64_t offset, std::int64_t, std::int64_t) {
                              *entry++ = offset;
-                             for (std::int64_t i = 1; !by_runs && i < run; ++i)
+                             for (std::int64_t i = 1; !of_runs && i < run; ++i)
                                *entry++ = offset + i * step(o);
                            });
     return source;
@@ -246,30 +257,30 @@ class GroupTiles {
   void pack_tile(int o, std::int64_t begin, std::int64_t length) {
     const std::int64_t pitch = shared_[o] ? 0 : tile_length_ * kSize;
     for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer_[o] + k * pitch;
-    if (loaded_[o] == begin) return;
-    loaded_[o] = begin;
+    if (packed_tile_[o] == begin) return;
+    packed_tile_[o] = begin;
     const std::int64_t group_step = common_step(o);
-    if (tabulates_[o]) {
-      const bool by_runs =
+    if (has_table_[o]) {
+      const bool of_runs =
           step(o) == 0 || (step(o) == kSize && !(group_step == kSize && groups_ > 1));
-      Source runs = tabulate(o, begin, length, by_runs);
+      Source runs = tabulate(o, begin, length, of_runs);
       const bool together = group_step != 0 && pitch != 0;
       runs.pitch = group_step;
       for (std::int64_t k = 0; k < (together || pitch == 0 ? 1 : groups_); ++k) {
-        runs.data = place_[o][k];
+        runs.data = groups_data_[o][k];
         pack<Bits<T>>(buffer_[o] + k * pitch, pitch, length, together ? groups_ : 1, runs);
       }
       return;
     }
-    loops_[o].for_each_run(begin, begin + length,
-                           [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                             char* const target = buffer_[o] + i * kSize;
-                             const bool together = group_step != 0 && pitch != 0;
-                             const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
-                             for (std::int64_t k = 0; k < calls; ++k)
-                               pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
-                                             {place_[o][k] + offset, group_step, step(o), nullptr});
-                           });
+    loops_[o].for_each_run(
+        begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+          char* const target = buffer_[o] + i * kSize;
+          const bool together = group_step != 0 && pitch != 0;
+          const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
+          for (std::int64_t k = 0; k < calls; ++k)
+            pack<Bits<T>>(target + k * pitch, pitch, run, together ? groups_ : 1,
+                          {groups_data_[o][k] + offset, group_step, step(o), nullptr});
+        });
   }
 
   const Reduction& reduction_;
@@ -280,14 +291,13 @@ class GroupTiles {
   bool common_ = true;  // true if the selected groups have common steps
   bool writes_in_place_ = false;
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
-  std::int64_t loaded_[kFirstGroupOperand];  // first element of the packed tile; -1: none
+  std::int64_t packed_tile_[kFirstGroupOperand];  // first element of the packed tile, or kNone
   // The elements of a group in each operand, with dimensions merged as far as its strides allow.
   ElementLoops loops_[kFirstGroupOperand];
   std::int64_t sizes_[kFirstGroupOperand][kMaxRank], strides_[kFirstGroupOperand][kMaxRank];
-  bool tabulates_[kFirstGroupOperand];  // a table has the offsets of the runs
-  std::int64_t tabulated_[kFirstGroupOperand];
-  std::int64_t offsets_[kFirstGroupOperand][kTableEntries];
-  char* place_[kReductionOperands][kTileGroups];
+  bool has_table_[kFirstGroupOperand];  // true if tiles are packed through an offset table
+  OffsetTable tables_[kFirstGroupOperand];
+  char* groups_data_[kReductionOperands][kTileGroups];  // the first element of each group
   const char* row_[kFirstGroupOperand][kTileGroups];
   alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
 };

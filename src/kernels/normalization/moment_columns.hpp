@@ -9,8 +9,8 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Most columns at once, of groups that are adjacent in all operands.
-constexpr std::int64_t kMostColumns = 512;
+// The maximum number of columns at once, of groups that are adjacent in all operands.
+constexpr std::int64_t kMaxColumns = 512;
 
 // Rows in place whose terms are added at once, with their sums in registers.
 constexpr std::int64_t kRowsInPlace = 256;
@@ -37,7 +37,7 @@ class MomentColumns {
       finish(0, block_.count());
       report();
     };
-    block_.for_each_selection(first, groups_.end, compute, is_adjacent() ? kMostColumns : kColumns);
+    block_.for_each_selection(first, groups_.end, compute, is_adjacent() ? kMaxColumns : kColumns);
   }
 
   // Computes a part of up to 64 groups, for a stage.
@@ -72,7 +72,7 @@ class MomentColumns {
   using Vector = typename Formula::Vector;
   static constexpr int kSums = Formula::kSums;
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-  static constexpr std::int64_t kHalves = kMostColumns / kLanes<f64x>;
+  static constexpr std::int64_t kHalves = kMaxColumns / kLanes<f64x>;
 
   // True if groups that follow each other are adjacent in all operands.
   bool is_adjacent() const {
@@ -257,8 +257,8 @@ class MomentColumns {
   template <bool kPerGroup>
   void finish(std::int64_t from, std::int64_t to) {
     using Results = decltype(formula_.template results<kPerGroup>());
-    Results results[kMostColumns / kLanesHere];
-    InPairs in_pairs[kMostColumns / kLanesHere];
+    Results results[kMaxColumns / kLanesHere];
+    InPairs in_pairs[kMaxColumns / kLanesHere];
     scale_.load(0, in_place_, lanes_);
     bias_.load(0, in_place_, lanes_);
     for_each_vector(block_.columns(), [&](std::int64_t c) {
@@ -293,10 +293,10 @@ class MomentColumns {
         for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
           const Results terms = results[c / kLanesHere];
           const InPairs& pairs = in_pairs[c / kLanesHere];
-          auto* place = target + c;
+          auto* element = target + c;
           const auto put = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
-            for (std::int64_t r = first; r < first + rows; ++r, place += pitch)
-              store(place, canonical_nan(result(At{*this, x, r, c})));
+            for (std::int64_t r = first; r < first + rows; ++r, element += pitch)
+              store(element, canonical_nan(result(At{*this, x, r, c})));
           };
           if (pairs.all) {
             put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });

@@ -11,12 +11,12 @@
 namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
-DMLOPS_INLINE double load_number(const char* place) {
-  return static_cast<double>(load_partial<f32x>(reinterpret_cast<const T*>(place), 1)[0]);
+DMLOPS_INLINE double load_number(const char* address) {
+  return static_cast<double>(load_partial<f32x>(reinterpret_cast<const T*>(address), 1)[0]);
 }
 template <class T>
-DMLOPS_INLINE void store_number(char* place, double value) {
-  store_partial(reinterpret_cast<T*>(place), canonical_nan(rounded(to_doubles(value))), 1);
+DMLOPS_INLINE void store_number(char* address, double value) {
+  store_partial(reinterpret_cast<T*>(address), canonical_nan(rounded(to_doubles(value))), 1);
 }
 
 // The precision of sums, and of results if the mean is far from 0: float64 for float32 elements.

@@ -96,14 +96,14 @@ struct LogSumExp {
     };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(largest + i);
-      const f32x more =
+      const f32x further_maxima =
           load<f32x>(max_count + i) - 1.0f + (top - top);  // NaN if the maximum is infinite
       if constexpr (std::is_same_v<T, float>) {
         const TermsExcludingMax<T> terms(top);
         alignas(kVectorBytes) float shifted[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
         store(shifted, terms.shifted_max());
         store(n, terms.n());
-        store(added, more);
+        store(added, further_maxima);
 #pragma GCC unroll 16
         for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>) {
           const f64x remainder =
@@ -113,7 +113,8 @@ struct LogSumExp {
                           to_double(added + k));
         }
       } else {
-        take(i, fma(load<f32x>(sum_excluding_maxima + i), splat<f32x>(1.0f / kTermScale), more));
+        take(i, fma(load<f32x>(sum_excluding_maxima + i), splat<f32x>(1.0f / kTermScale),
+                    further_maxima));
       }
     }
   }

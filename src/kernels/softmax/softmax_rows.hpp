@@ -86,10 +86,10 @@ class SoftmaxRows {
   }
 
   template <bool kKeep, class Terms, class Seen>
-  DMLOPS_INLINE void add_terms(std::int64_t k, std::int64_t place, const T* x, std::int64_t length,
+  DMLOPS_INLINE void add_terms(std::int64_t k, std::int64_t row, const T* x, std::int64_t length,
                                const Terms& terms, Seen& seen_before) {
-    float* const powers = powers_ + place * pitch_;
-    float* const remainders = remainders_ + place * pitch_;
+    float* const powers = powers_ + row * pitch_;
+    float* const remainders = remainders_ + row * pitch_;
     Seen seen = seen_before;
     sums_[k].add(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
       const f32x v = load_elements(x, i, used);
@@ -158,10 +158,10 @@ class SoftmaxRows {
 
   // Writes the products of terms and the reciprocal of their sum.
   template <class Terms, class MakeTerm>
-  DMLOPS_INLINE void scale(std::int64_t place, T* target, std::int64_t length,
+  DMLOPS_INLINE void scale(std::int64_t row, T* target, std::int64_t length,
                            const MakeTerm& term) const {
-    const f32x high = splat<f32x>(reciprocals_.high[place]);
-    const f32x low = splat<f32x>(reciprocals_.low[place]);
+    const f32x high = splat<f32x>(reciprocals_.high[row]);
+    const f32x low = splat<f32x>(reciprocals_.low[row]);
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
       store_elements(target, i, used, Terms::last(term(i, used).times(high, low)));
     });
