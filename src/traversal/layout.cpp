@@ -79,9 +79,10 @@ std::int64_t LoopLayout::shortest_row() const {
   return std::llabs(step) <= 4 * size ? 128 : 256;
 }
 
-// Returns the shortest row that batch normalization does not extend. The parameters of an extended
-// row are packed, which pays off if other rows share them; constant parameters need no packing.
-std::int64_t LoopLayout::shortest_normalized_row() const {
+// Returns the shortest row that operators of several inputs do not extend, in elements. The further
+// inputs of an extended row are packed, which pays off if other rows share them; inputs that are
+// constant along the row need no packing.
+std::int64_t LoopLayout::shortest_row_of_several_inputs() const {
   const auto is_shared = [this](int d) {
     for (int k = 2; k < nest_.operands; ++k) {
       if (nest_.strides[k][d] != 0) return false;
@@ -89,7 +90,7 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
     return true;
   };
   const bool dense = nest_.strides[1][0] == nest_.element_size;
-  std::int64_t shared = 1;  // rows that share the parameters of a longer row
+  std::int64_t shared = 1;  // rows that share the further inputs of a longer row
   for (int d = 1; d < nest_.rank; ++d) {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
@@ -99,7 +100,7 @@ std::int64_t LoopLayout::shortest_normalized_row() const {
     return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
   };
   if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) return 512;
-  // A loop over few short rows costs more than packing their parameters.
+  // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192;
   return is_shared(0) && dense && few ? 128 : 16;
 }
@@ -111,7 +112,7 @@ void LoopLayout::choose_row() {
   row_.length = nest_.sizes[0];
   taken_[0] = true;
   if (nest_.operands > 2) {
-    if (row_.length >= shortest_normalized_row()) return;
+    if (row_.length >= shortest_row_of_several_inputs()) return;
   } else {
     if (row_.length * size >= shortest_row()) return;
   }
