@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import signal
 import textwrap
 import threading
@@ -127,6 +128,32 @@ def test_compiled_operators_start_as_many_as_functions() -> None:
     lines = [line.split(maxsplit=2) for line in run.stdout.splitlines()]
     assert not [line for line in lines if line[0] != line[1]]
     assert {line[0] for line in lines} == {"0", "3"}
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc sets the default stack")
+def test_workers_have_stacks_that_kernels_fit() -> None:
+    run_script(
+        """
+        import ctypes, numpy as np, dmlops
+        from dmlops import _core
+        libc = ctypes.CDLL(None)
+        attributes = ctypes.create_string_buffer(64)
+        libc.pthread_attr_init(attributes)
+        libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(128 * 1024))  # musl's default
+        assert libc.pthread_setattr_default_np(attributes) == 0
+        dmlops.set_num_threads(4)
+        x = np.ones((300, 640), np.float32)
+        ones = np.ones((1, 640), np.float32)
+        for isa in dmlops.available_isas():
+            _core.set_isa(isa)
+            for function in (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax):
+                function(x, axes=0), function(x, axes=1)
+            for c in (64, 640):
+                y, one = x[:, :c], ones[:, :c]
+                _, mean, variance = dmlops.batch_normalization_training(y, one, one)
+                dmlops.batch_normalization_training_grad(y, y, mean, variance, one)
+        """
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux alone says and does it")

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -28,6 +29,9 @@
 
 namespace dmlops {
 namespace {
+
+// Kernels keep their blocks on the stack, up to 384 KiB; musl's threads have 128 KiB by default.
+[[maybe_unused]] constexpr std::size_t kStackBytes = 1024 * 1024;
 
 constexpr long long kMaxThreads = 1024;  // a larger number is taken for a typing error
 
@@ -105,9 +109,27 @@ struct Job {
 class alignas(128) Worker {
  public:
   explicit Worker(int first_shard) : first_shard_(first_shard) {
+#if defined(_WIN32)
     std::thread thread([this] { serve(); });
     thread_ = thread.native_handle();
     thread.detach();
+#else
+    pthread_attr_t attributes;
+    std::size_t stack = 0;
+    pthread_attr_init(&attributes);
+    pthread_attr_getstacksize(&attributes, &stack);
+    pthread_attr_setstacksize(&attributes, std::max(stack, kStackBytes));
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    const int error = pthread_create(
+        &thread_, &attributes,
+        [](void* worker) -> void* {
+          static_cast<Worker*>(worker)->serve();
+          return nullptr;
+        },
+        this);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) throw std::system_error(error, std::generic_category());
+#endif
   }
 
   void offer(const Job& job) {
