@@ -275,6 +275,15 @@ void LoopLayout::choose_outer_loops() {
   for (int k = 0; k < nest_.operands; ++k) tail_.data[k] += done * nest_.strides[k][chunked];
 }
 
+// Returns the access pattern of the input, which is transposed if it is packed and contiguous
+// across the rows.
+Layout LoopLayout::input_layout(const LoopNest& loop_nest) const {
+  const Layout layout = rows_.layout[1];
+  const bool packed = layout == Layout::strided || layout == Layout::gathered;
+  if (!packed || has_runs() || loop_nest.rank == 0 || loop_nest.loops[0].size == 1) return layout;
+  return loop_nest.loops[0].strides[1] == nest_.element_size ? Layout::transposed : layout;
+}
+
 bool LoopLayout::has_common_steps() const {
   return std::all_of(rows_.offsets, rows_.offsets + nest_.operands,
                      [](const std::int64_t* offsets) { return offsets == nullptr; });
@@ -298,9 +307,9 @@ std::int64_t LoopLayout::fitting_shards(std::int64_t wanted) const {
 }
 
 // Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
-// at most 25 %, or else the longest. -1 stands for the elements of the rows, which need a common
-// step, and are split if the parts of a row are long: their ends share cache lines. Shards of an
-// inner loop may share cache lines of the input.
+// at most 25 %, or else the longest; or kElements. The elements of the rows need a common step, and
+// are split if the parts of a row are long, since their ends share cache lines. Shards of an inner
+// loop may share cache lines of the input.
 int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const {
   int d = loop_nest.rank - 1;
   while (d >= 0 && !splits_evenly(loop_nest.loops[d].size, shards)) --d;
@@ -309,17 +318,18 @@ int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const
   for (int i = 1; i < loop_nest.rank; ++i) {
     if (loop_nest.loops[i].size > loop_nest.loops[longest].size) longest = i;
   }
-  if (loop_nest.rank == 0) return -1;
+  if (loop_nest.rank == 0) return kElements;
   const bool long_parts = loop_nest.length * nest_.element_size >= shards * kBlockBytes;
   const bool splits_row =
       has_common_steps() && (long_parts || loop_nest.loops[longest].size < shards);
-  return splits_row ? -1 : longest;
+  return splits_row ? kElements : longest;
 }
 
 void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i,
                            RowKernel kernel, const void* parameters) const {
   Rows rows = rows_;
   rows.length = loop_nest.length;
+  rows.layout[1] = input_layout(loop_nest);
   std::copy_n(loop_nest.data, nest_.operands, rows.data);
   Loop loops[kMaxRank];
   std::copy_n(loop_nest.loops, loop_nest.rank, loops);
@@ -327,14 +337,14 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
     if (i > 0) return;  // a single row, no longer than an offset table
   } else if (shards > 1) {
     const int split = split_loop(loop_nest, shards);
-    std::int64_t& size = split < 0 ? rows.length : loops[split].size;
+    std::int64_t& size = split == kElements ? rows.length : loops[split].size;
     // Shards of a row share no cache line.
-    const std::int64_t unit = split < 0 ? 64 : 1;
+    const std::int64_t unit = split == kElements ? 64 : 1;
     const std::int64_t begin = shard_begin(size, shards, i, unit);
     size = shard_begin(size, shards, i + 1, unit) - begin;
     if (size == 0) return;
     for (int k = 0; k < nest_.operands; ++k)
-      rows.data[k] += begin * (split < 0 ? rows.step[k] : loops[split].strides[k]);
+      rows.data[k] += begin * (split == kElements ? rows.step[k] : loops[split].strides[k]);
     if (split == 0 && rows.row_offsets != nullptr) rows.row_offsets += begin;
   }
   if (loop_nest.rank > 0) {
@@ -343,10 +353,6 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
     rows.outer_rank = loop_nest.rank - 1;
     rows.outer = loops + 1;
   }
-  // A transposition gathers columns, and splits the rows of the output.
-  const bool packed = rows.layout[1] == Layout::strided || rows.layout[1] == Layout::gathered;
-  if (packed && rows.count > 1 && rows.pitch[1] == nest_.element_size && !has_runs())
-    rows.layout[1] = Layout::transposed;
   kernel(rows, parameters);
 }
 

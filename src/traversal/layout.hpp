@@ -24,6 +24,7 @@ class LoopLayout {
 
  private:
   static constexpr std::int64_t kTable = 1024;  // entries of an offset table
+  static constexpr int kElements = -1;          // the loop over the elements of a row
 
   // Dimensions of the nest merged into one loop, the innermost first.
   struct Chain {
@@ -52,6 +53,7 @@ class LoopLayout {
   int row_counter(const int* dimensions, int count) const;
   bool has_common_steps() const;  // true if no operand is gathered
   bool has_runs() const;          // true if output or input consists of runs of several elements
+  Layout input_layout(const LoopNest& loop_nest) const;
   std::int64_t fitting_shards(std::int64_t wanted) const;
   int split_loop(const LoopNest& loop_nest, std::int64_t shards) const;
   void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
