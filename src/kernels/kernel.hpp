@@ -135,9 +135,10 @@ struct Reduction {
 };
 
 constexpr std::int64_t kPartGroups = 64;
-constexpr int kPartStages = 3;  // two sweeps, and the results
-// Up to 3 sums of a sweep.
-constexpr std::size_t kPartSumBytes = 2 * 3 * kMomentLanes * kPartGroups * sizeof(double);
+constexpr int kPartStages = 3;   // two sweeps, and the results
+constexpr int kMaxPartSums = 3;  // of a sweep
+constexpr std::size_t kPartSumBytes =
+    (kPartStages - 1) * kMaxPartSums * kMomentLanes * kPartGroups * sizeof(double);
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
 

@@ -43,9 +43,10 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
       elements *= dimension.size;
     }
   }
-  // Groups in several tiles are contiguous in the output alone.
+  // True if groups longer than a tile are contiguous in the output alone.
   if (elements > kTile && nearest_element.out == size && nearest_element.in > size) return true;
-  // Adjacent in the input are the groups, in the output the elements of a group, in several blocks.
+  // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
+  // from several blocks on.
   if (nearest_element.out <= kAdjacent && nearest_element.in > kAdjacent)
     return elements > kBlock && nearest_group.in < nearest_element.in;
   if (nearest_element.in <= kAdjacent) return false;

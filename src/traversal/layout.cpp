@@ -178,11 +178,12 @@ void LoopLayout::set_operand(int k) {
 std::int64_t LoopLayout::packing_work() const {
   std::int64_t work = 0;
   for (int k = 0; k < nest_.operands; ++k) {
-    const Layout layout = rows_.layout[k];
+    const Layout layout = k == 1 ? input_layout(main_) : rows_.layout[k];
     if (layout == Layout::in_place || layout == Layout::broadcast) continue;
-    const bool one_by_one = layout == Layout::gathered
-                                ? rows_.run[k] == 1
-                                : std::llabs(rows_.step[k]) > 4 * nest_.element_size;
+    const bool one_by_one =
+        layout == Layout::gathered
+            ? rows_.run[k] == 1
+            : layout == Layout::strided && std::llabs(rows_.step[k]) > 4 * nest_.element_size;
     work += one_by_one ? 32 : 8;
   }
   return work;
@@ -308,8 +309,8 @@ std::int64_t LoopLayout::fitting_shards(std::int64_t wanted) const {
 
 // Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
 // at most 25 %, or else the longest; or kElements. The elements of the rows need a common step, and
-// are split if the parts of a row are long, since their ends share cache lines. Shards of an inner
-// loop may share cache lines of the input.
+// are split if their parts are long, or if no loop has an iteration for each shard. Shards of an
+// inner loop may share cache lines.
 int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const {
   int d = loop_nest.rank - 1;
   while (d >= 0 && !splits_evenly(loop_nest.loops[d].size, shards)) --d;
@@ -338,7 +339,7 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
   } else if (shards > 1) {
     const int split = split_loop(loop_nest, shards);
     std::int64_t& size = split == kElements ? rows.length : loops[split].size;
-    // Shards of a row share no cache line.
+    // Shards of an aligned row share no cache line.
     const std::int64_t unit = split == kElements ? 64 : 1;
     const std::int64_t begin = shard_begin(size, shards, i, unit);
     size = shard_begin(size, shards, i + 1, unit) - begin;

@@ -55,8 +55,9 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
          std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
 }
 
-// Returns the number of groups that share cache lines of the input or the output. Shards of whole
-// cache lines are also whole vectors.
+// Returns the number of groups in a cache line if groups lie side by side in the input or the
+// output, otherwise 1. Shards of such units are whole vectors, and share no line if rows are
+// aligned.
 std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
   const std::int64_t line = kLineBytes / element_size;
   const bool shared =
@@ -64,7 +65,8 @@ std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_siz
   return shared && reduction.kept.sizes[0] >= line ? line : 1;
 }
 
-// Computes few groups, with the elements of each distributed over the threads.
+// Computes few groups side by side, up to 64 at a time, with the elements of each distributed over
+// the threads.
 void run_in_parts(const Reduction& reduction, std::int64_t parts, ReductionKernel kernel,
                   const void* parameters) {
   alignas(kLineBytes) unsigned char sums[kPartSumBytes];
@@ -72,9 +74,7 @@ void run_in_parts(const Reduction& reduction, std::int64_t parts, ReductionKerne
   block.part_sums = sums;
   const std::int64_t count = reduction.end, size = reduction.kept.sizes[0];
   for (block.first = 0; block.first < count; block.first = block.end) {
-    std::int64_t groups = std::min(kPartGroups, count - block.first);
-    if (size >= kPartGroups / 4) groups = std::min(groups, size - block.first % size);
-    block.end = block.first + groups;
+    block.end = block.first + std::min(kPartGroups, size - block.first % size);
     block.parts = static_cast<int>(parts);
     for (block.stage = 0; block.stage < kPartStages; ++block.stage) {
       parallel_for(block.parts, [&](int i) {
@@ -83,7 +83,7 @@ void run_in_parts(const Reduction& reduction, std::int64_t parts, ReductionKerne
         kernel(part, parameters);
       });
     }
-    kernel(block, parameters);
+    kernel(block, parameters);  // the stage after the results: the numbers of each group
   }
 }
 
@@ -161,11 +161,11 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   // float16 elements take as long as float32 ones.
   const std::int64_t work = traits.weight * std::max<std::int64_t>(2 * element_size, 8);
   const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
-  const std::int64_t unit = count >= 64 * wanted ? 64 : groups_in_line(reduction, element_size);
+  const std::int64_t line = groups_in_line(reduction, element_size);
+  const std::int64_t unit = count >= 64 * wanted ? 64 : line;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
-  const bool has_parts = traits.has_parts && reduction.stage == Reduction::kAllStages &&
-                         groups_in_line(reduction, element_size) > 1;
-  if (has_parts && side_by_side && 2 * shards <= wanted)
+  const bool has_parts = traits.has_parts && reduction.stage == Reduction::kAllStages;
+  if (has_parts && side_by_side && line > 1 && 2 * shards <= wanted)
     return run_in_parts(reduction, std::min<std::int64_t>(wanted, kMomentLanes), kernel,
                         parameters);
   if (shards <= 1) return kernel(reduction, parameters);

@@ -13,7 +13,8 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
 
 struct ReductionTraits {
   int weight = 1;  // the time of an element, in units of an elementwise operator's
-  // Groups side by side are read in place, and can be computed in parts.
+  // Groups side by side can be computed in parts, and are read in place if their elements have a
+  // common step.
   bool has_parts = false;
 };
 

@@ -14,7 +14,8 @@ struct RowLanes {
   std::int64_t first = 0, end = kBlockRows, period = kBlockRows;
 };
 
-// A column block: 64 elements of up to 64 groups, as dense rows. Unused columns are 0.
+// A column block: 64 elements of up to 64 groups as dense rows, or any number of groups in place.
+// Unused columns are initialized, but arbitrary.
 template <class T>
 class ColumnBlock {
  public:
@@ -43,8 +44,8 @@ class ColumnBlock {
                      first + columns + kColumns <= groups_.end;
   }
 
-  // Selects the groups [first, end) block by block, and calls compute(columns) for each. Blocks
-  // have up to `max_columns` columns where the groups are adjacent.
+  // Selects the groups [first, end) in turn, and calls compute(columns) for each selection.
+  // Selections have up to `max_columns` columns, more than 64 only where the groups are adjacent.
   template <class Compute>
   void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute,
                           std::int64_t max_columns = kColumns) {
@@ -58,9 +59,9 @@ class ColumnBlock {
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
-  // Returns the number of groups of the next block, from `first` on. The groups have a common step
-  // if that fills blocks well enough; such blocks are whole vectors. With non-temporal stores,
-  // blocks end at cache lines of the output.
+  // Returns the number of groups of the next selection, from `first` on. Up to 64 columns: the
+  // groups have a common step if that fills blocks well enough, in whole vectors; with non-temporal
+  // stores, selections end at cache lines of the output.
   std::int64_t next(std::int64_t first, std::int64_t max_columns) {
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kColumns;
@@ -109,7 +110,7 @@ class ColumnBlock {
     return {input_ + offsets_.input.runs[0].offset + begin * in_.step(), in_.step()};
   }
 
-  // Packs elements [64 block, 64 block + rows) of the groups.
+  // Packs the rows of the lanes among the elements [64 block, 64 block + rows) of the groups.
   const char* load(std::int64_t block, const RowLanes& lanes = {}) {
     if (block != packed_block_) {
       const std::int64_t begin = block * kBlockRows, count = rows(block);

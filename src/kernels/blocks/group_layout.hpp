@@ -60,6 +60,14 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
   return {elements.rank, elements.sizes, elements.strides[operand]};
 }
 
+// True if the operand is broadcast along all dimensions.
+DMLOPS_INLINE bool has_no_strides(const ReductionNest& nest, int operand) {
+  for (int d = 0; d < nest.rank; ++d) {
+    if (nest.strides[operand][d] != 0) return false;
+  }
+  return true;
+}
+
 // True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.
 DMLOPS_INLINE bool fills_rows(const Reduction& groups, const ElementLoops& in,
                               const ElementLoops& out, std::int64_t along_rows) {
@@ -74,7 +82,8 @@ DMLOPS_INLINE bool fills_rows(const Reduction& groups, const ElementLoops& in,
   return few || (contiguous && in.count() >= along_rows);
 }
 
-// Up to kCapacity groups in an operand, as runs of groups with a common step.
+// Groups in an operand, as up to kCapacity runs of groups with a common step. offsets() needs at
+// most kCapacity groups.
 template <int kCapacity>
 class OperandGroups {
  public:

@@ -28,10 +28,8 @@ class GroupTiles {
     for (int o = 0; o < kFirstGroupOperand; ++o) {
       packed_tile_[o] = kNone;
       merge(o);
-      uniform_[o] = shared_[o] = o > 1;
-      for (int d = 0; d < elements_.rank; ++d)
-        uniform_[o] = uniform_[o] && elements_.strides[o][d] == 0;
-      for (int d = 0; d < kept_.rank; ++d) shared_[o] = shared_[o] && kept_.strides[o][d] == 0;
+      uniform_[o] = o > 1 && has_no_strides(elements_, o);
+      shared_[o] = o > 1 && has_no_strides(kept_, o);
     }
     const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
     batch_ = steps < kTileElements ? kTileElements / steps : 1;
@@ -167,8 +165,8 @@ class GroupTiles {
  private:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed together
-  // The minimum length if small tiles span the ends of runs, whose overhead is that of packing so
-  // many bytes.
+  // The minimum length if small tiles span the ends of runs: their overhead equals packing 2048
+  // bytes.
   static constexpr std::int64_t kShortestSpannedRun = 2048 / kSize;
   static constexpr std::int64_t kTableEntries = 1024;
   static constexpr std::int64_t kNone = -1;

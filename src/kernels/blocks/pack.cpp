@@ -152,7 +152,7 @@ template <class U>
 bool is_packed_by_vectors(std::int64_t step, std::int64_t length) {
   constexpr std::int64_t size = sizeof(U);
   return length >= 2 * kLanes<Vec<U>> &&
-         (step == 2 * size || (size < 8 && step == 3 * size) || step == 4 * size);
+         (step == 2 * size || (kShufflesBytes && size < 8 && step == 3 * size) || step == 4 * size);
 }
 
 }  // namespace

@@ -196,6 +196,8 @@ DMLOPS_INLINE V reversed(V v, std::index_sequence<kIndex...>) {
 }
 
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
+constexpr bool kShufflesBytes = true;
+
 // Indices for shuffle_bytes() that select every kStep-th element of a window of 16 * kStep bytes,
 // in forward or reverse order.
 template <int kSize, int kStep>
@@ -240,6 +242,8 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
   }
   return i;
 }
+#else
+constexpr bool kShufflesBytes = false;
 #endif
 
 // Packs elements `step` bytes apart into a dense row.

@@ -48,13 +48,6 @@ class ColumnOperand {
  private:
   static constexpr std::int64_t kOne[] = {1, 0};  // the size and the stride of one element
 
-  static bool has_no_strides(const ReductionNest& nest, int operand) {
-    for (int d = 0; d < nest.rank; ++d) {
-      if (nest.strides[operand][d] != 0) return false;
-    }
-    return true;
-  }
-
   const bool exists_, uniform_, shared_, constant_;
   const ElementLoops loops_;
   ColumnBlock<T> block_;

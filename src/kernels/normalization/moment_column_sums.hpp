@@ -6,13 +6,13 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// kSums sums of each of up to 64 groups, in vectors V of a vector of columns; float32 vectors
+// kSums sums of each of up to 64 groups. A V has a sum of each group of a vector: Doubles, or f32x
 // within a block of the sum.
 template <int kSums, class V>
 class MomentColumnSums {
  public:
-  // Calls load(begin) for each kRows rows, then add(r, c, sums) for each of their vectors to add
-  // its terms, where `add` is what make_terms(c) returns.
+  // For each kRows rows, calls load(begin), then for each vector of columns add = make_terms(c),
+  // and add(r, sums) for each row, which adds the row's terms.
   template <std::int64_t kRows, class Load, class MakeTerms>
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const Load& load, const MakeTerms& make_terms) {
@@ -24,7 +24,8 @@ class MomentColumnSums {
       const bool last = begin + rows == count, ends = last || in_block + rows == kSumBlock;
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const auto add = make_terms(c);
-        // The sums of rows that are all here are used at once, and stay in L1.
+        // If all rows are loaded at once, the lanes are folded at once, so that all vectors share
+        // lanes that stay in L1.
         const std::int64_t v = count <= kRows && whole ? 0 : c / kLanesHere;
         for (std::int64_t lane = lanes.first; lane < end; ++lane) {
           V sums[kSums] = {};

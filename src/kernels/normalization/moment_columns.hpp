@@ -1,5 +1,5 @@
-// Moments down columns: up to 64 groups at once, one per vector lane. The bits are those of rows:
-// row i of an array holds lane i of all sums.
+// Moments down columns: one group per vector lane, up to 512 groups at once, with the sums of 64 at
+// a time. The bits are those of rows: row i of an array holds lane i of all sums.
 #pragma once
 
 #include "kernels/normalization/column_operand.hpp"
@@ -115,7 +115,8 @@ class MomentColumns {
       visit(c, min(block_.columns() - c, std::int64_t{kColumns}));
   }
 
-  // At the end, since outputs may share the memory of inputs.
+  // Writes the numbers of the groups, after all reads, since outputs may share the memory of
+  // inputs.
   void report() {
     Formula::template for_each_output<f64x>([&](int operand, f64x Numbers::*number) {
       for_each_block([&](std::int64_t first, std::int64_t count) {
@@ -201,15 +202,15 @@ class MomentColumns {
   template <std::int64_t kRows, class MakeTerms, class Prefetch>
   DMLOPS_INLINE void add_up_rows(std::int64_t first, std::int64_t columns, const MakeTerms& terms,
                                  const Prefetch& prefetch) {
-    const auto add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       return [this, first, c, add_terms = terms(c), x = x_, prefetch](std::int64_t r, Vector* sums)
                  DMLOPS_LAMBDA_INLINE {
                    prefetch(r, c);
                    add_terms(At{*this, x, r, first + c}, sums);
                  };
     };
-    const auto load = [&](std::int64_t begin) { load_rows(0, begin); };
-    sums_.template add_up<kRows>(block_.count(), columns, lanes_, load, add);
+    const auto load_block = [&](std::int64_t begin) { load_rows(0, begin); };
+    sums_.template add_up<kRows>(block_.count(), columns, lanes_, load_block, make_add);
   }
 
   DMLOPS_INLINE static Mask<f64x> needs(int s, const Numbers& groups) {
@@ -228,7 +229,7 @@ class MomentColumns {
     return numbers;
   }
 
-  // Loads the rows from `begin` on that sweep s reads.
+  // Loads the rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
   void load_rows(int s, std::int64_t begin) {
     const unsigned int operands = formula_.reads(s);
     if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, in_place_, lanes_);
@@ -259,8 +260,10 @@ class MomentColumns {
     using Results = decltype(formula_.template results<kPerGroup>());
     Results results[kMaxColumns / kLanesHere];
     InPairs in_pairs[kMaxColumns / kLanesHere];
-    scale_.load(0, in_place_, lanes_);
-    bias_.load(0, in_place_, lanes_);
+    if constexpr (kPerGroup) {  // the only factors that read them
+      scale_.load(0, in_place_, lanes_);
+      bias_.load(0, in_place_, lanes_);
+    }
     for_each_vector(block_.columns(), [&](std::int64_t c) {
       const Numbers* const numbers = numbers_ + c / kLanes<f64x>;
       const auto factors = [&](int half) {
@@ -311,7 +314,7 @@ class MomentColumns {
       };
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
-        const std::int64_t width = max(block_.columns(), std::int64_t{kColumns});
+        const std::int64_t width = (block_.columns() + kLanesHere - 1) / kLanesHere * kLanesHere;
         write(normalized, width, 0, count);
         formula_.activate(normalized, count * width);
         block_.store_results(
@@ -341,9 +344,9 @@ class MomentColumns {
   ColumnBlock<T> block_;
   ColumnOperand<T> second_, scale_, bias_;
   MomentColumnSums<kSums, Vector> sums_;
-  RowLanes lanes_;          // whose terms are added up
-  std::int64_t first_ = 0;  // of the selected groups
-  bool in_place_ = false;   // true if their elements are rows of whole vectors in all operands
+  RowLanes lanes_;          // the lanes whose terms are added up
+  std::int64_t first_ = 0;  // the first selected group
+  bool in_place_ = false;   // true if the selected groups are rows of whole vectors in all operands
   typename ColumnBlock<T>::Rows x_ = {};
   alignas(kVectorBytes) Numbers numbers_[kHalves];
 };
@@ -371,6 +374,7 @@ void reduce_moments(const Reduction& reduction, Formula& formula) {
   if (fills_moment_rows(reduction)) {
     reduce_groups<T>(reduction, formula);
   } else {
+    static_assert(Formula::kSweeps + 1 == kPartStages && Formula::kSums <= kMaxPartSums);
     MomentColumns<T, Formula> columns(reduction, formula);
     reduction.parts > 1 ? columns.run_part() : columns.run();
   }
