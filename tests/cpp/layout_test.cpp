@@ -65,9 +65,9 @@ void record(const Rows& rows, const void* parameters) {
 }
 
 // Draws strides that are permuted, stepped, reversed, padded or broadcast.
-class Draw {
+class NestDraw {
  public:
-  explicit Draw(unsigned int seed) : random_(seed) {}
+  explicit NestDraw(unsigned int seed) : random_(seed) {}
 
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
@@ -96,7 +96,7 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
   Seen all;
   for (unsigned int seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    Draw draw(seed);
+    NestDraw draw(seed);
     const auto rank = static_cast<int>(draw.integer(1, 5));
     Dimensions sizes = {};
     for (std::int64_t d = 0, left = 4096; d < rank; ++d) {
