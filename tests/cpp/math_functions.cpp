@@ -48,6 +48,7 @@ constexpr MathFunctions make_functions() {
   functions.log = DMLOPS_FUNCTION(log);
   functions.log1p = DMLOPS_FUNCTION(log1p);
   functions.erf = DMLOPS_FUNCTION(erf);
+  functions.double_log1p = [](double x) { return log1p(splat<f64x>(x))[0]; };
   set_activations(functions, Activations());
   return functions;
 }

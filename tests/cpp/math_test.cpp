@@ -56,6 +56,20 @@ TEST(Math, IsWithinItsBoundAtTheEdges) {
 // Cases of double rounding of a product in double: a product midway between two floats with an
 // addend below double's precision, and the same for subnormal sums. In addition, random bits, and
 // products as large as the addend.
+TEST(Math, Log1pInDoubleIsWithinItsBound) {
+  std::vector<double> arguments = {0, 0x1p-1000, 1e-30, 0.1, 0.25, 0.4999, 0.75, 1, 2, 7.5, 1e6};
+  // 1 + x is rounded to 1.5 for some x < 0.5.
+  for (double x = 0.5 - 0x1p-51; x <= 0.5 + 0x1p-51; x = std::nextafter(x, 1.0))
+    arguments.push_back(x);
+  for (const MathFunctions* const functions : available_math_functions()) {
+    for (const double x : arguments) {
+      const double expected = std::log1p(x);
+      EXPECT_NEAR(functions->double_log1p(x), expected, 1e-10 * expected) << functions->isa << x;
+    }
+    EXPECT_TRUE(std::isnan(functions->double_log1p(std::numeric_limits<double>::quiet_NaN())));
+  }
+}
+
 TEST(Math, FmaIsRoundedOnce) {
   constexpr std::size_t count = 1 << 19;
   // By the kind of number: exponents of the factors and the addend, significand bits of the

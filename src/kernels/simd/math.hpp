@@ -183,22 +183,23 @@ DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... higher) {
   }
 }
 
-// ln(1 + x) in double for x >= 0, with a relative error below 1e-10, as a term of float32 results.
+// ln(1 + x) in double for x >= 0 or NaN, with a relative error below 1e-10, as a term of float32
+// results.
 DMLOPS_INLINE f64x log1p(f64x x) {
   using u64x = Vec<std::uint64_t>;
   // 1 + x = u 2^k with u in [3/4, 3/2); its rounding error is negligible for k > 0.
-  const u64x bits = bit_cast<u64x>(1.0 + x);
+  const f64x sum = 1.0 + x;
+  const u64x bits = bit_cast<u64x>(sum);
   const u64x k = (bits - bit_cast<u64x>(splat<f64x>(0.75))) >> 52;
   const f64x u = bit_cast<f64x>(bits - (k << 52));
-  const f64x m = x < 0.5 ? x : u - 1.0;
+  const f64x m = sum >= 1.5 ? u - 1.0 : x;
   const f64x double_k = bit_cast<f64x>(k + bit_cast<u64x>(splat<f64x>(0x1.8p52))) - 0x1.8p52;
   // ln(1 + m) = 2 artanh(z), z = m / (2 + m), |z| <= 1/5. The error of artanh(z) / z is 2e-11.
   const f64x z = m / (2.0 + m);
   const f64x quotient =
       polynomial(z * z, 0x1.000000001603bp0, 0x1.555553a9460c5p-2, 0x1.999c32621c5c6p-3,
                  0x1.23de437df7018p-3, 0x1.ee89f321be746p-4);
-  const f64x result = double_k * 0x1.62e42fefa39efp-1 + 2.0 * z * quotient;
-  return x == x ? result : x;
+  return double_k * 0x1.62e42fefa39efp-1 + 2.0 * z * quotient;
 }
 
 // e^x in double for |x| <= ln(2) / 2, with a relative error of 4e-11.
