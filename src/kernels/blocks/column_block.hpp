@@ -130,6 +130,14 @@ class ColumnBlock {
     return {load(begin / kBlockRows, lanes), kPitch};
   }
 
+  // Returns the rows of a block: few rows of whole vectors in place, others packed. Many rows a
+  // power of two apart would map to the same cache sets.
+  Rows view(std::int64_t block) {
+    if (count_ > kRowsInPlace || !in_place()) return {load(block), kPitch};
+    set_next_rows(0, input_, count_);
+    return rows_from(0);
+  }
+
   // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
   // the hardware prefetcher does not follow such short rows.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
@@ -164,6 +172,7 @@ class ColumnBlock {
   using Run = typename OperandGroups<kColumns>::Run;
 
   static constexpr std::int64_t kNone = -1;
+  static constexpr std::int64_t kRowsInPlace = 8;
 
   // Sets the rows of the next groups for elements [i, i + length) of a block.
   void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {
@@ -235,8 +244,9 @@ class ColumnBlock {
 };
 
 template <class T>
-DMLOPS_INLINE f32x load_columns(const char* rows, std::int64_t row, std::int64_t c) {
-  return load<f32x>(reinterpret_cast<const T*>(rows + row * ColumnBlock<T>::kPitch) + c);
+DMLOPS_INLINE f32x load_columns(const typename ColumnBlock<T>::Rows& rows, std::int64_t row,
+                                std::int64_t c) {
+  return load<f32x>(reinterpret_cast<const T*>(rows.data + row * rows.pitch) + c);
 }
 
 // Calls visit(c) for the first lane of each vector of columns.
@@ -248,9 +258,9 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
 // Writes several vectors of a row before the next row, since rows a power of two apart map to the
 // same cache sets.
 template <class T, class Make, std::size_t... kIndex>
-DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const char* source,
-                                 std::int64_t rows, std::int64_t c, const Make& make,
-                                 std::index_sequence<kIndex...>) {
+DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch,
+                                 const typename ColumnBlock<T>::Rows& source, std::int64_t rows,
+                                 std::int64_t c, const Make& make, std::index_sequence<kIndex...>) {
   constexpr std::int64_t lanes = kLanes<f32x>;
   const decltype(make(c)) results[] = {make(c + static_cast<std::int64_t>(kIndex) * lanes)...};
   for (std::int64_t r = 0; r < rows; ++r, target += pitch) {
@@ -267,11 +277,11 @@ DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const char* s
 template <int kTogether, class T, class Make>
 DMLOPS_INLINE void write_columns(ColumnBlock<T>& block, const Make& make) {
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
-    const char* const x = block.load(b);
+    const auto x = block.view(b);
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
       constexpr std::int64_t lanes = kLanes<f32x>;
-      const char* const source = x + first * ColumnBlock<T>::kPitch;
+      const typename ColumnBlock<T>::Rows source = {x.data + first * x.pitch, x.pitch};
       std::int64_t c = 0;
       for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)
         write_vectors<T>(target, pitch, source, rows, c, make,

@@ -12,7 +12,7 @@ template <class T>
 void find_column_maxima(ColumnBlock<T>& block, float* maxima) {
   for (std::int64_t c = 0; c < kColumns; ++c) maxima[c] = -kInfinity;
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
-    const char* const x = block.load(b);
+    const auto x = block.view(b);
     const std::int64_t rows = block.rows(b);
     for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       f32x largest = load<f32x>(maxima + c);
@@ -22,83 +22,84 @@ void find_column_maxima(ColumnBlock<T>& block, float* maxima) {
   }
 }
 
-// The sums of up to 64 groups. terms(c) creates the terms of the vector of columns at c; seen[]
-// collects their statistics.
+// Returns the sums of groups of up to 64 elements, one per vector lane; term(row) returns the terms
+// of a row. Adds lanes kLane, kLane + kStride, ... in the fixed order of the sum.
+template <class Sums, int kLane = 0, int kStride = 1, class Term>
+DMLOPS_INLINE Sums sum_rows(std::int64_t rows, const Term& term) {
+  if constexpr (kStride == kSumLanes) {
+    Sums sum = Sums::of(term(kLane));
+    for (std::int64_t r = kLane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
+    return sum;
+  } else {
+    Sums sum = sum_rows<Sums, kLane, 2 * kStride>(rows, term);
+    constexpr int kNext = kLane + kStride;
+    if (kNext < rows) sum += sum_rows<Sums, kNext, 2 * kStride>(rows, term);
+    return sum;
+  }
+}
+
+// The sums of up to 64 groups.
 template <class T>
 class ColumnSums {
   using Sums = LaneSums<T>;
   using Lane = typename Sums::Lane;
 
  public:
-  template <class MakeTerms, class Seen>
-  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, Seen* seen, Lane* sums) {
+  // Calls done(c, sums, seen) for each vector of columns. terms(c) creates its terms, whose
+  // statistics are collected in `seen`.
+  template <class Seen, class MakeTerms, class Done>
+  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, const Done& done) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
+    Seen seen[kColumns / kLanes<f32x>];
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const char* const x = block.load(b);
+      const auto x = block.view(b);
       const std::int64_t rows = block.rows(b), step = b % kSteps;
       if (step == 0 && b != 0) add_blocks(b == kSteps, kSumLanes, columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        const auto terms_here = terms(c);
-        Seen seen_here = seen[c / kLanes<f32x>];
+        auto terms_here = terms(c);
+        Seen seen_here;
         const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
           block.prefetch_next(r, c);
           return terms_here.term(load_columns<T>(x, r, c), seen_here);
         };
-        const auto lane_sum = [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE {
+        if (blocks == 1) {
+          auto sums = sum_rows<Sums>(rows, term);
+          return done(c, sums, seen_here);
+        }
+        seen_here = seen[c / kLanes<f32x>];
+        for (std::int64_t lane = 0; lane < min(rows, kSumLanes); ++lane) {
           Sums sum = Sums::of(term(lane));
           if (step != 0) sum += Sums::from(sums_[lane] + c);
           for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
-          return sum;
-        };
-        // With a single block, lanes j and j + 8 are added at once.
-        const std::int64_t used = min(rows, kSumLanes);
-        for (std::int64_t lane = 0; lane < min(used, kHalf); ++lane) {
-          Sums sum = lane_sum(lane);
-          if (lane + kHalf < used) {
-            const Sums partner = lane_sum(lane + kHalf);
-            if (blocks == 1) {
-              sum += partner;
-            } else {
-              partner.store_to(sums_[lane + kHalf] + c);
-            }
-          }
           sum.store_to(sums_[lane] + c);
         }
-        if (blocks == 1) combined<Sums, kHalf>(sums_, used, c).store_to(sums + c);
         seen[c / kLanes<f32x>] = seen_here;
       });
     }
-    if (blocks > kSteps) {
+    if (blocks == 1) return;
+    if (blocks > kSteps)
       add_blocks(false, min(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes), columns);
-      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      alignas(kVectorBytes) Lane total[kLanes<f32x>];
+      if (blocks > kSteps) {
         alignas(kVectorBytes) double lanes[kLanes<f32x>];
-        combined<LaneSums<float>, kSumLanes>(blocks_, kSumLanes, c).store_to(lanes);
-        for (int k = 0; k < kLanes<f32x>; ++k) sums[c + k] = static_cast<Lane>(lanes[k]);
-      });
-    } else if (blocks > 1) {
-      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        combined<Sums, kSumLanes>(sums_, kSumLanes, c).store_to(sums + c);
-      });
-    }
+        combined<LaneSums<float>>(blocks_, c).store_to(lanes);
+        for (int k = 0; k < kLanes<f32x>; ++k) total[k] = static_cast<Lane>(lanes[k]);
+      } else {
+        combined<Sums>(sums_, c).store_to(total);
+      }
+      done(c, Sums::from(total), seen[c / kLanes<f32x>]);
+    });
   }
 
  private:
   static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
-  static constexpr int kHalf = kSumLanes / 2;
 
-  // Adds lanes kLane, kLane + kStride, ... below kEnd in the fixed order of the sum. kEnd is 16, or
-  // 8 if lanes j and j + 8 have been added. Lanes from `used` on are empty; kLane is not.
-  template <class S, int kEnd, int kLane = 0, int kStride = 1>
-  DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kColumns], std::int64_t used,
-                                  std::int64_t c) {
-    if constexpr (kStride == kEnd) {
-      return S::from(lanes[kLane] + c);
-    } else {
-      S sum = combined<S, kEnd, kLane, 2 * kStride>(lanes, used, c);
-      constexpr int kNext = kLane + kStride;
-      if (kNext < used) sum += combined<S, kEnd, kNext, 2 * kStride>(lanes, used, c);
-      return sum;
-    }
+  // Adds the lanes.
+  template <class S>
+  DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kColumns], std::int64_t c) {
+    return sum_rows<S>(kSumLanes, [=](std::int64_t lane)
+                                      DMLOPS_LAMBDA_INLINE { return S::from(lanes[lane] + c); });
   }
 
   // Adds the first `used` lanes of the block to the total; a last block may be short.

@@ -118,7 +118,7 @@ class HardmaxColumns {
       blocks_[c] = 0;
     }
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
-      const char* const x = block_.load(b);
+      const auto x = block_.view(b);
       const std::int64_t rows = block_.rows(b);
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         f32x top = load<f32x>(tops_ + c);

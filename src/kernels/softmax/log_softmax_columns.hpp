@@ -23,35 +23,31 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kColumns> {
  private:
   using Base::log_sum_exp_;
 
-  static constexpr int kVectors = kColumns / kLanes<f32x>;
-
   std::int64_t elements() const { return block_.count(); }
 
   void find_maxima() { find_column_maxima(block_, log_sum_exp_.largest); }
 
   template <bool kInRange>
   void add_plain() {
-    Range seen[kVectors];
-    sums_.add_up(
-        block_, [](std::int64_t) { return PlainTerms<T, kInRange>(); }, seen,
-        log_sum_exp_.plain_sum);
-    for_each_vector(block_.columns(), [&](std::int64_t c) {
-      store(log_sum_exp_.smallest + c, seen[c / kLanes<f32x>].smallest);
-      store(log_sum_exp_.largest + c, seen[c / kLanes<f32x>].largest);
-    });
+    sums_.template add_up<Range>(
+        block_, [](std::int64_t) { return PlainTerms<T, kInRange>(); },
+        [&](std::int64_t c, const LaneSums<T>& sums, const Range& seen) DMLOPS_LAMBDA_INLINE {
+          sums.store_to(log_sum_exp_.plain_sum + c);
+          store(log_sum_exp_.smallest + c, seen.smallest);
+          store(log_sum_exp_.largest + c, seen.largest);
+        });
   }
 
   void add_excluding_max() {
-    NonMaxCount seen[kVectors];
-    sums_.add_up(
+    sums_.template add_up<NonMaxCount>(
         block_,
         [&](std::int64_t c) { return TermsExcludingMax<T>(load<f32x>(log_sum_exp_.largest + c)); },
-        seen, log_sum_exp_.sum_excluding_maxima);
-    const i32x count = splat<i32x>(static_cast<std::int32_t>(block_.count()));
-    for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      const i32x maxima = count - seen[c / kLanes<f32x>].count;
-      store(log_sum_exp_.max_count + c, __builtin_convertvector(maxima, f32x));
-    });
+        [&](std::int64_t c, const LaneSums<T>& sums, const NonMaxCount& below_max)
+            DMLOPS_LAMBDA_INLINE {
+              const i32x maxima = static_cast<std::int32_t>(block_.count()) - below_max.count;
+              sums.store_to(log_sum_exp_.sum_excluding_maxima + c);
+              store(log_sum_exp_.max_count + c, __builtin_convertvector(maxima, f32x));
+            });
   }
 
   void finish() {

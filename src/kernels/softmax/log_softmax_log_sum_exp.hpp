@@ -59,16 +59,16 @@ struct LogSumExp {
     };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const f32x top = load<f32x>(largest + i);
-      const RangeReduction reduced = reduce_range<64>(top);
+      RangeReduction reduced = reduce_range<64>(top);
       const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
       const i32x in_range = (top >= -64.0f) & (top <= kLargest);
       const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
-      const auto term = PlainTerms<T, true>::exp(top);
+      auto term = PlainTerms<T, true>::exp(top);
       constexpr Sum kUnscale = Sum{1} / kTermScale;
       if constexpr (is_float) {
-        const Inverse inverse(reduced.r);
-        const Doubles terms = to_double(term), rounded = to_double(inverse.rounded * scale),
-                      lacking = to_double(inverse.lacking * scale);
+        Inverse inverse(reduced.r);
+        Doubles terms = to_double(term), rounded = to_double(inverse.rounded * scale),
+                lacking = to_double(inverse.lacking * scale);
         constexpr std::int64_t half = kLanes<f64x>;
         const f64x lower = load<f64x>(plain_sum + i) - terms.lower;
         const f64x upper = load<f64x>(plain_sum + i + half) - terms.upper;
@@ -79,8 +79,7 @@ struct LogSumExp {
         take(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
       }
     }
-    return fold(bit_cast<i32x>(worst),
-                [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? a : b; }) >= 0;
+    return !any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
   }
 
   void take_nothing(std::int64_t count) {
@@ -159,11 +158,10 @@ struct LogSumExp {
 
   template <class Test>
   DMLOPS_INLINE static bool all_of(std::int64_t count, const Test& test) {
-    i32x all = splat<i32x>(-1);
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      all &= test(i) | (lane_indices() >= static_cast<std::int32_t>(count - i));
-    }
-    return fold(all, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a & b; }) != 0;
+    i32x failed = {};
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>)
+      failed |= ~test(i) & (lane_indices() < static_cast<std::int32_t>(count - i));
+    return !any_bit(bit_cast<u32x>(failed), ~0u);
   }
 
   DMLOPS_INLINE void set(std::int64_t i, f64x log) {

@@ -18,22 +18,26 @@ class SoftmaxColumns {
   }
 
  private:
-  static constexpr int kVectors = kColumns / kLanes<f32x>;
-
   void run(std::int64_t columns) {
     if (plain_) {
-      LargestAbs seen[kVectors];
+      LargestAbs largest;
       const auto terms = [](std::int64_t) DMLOPS_LAMBDA_INLINE { return PlainGroupTerms<T>(); };
-      sums_.add_up(block_, terms, seen, reciprocals_.sum);
-      for (const LargestAbs& others : seen) seen[0] += others.largest;
-      plain_ = reciprocals_.compute(columns, false) && are_plain<T>(seen[0]);
+      sums_.template add_up<LargestAbs>(block_, terms,
+                                        [&](std::int64_t c, const LaneSums<T>& sums,
+                                            const LargestAbs& seen) DMLOPS_LAMBDA_INLINE {
+                                          sums.store_to(reciprocals_.sum + c);
+                                          largest += seen.largest;
+                                        });
+      plain_ = reciprocals_.compute(columns, false) && are_plain<T>(largest);
       if (plain_) return finish(terms);
     }
     find_column_maxima(block_, tops_);
-    NothingSeen nothing[kVectors];
     const auto terms = [&](std::int64_t c)
                            DMLOPS_LAMBDA_INLINE { return GroupTerms<T>(load<f32x>(tops_ + c)); };
-    sums_.add_up(block_, terms, nothing, reciprocals_.sum);
+    sums_.template add_up<NothingSeen>(
+        block_, terms,
+        [&](std::int64_t c, const LaneSums<T>& sums, const NothingSeen&)
+            DMLOPS_LAMBDA_INLINE { sums.store_to(reciprocals_.sum + c); });
     reciprocals_.compute(columns, true);
     finish(terms);
   }
