@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "activation_formula.hpp"
+#include "activation_reference.hpp"
 #include "core/float16.hpp"
 #include "ranges.hpp"
 
@@ -177,6 +177,7 @@ __int128 of_two(const OperatorDesc& desc, DataType type, __int128 x, __int128 ot
 
 Range activation(const OperatorDesc& desc, const Range& x) {
   const Activation type = find_operator(desc.type)->activation;
+  const double ulps = kActivationRows[static_cast<std::size_t>(type)].ulps + 0.0001;  // of double
   const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
   if (x.any || std::isnan(x.low)) return x;
   Range result = {HUGE_VAL, -HUGE_VAL};
@@ -186,7 +187,7 @@ Range activation(const OperatorDesc& desc, const Range& x) {
        {x.low, (x.low + x.high) / 2, x.high, std::max(x.low, std::min(x.high, 0.0))}) {
     const double value = activation_formula(type, a, b, end);
     if (std::isnan(value)) return {value, value, x.low != x.high};
-    const double error = activation_bound(type, a) * ulp32(value);
+    const double error = ulps * ulp32(value);
     result.low = std::min(result.low, value - error);
     result.high = std::max(result.high, value + error);
   }

@@ -9,11 +9,11 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import directml_header
+import activation_rows
 import numpy as np
 
 import dmlops
-from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType, _activations
+from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
 
 FLOATS = ("FLOAT32", "FLOAT16")
 SMALL_SIGNED = ("INT32", "INT16", "INT8")
@@ -27,17 +27,9 @@ def _class(function: str) -> type:
 
 
 # The descriptors of the activations that can be fused, and of the others, by the function.
-ACTIVATIONS: dict[str, type] = {
-    name: _class(name)
-    for name in (
-        *("elu", "celu", "hard_sigmoid", "identity", "leaky_relu", "linear"),
-        *("parametric_softplus", "relu", "scaled_elu", "scaled_tanh", "sigmoid", "softplus"),
-        *("softsign", "tanh", "thresholded_relu", "shrink", "gelu"),
-    )
-}
-FURTHER: dict[str, type] = {
-    name: _class(name) for name in _activations.__all__ if name not in ACTIVATIONS
-}
+_CLASSES = {row: _class(row.name) for row in activation_rows.ROWS}
+ACTIVATIONS: dict[str, type] = {row.name: kind for row, kind in _CLASSES.items() if row.fusable}
+FURTHER: dict[str, type] = {row.name: kind for row, kind in _CLASSES.items() if not row.fusable}
 
 Desc = Any
 Maker = Callable[..., Desc]  # a tensor, and fields to replace
@@ -214,10 +206,9 @@ TABLE: dict[str, tuple[Maker, tuple[Line, ...]]] = {
         ),
     ),
 }
-for _name in (*ACTIVATIONS, *FURTHER):
-    _since = directml_header.OPERATORS[f"ACTIVATION_{_name.upper()}"][1]
-    _lines = _FROM_1_0 if _since == "1_0" else ((_since, range(1, 9), FLOATS),)
-    TABLE.setdefault(_name, (activation(_name), _lines))
+for _row in activation_rows.ROWS:
+    _lines = _FROM_1_0 if _row.since == "1_0" else ((_row.since, range(1, 9), FLOATS),)
+    TABLE.setdefault(_row.name, (activation(_row.name), _lines))
 
 LEVELS = tuple(FeatureLevel)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from activation_reference import FUSABLE, ROWS
+from activation_rows import FUSABLE, ROWS
 from golden import Case
 from reference import FLOATS, INTEGERS
 

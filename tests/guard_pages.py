@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import samples
-from activation_reference import ROWS
+from activation_rows import ROWS
 from descriptors import ACTIVATIONS, TABLE, accepts, operands, tensor
 from guarded import GuardedMemory
 from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides

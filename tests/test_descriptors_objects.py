@@ -8,8 +8,10 @@ import math
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
-from descriptors import ACTIVATIONS, TABLE, batch_normalization, changed, clip, tensor
+from activation_rows import ROWS, Row
+from descriptors import ACTIVATIONS, FURTHER, TABLE, batch_normalization, changed, clip, tensor
 
 import dmlops
 from dmlops import TensorDataType, TensorFlags
@@ -83,26 +85,15 @@ def test_fields_are_in_the_order_of_the_structs() -> None:
     assert names(dmlops.ActivationLogSoftmax1OperatorDesc) == "input_tensor output_tensor axes"
 
 
-# The FLOAT fields of the structs, with the typical values of DirectML's documentation.
-_PARAMETERS = {
-    "elu": {"alpha": 1.0},
-    "celu": {"alpha": 1.0},
-    "hard_sigmoid": {"alpha": 0.2, "beta": 0.5},
-    "leaky_relu": {"alpha": 0.01},
-    "linear": {"alpha": 1.0, "beta": 0.0},
-    "parametric_softplus": {"alpha": 1.0, "beta": 1.0},
-    "scaled_elu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
-    "scaled_tanh": {"alpha": 1.0, "beta": 0.5},
-    "softplus": {"steepness": 1.0},
-    "thresholded_relu": {"alpha": 1.0},
-    "shrink": {"bias": 0.0, "threshold": 0.5},
-}
-
-
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_parameters_of_activations(name: str) -> None:
-    given = {f.name: f.default for f in dataclasses.fields(ACTIVATIONS[name])}
-    assert given == {"input_tensor": None, "output_tensor": None} | _PARAMETERS.get(name, {})
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_parameters_of_activations(row: Row) -> None:
+    tensors = None if row.fusable else dataclasses.MISSING
+    first, second, *others = dataclasses.fields((ACTIVATIONS | FURTHER)[row.name])
+    assert (first.name, second.name) == ("input_tensor", "output_tensor")
+    assert first.default is second.default is tensors
+    assert [field.name for field in others] == list(row.fields)
+    given = np.array([field.default for field in others], np.float32)
+    assert given.tolist() == np.array(row.parameters[0], np.float32).tolist()
 
 
 def test_errors_are_value_errors_that_pickle() -> None:

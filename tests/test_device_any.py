@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pytest
 import reference
 import test_two_inputs as two_inputs
-from activation_reference import ROWS, integer_shrink
+from activation_reference import allowed_errors, exact_values, integer_shrink
+from activation_rows import ROWS
 from bound_memory import Memory, layouts
 from descriptors import (
     ACTIVATIONS,
@@ -187,8 +188,8 @@ def _check_activation(name: str, desc: Any, x: Array, result: Array) -> None:
     row = _ROWS[name]
     parameters = tuple(getattr(desc, field) for field in row.fields)
     if x.dtype.kind == "f":
-        exact = row.exact(x, parameters)
-        reference.assert_within(result, exact, row.allowed(exact), name)
+        exact = exact_values(row, x, parameters)
+        reference.assert_within(result, exact, allowed_errors(row, exact), name)
     elif name == "relu":
         reference.assert_same_values(result, np.maximum(x, 0))
     else:
@@ -203,8 +204,8 @@ def _check_normalization(desc: Any, inputs: list[Array], result: Array) -> None:
     between = dmlops.batch_normalization(x, mean, variance, scale, bias, desc.epsilon)
     name = desc.fused_activation.operator_type.name.removeprefix("ACTIVATION_").lower()
     row = _ROWS[name]
-    exact = row.exact(between, tuple(getattr(desc.fused_activation, f) for f in row.fields))
-    return reference.assert_within(result, exact, row.allowed(exact), name)
+    exact = exact_values(row, between, tuple(getattr(desc.fused_activation, f) for f in row.fields))
+    return reference.assert_within(result, exact, allowed_errors(row, exact), name)
 
 
 def _function_of_groups(desc: Any, inputs: list[Array]) -> Any:

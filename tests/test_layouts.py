@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from activation_reference import ROWS
+from activation_rows import ROWS
 from crossing import Operator, cross_layouts
 from descriptors import ACTIVATIONS
 from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Layout

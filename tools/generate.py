@@ -1,5 +1,7 @@
 """Generates files from the table of operators, python/dmlops/_table.
 
+Those of the C++ tests come from the reference, which is independent of the table.
+
 python tools/generate.py          write every file that differs
 python tools/generate.py --check  name the files that differ, and fail if there are any
 
@@ -14,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generator import cpp, directml, docs, python, sources
+from generator import cpp, directml, docs, python, sources, tests
 from generator.common import ROOT, formatted
 
 FILES: dict[str, Callable[[], str]] = {
@@ -35,6 +37,10 @@ FILES: dict[str, Callable[[], str]] = {
     "python/dmlops/_operator_descs.py": python.operator_descs,
     "python/dmlops/_activations.pyi": python.activation_stubs,
     "python/dmlops/_operators.pyi": python.operator_stubs,
+    "tests/cpp/activation_reference.hpp": tests.reference,
+}
+PARTS: dict[str, dict[str, Callable[[], str]]] = docs.PARTS | {
+    "tests/cpp/microsoft/DirectML.h": {"enumerators": tests.enumerators, "structs": tests.structs},
 }
 
 
@@ -42,11 +48,11 @@ def outputs() -> Iterator[tuple[Path, str]]:
     """Yield every file with the text that it should have."""
     for path, make in FILES.items():
         yield ROOT / path, formatted(path, make())
-    for path, parts in docs.PARTS.items():
+    for path, parts in PARTS.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         for name, make in parts.items():
             text = docs.replaced(text, name, make())
-        yield ROOT / path, text
+        yield ROOT / path, formatted(path, text)
 
 
 def main(words: list[str]) -> int:

@@ -177,7 +177,8 @@ class Rules {
              (op == nullptr
                   ? "operator type " + std::to_string(static_cast<std::uint32_t>(fused.type))
                   : std::string(op->name)) +
-             ", which cannot be fused; it must be one of the 17 activations that can");
+             ", which cannot be fused; it must be one of the " +
+             std::to_string(kFusableActivationCount) + " activations that can");
     }
     const std::string who = std::string("fused_activation ") + op->name;
     for (int i = 0; i < op->tensor_count(); ++i) {

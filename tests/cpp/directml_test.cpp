@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "activation_reference.hpp"
+
 namespace {
 
 using dmlops::ValidationError;
@@ -114,24 +116,14 @@ TEST_F(DirectML, KeepsEveryFieldOfBatchNormalization) {
 // Each activation's struct is at an odd address, at the end of its memory, so that reads past it
 // are detected.
 TEST_F(DirectML, ReadsEveryActivation) {
-  struct Activation {
-    DML_OPERATOR_TYPE type;
-    std::size_t numbers;
-  };
-  const Activation activations[] = {
-      {DML_OPERATOR_ACTIVATION_ELU, 1},        {DML_OPERATOR_ACTIVATION_HARD_SIGMOID, 2},
-      {DML_OPERATOR_ACTIVATION_IDENTITY, 0},   {DML_OPERATOR_ACTIVATION_LEAKY_RELU, 1},
-      {DML_OPERATOR_ACTIVATION_LINEAR, 2},     {DML_OPERATOR_ACTIVATION_LOG_SOFTMAX, 0},
-      {DML_OPERATOR_ACTIVATION_RELU, 0},       {DML_OPERATOR_ACTIVATION_PARAMETRIC_SOFTPLUS, 2},
-      {DML_OPERATOR_ACTIVATION_SCALED_ELU, 2}, {DML_OPERATOR_ACTIVATION_SCALED_TANH, 2},
-      {DML_OPERATOR_ACTIVATION_SIGMOID, 0},    {DML_OPERATOR_ACTIVATION_SOFTPLUS, 1},
-      {DML_OPERATOR_ACTIVATION_SOFTSIGN, 0},   {DML_OPERATOR_ACTIVATION_TANH, 0},
-      {DML_OPERATOR_ACTIVATION_SHRINK, 2},     {DML_OPERATOR_ACTIVATION_THRESHOLDED_RELU, 1},
-      {DML_OPERATOR_ACTIVATION_CELU, 1},       {DML_OPERATOR_ACTIVATION_GELU, 0},
-  };
   const DML_ACTIVATION_LINEAR_OPERATOR_DESC full = {&tensor, &tensor, 1.25f, 2.5f};
-  for (const auto& [type, numbers] : activations) {
-    const std::size_t size = 2 * sizeof(void*) + numbers * sizeof(float);
+  std::vector<std::pair<DML_OPERATOR_TYPE, int>> counts = {
+      {DML_OPERATOR_ACTIVATION_LOG_SOFTMAX, 0}};
+  for (const dmlops::ActivationRow& row : dmlops::kActivationRows) {
+    counts.emplace_back(static_cast<DML_OPERATOR_TYPE>(row.value), row.parameter_count);
+  }
+  for (const auto& [type, numbers] : counts) {
+    const std::size_t size = 2 * sizeof(void*) + static_cast<std::size_t>(numbers) * sizeof(float);
     std::vector<char> memory(size + 1);
     std::memcpy(memory.data() + 1, &full, size);
     const dmlops::OperatorDesc read = dmlops::to_operator_desc({type, memory.data() + 1});
@@ -236,6 +228,7 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
       &tensor, &tensor, &tensor, &tensor, &tensor, &tensor, TRUE, 1e-5f, &fused};
   const DML_OPERATOR_DESC normalize = {DML_OPERATOR_BATCH_NORMALIZATION, &normalization};
   const std::string who = "DML_BATCH_NORMALIZATION_OPERATOR_DESC: FusedActivation ";
+  const std::string count = std::to_string(dmlops::kFusableActivationCount);
   EXPECT_EQ(refusal(normalize), who + "DML_ACTIVATION_RELU_OPERATOR_DESC: Desc is null");
   const DML_ACTIVATION_RELU_OPERATOR_DESC relu = {&tensor, nullptr};
   fused.Desc = &relu;
@@ -245,14 +238,14 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
                 "must have no tensors");
   fused = {static_cast<DML_OPERATOR_TYPE>(54), nullptr};  // a matrix product
   EXPECT_EQ(refusal(normalize),
-            who +
-                "is operator type 54, which cannot be fused; it must be one of the "
-                "17 activations that can");
+            who + "is operator type 54, which cannot be fused; it must be one of the " + count +
+                " activations that can");
   fused = normalize;  // a cycle
   EXPECT_EQ(refusal(normalize),
             who +
                 "is DML_BATCH_NORMALIZATION_OPERATOR_DESC, which cannot be fused; it must "
-                "be one of the 17 activations that can");
+                "be one of the " +
+                count + " activations that can");
 }
 
 TEST_F(DirectML, CopiesWhatItOwns) {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "activation_formula.hpp"
+#include "activation_reference.hpp"
 #include "dmlops/runtime.hpp"
 
 namespace dmlops {
@@ -42,7 +42,10 @@ MathCase activation(Activation type, ActivationParameters p) {
   const double a = static_cast<double>(p.alpha), b = static_cast<double>(p.beta);
   const std::string parameters[] = {"", "(" + std::to_string(a) + ")",
                                     "(" + std::to_string(a) + ", " + std::to_string(b) + ")"};
-  return {info(type).name + parameters[info(type).parameter_count], activation_bound(type, a),
+  const ActivationRow& row = kActivationRows[static_cast<std::size_t>(type)];
+  const bool are_defaults = p.alpha == row.defaults.alpha && p.beta == row.defaults.beta;
+  return {info(type).name + parameters[row.parameter_count],
+          are_defaults ? row.default_ulps : row.ulps,
           [=](double x) { return activation_formula(type, a, b, x); },
           [=](const MathFunctions& f) { return f.activations[static_cast<std::size_t>(type)]; }, p};
 }
@@ -59,7 +62,7 @@ std::vector<MathCase> math_cases() {
   };
   for (std::size_t i = 0; i < kActivationCount; ++i) {
     const auto type = static_cast<Activation>(i);
-    cases.push_back(activation(type, info(type).defaults));
+    cases.push_back(activation(type, kActivationRows[i].defaults));
   }
   const struct {
     Activation type;

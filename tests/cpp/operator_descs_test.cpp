@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "activation_reference.hpp"
 #include "descriptors/table.hpp"
 #include "dmlops/device.hpp"
 
@@ -29,33 +30,21 @@ TEST(BufferTensorDesc, TakesSizesAndStrides) {
       ValidationError);
 }
 
-TEST(OperatorDescs, ActivationsHaveTheDefaultsOfTheirTable) {
-  const OperatorDesc descs[] = {
-      ActivationEluOperatorDesc(),
-      ActivationCeluOperatorDesc(),
-      ActivationHardSigmoidOperatorDesc(),
-      ActivationIdentityOperatorDesc(),
-      ActivationLeakyReluOperatorDesc(),
-      ActivationLinearOperatorDesc(),
-      ActivationParametricSoftplusOperatorDesc(),
-      ActivationReluOperatorDesc(),
-      ActivationScaledEluOperatorDesc(),
-      ActivationScaledTanhOperatorDesc(),
-      ActivationSigmoidOperatorDesc(),
-      ActivationSoftplusOperatorDesc(),
-      ActivationSoftsignOperatorDesc(),
-      ActivationTanhOperatorDesc(),
-      ActivationThresholdedReluOperatorDesc(),
-      ActivationShrinkOperatorDesc(),
-      ActivationGeluOperatorDesc(),
-  };
-  ASSERT_EQ(std::size(descs), kFusableActivationCount);
-  for (std::size_t i = 0; i < kFusableActivationCount; ++i) {
-    const auto& about = info(static_cast<Activation>(i));
-    EXPECT_EQ(find_operator(descs[i].type)->activation, static_cast<Activation>(i)) << about.name;
-    EXPECT_EQ(descs[i].numbers[0], about.defaults.alpha) << about.name;
-    EXPECT_EQ(descs[i].numbers[1], about.defaults.beta) << about.name;
-    EXPECT_FALSE(descs[i].tensors[0].has_value() || descs[i].tensors[1].has_value());
+TEST(OperatorDescs, ActivationsHaveTheNumbersAndDefaultsOfTheDocuments) {
+  const std::vector<OperatorDesc> descs = activation_descs();
+  ASSERT_EQ(descs.size(), kActivationCount);
+  for (std::size_t i = 0; i < kActivationCount; ++i) {
+    const ActivationRow& row = kActivationRows[i];
+    const ActivationInfo& about = info(static_cast<Activation>(i));
+    const OperatorInfo& op = *find_operator(descs[i].type);
+    EXPECT_EQ(static_cast<std::uint32_t>(descs[i].type), row.value) << about.name;
+    EXPECT_EQ(op.activation, static_cast<Activation>(i)) << about.name;
+    EXPECT_EQ(descs[i].numbers, (std::array{row.defaults.alpha, row.defaults.beta})) << about.name;
+    EXPECT_EQ(about.defaults.alpha, row.defaults.alpha) << about.name;
+    EXPECT_EQ(about.defaults.beta, row.defaults.beta) << about.name;
+    EXPECT_EQ(about.parameter_count, row.parameter_count) << about.name;
+    EXPECT_EQ(op.fusable(), i < kFusableActivationCount) << about.name;
+    EXPECT_EQ(op.fusable(), !descs[i].tensors[0].has_value()) << about.name;
   }
 }
 
