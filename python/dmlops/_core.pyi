@@ -123,10 +123,11 @@ def softmax_finish(
     maxima: NDArray[np.float64],
 ) -> NDArray[Any]: ...
 def run_stage(
-    name: str,
+    operator_type: int,
     stage: int,
     group_elements: int,
-    operands: list[NDArray[Any] | None],
+    tensors: dict[str, NDArray[Any]],
+    sums: list[NDArray[np.float64]],
     reduced: int,
     epsilon: float,
     flags: list[bool],

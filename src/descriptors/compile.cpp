@@ -75,19 +75,6 @@ std::optional<FusedActivation> fused_activation(const OperatorDesc& desc) {
                          {activation.numbers[0], activation.numbers[1]}};
 }
 
-// Returns the operand of the plan for a tensor of the struct.
-int operand_of(const OperatorInfo& op, int tensor) {
-  static constexpr int kGradients[] = {
-      1, kOutputGradient, kGradientMean, kGradientVariance, kGradientScale,
-      0, kScaleGradient,  kBiasGradient};
-  if (op.family == Family::batch_normalization_grad ||
-      op.family == Family::batch_normalization_training_grad) {
-    return kGradients[tensor];
-  }
-  if (tensor == op.inputs) return 0;
-  return tensor < op.inputs ? tensor + 1 : tensor;
-}
-
 // The versions of the operator have different fields.
 MeanVarianceNormalizationOptions mean_variance_options(const OperatorDesc& desc) {
   return {boolean_of(desc, "use_mean", true),
@@ -179,6 +166,18 @@ void copy_initial(CompiledOperator::Implementation& compiled,
 }
 
 }  // namespace
+
+int operand_of(const OperatorInfo& op, int tensor) {
+  static constexpr int kGradients[] = {
+      1, kOutputGradient, kGradientMean, kGradientVariance, kGradientScale,
+      0, kScaleGradient,  kBiasGradient};
+  if (op.family == Family::batch_normalization_grad ||
+      op.family == Family::batch_normalization_training_grad) {
+    return kGradients[tensor];
+  }
+  if (tensor == op.inputs) return 0;
+  return tensor < op.inputs ? tensor + 1 : tensor;
+}
 
 void require_initial_count(const OperatorInfo& op, std::size_t given) {
   const auto inputs = static_cast<std::size_t>(op.input_count());

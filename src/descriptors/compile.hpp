@@ -27,6 +27,9 @@ struct Slot {
   void check(const OperatorInfo& op, const ConstBinding& binding) const;
 };
 
+// Returns the operand of the plan for a tensor of the struct.
+int operand_of(const OperatorInfo& op, int tensor);
+
 // Throws BindingError unless there are no initial bindings or one for each input.
 void require_initial_count(const OperatorInfo& op, std::size_t given);
 

@@ -1,7 +1,7 @@
 // Functions for dask arrays: reductions of groups in chunks.
 #include "dask.hpp"
 
-#include <optional>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "descriptors.hpp"
+#include "descriptors/compile.hpp"
 #include "operators/plan.hpp"
 
 namespace py = pybind11;
@@ -98,36 +99,46 @@ ConstTensorView operand(const py::array& array, DataType type, int rank) {
   return view;
 }
 
-// Runs a stage of a normalization or of gradients. `operands`: arrays or None, as Reduction numbers
-// them; outputs and sums are written. `flags`: use_mean, use_variance and per_group, or training.
-void run_stage(const std::string& op, int stage, std::int64_t group_elements,
-               const std::vector<std::optional<py::array>>& operands, unsigned int reduced,
-               float epsilon, const std::vector<bool>& flags, const py::object& fused_activation) {
-  if (operands.size() != kReductionOperands || !operands[1] || flags.size() != 3)
-    throw py::value_error("a stage has 12 operands, of which the input must be given, and 3 flags");
-  const py::array& x = *operands[1];
+// Runs a stage of a normalization or of gradients. `tensors` have the names of the descriptor's
+// fields; `sums` are those of each sweep, in order. Writes the outputs or the last sums. `flags`:
+// use_mean, use_variance and per_group.
+void run_stage(std::uint32_t operator_type, int stage, std::int64_t group_elements,
+               const std::map<std::string, py::array>& tensors, const std::vector<py::array>& sums,
+               unsigned int reduced, float epsilon, const std::vector<bool>& flags,
+               const py::object& fused_activation) {
+  const OperatorInfo& op = known_operator(static_cast<OperatorType>(operator_type));
+  if (tensors.count("input_tensor") == 0 || kGroupSums + sums.size() > kReductionOperands ||
+      flags.size() != 3) {
+    throw py::value_error("a stage has an input, at most 2 sums, and 3 flags");
+  }
+  const py::array& x = tensors.at("input_tensor");
   const DataType type = type_index(x) == 0 ? DataType::float32 : DataType::float16;
   ConstTensorView views[kReductionOperands];
   ReductionOperands given = {};
-  for (std::size_t k = 0; k < kReductionOperands; ++k) {
-    if (!operands[k]) continue;
-    if (operands[k]->ndim() < x.ndim()) throw py::value_error("an operand has too few dimensions");
-    views[k] = operand(*operands[k], type, static_cast<int>(x.ndim()));
+  const auto set = [&](std::size_t k, const py::array& array) {
+    if (array.ndim() < x.ndim()) throw py::value_error("an operand has too few dimensions");
+    views[k] = operand(array, type, static_cast<int>(x.ndim()));
     given[k] = &views[k];
+  };
+  for (int i = 0; i < op.tensor_count(); ++i) {
+    const auto found = tensors.find(tensor_name(op, i));
+    if (found != tensors.end()) set(static_cast<std::size_t>(operand_of(op, i)), found->second);
   }
+  for (std::size_t k = 0; k < sums.size(); ++k) set(kGroupSums + k, sums[k]);
   OperatorPlan plan;
-  if (given[kGradientScale] != nullptr) {
-    plan = plan_batch_normalization_grad(given, flags[0], epsilon);
-  } else {
+  if (op.has(FieldKind::activation)) {
     MeanVarianceNormalizationOptions options;
     options.epsilon = epsilon;
     options.use_mean = flags[0];
     options.use_variance = flags[1];
-    if (!read_fused_activation(op.c_str(), fused_activation.ptr(), options.fused_activation))
+    if (!read_fused_activation(op.name, fused_activation.ptr(), options.fused_activation))
       throw py::error_already_set();
     plan = plan_mean_variance_normalization(given, reduced, options);
     auto& all = std::get<ReductionParameters>(plan.parameters).parameters;
     std::get<StatisticsParameters>(all).per_group = flags[2];
+  } else {
+    plan = plan_batch_normalization_grad(
+        given, op.family == Family::batch_normalization_training_grad, epsilon);
   }
   Reduction& reduction = std::get<ReductionParameters>(plan.parameters).reduction;
   reduction.stage = stage;
@@ -144,9 +155,9 @@ void add_dask_functions(py::module_& module) {
   module.def("softmax_sums", &softmax_sums, py::arg("name"), py::arg("x"), py::arg("max"));
   module.def("softmax_finish", &softmax_finish, py::arg("name"), py::arg("x"), py::arg("max"),
              py::arg("sums"), py::arg("maxima"));
-  module.def("run_stage", &run_stage, py::arg("name"), py::arg("stage"), py::arg("group_elements"),
-             py::arg("operands"), py::arg("reduced"), py::arg("epsilon"), py::arg("flags"),
-             py::arg("fused_activation"));
+  module.def("run_stage", &run_stage, py::arg("operator_type"), py::arg("stage"),
+             py::arg("group_elements"), py::arg("tensors"), py::arg("sums"), py::arg("reduced"),
+             py::arg("epsilon"), py::arg("flags"), py::arg("fused_activation"));
 }
 
 }  // namespace dmlops::python
