@@ -31,7 +31,7 @@ FILES: dict[str, Callable[[], str]] = {
     "src/descriptors/rows.hpp": sources.rows,
     "src/kernels/activation_list.hpp": sources.activation_list,
     "src/operators/activation_infos.hpp": sources.activation_infos,
-    "src/python/signatures.hpp": sources.signatures,
+    "src/python/function_arguments.hpp": sources.function_arguments,
     "python/dmlops/_operator_type.py": python.operator_type,
     "python/dmlops/_activation_descs.py": python.activation_descs,
     "python/dmlops/_operator_descs.py": python.operator_descs,

@@ -9,22 +9,29 @@ namespace dmlops::python {
 
 inline bool is_given(PyObject* value) { return value != nullptr && value != Py_None; }
 
-template <class View>
-std::int64_t element_count(const View& view) {
+inline std::int64_t element_count(const ConstTensorView& view) {
   std::int64_t elements = 1;
   for (int d = 0; d < view.rank; ++d) elements *= view.sizes[static_cast<std::size_t>(d)];
   return elements;
 }
 
-// Runs `operate` on the output, and returns the output.
+// Returns false with a Python error set if `operate` throws.
 template <class Operate>
-PyObject* finish(OutputArray& output, const Operate& operate) {
+bool run_without_gil(const InputArray& input, const Operate& operate) {
   try {
-    const GilReleased released(element_count(output.view()));
-    operate(output.view());
+    const GilReleased released(element_count(input.view()));
+    operate();
+    return true;
   } catch (...) {
-    return set_error();  // holds the GIL again
+    set_error();  // holds the GIL again
+    return false;
   }
+}
+
+// Runs `operate`, and returns the output.
+template <class Operate>
+PyObject* finish(const InputArray& input, OutputArray& output, const Operate& operate) {
+  if (!run_without_gil(input, operate)) return nullptr;
   return output.take_result();
 }
 
@@ -53,12 +60,7 @@ inline bool read_outputs(const char* function, PyObject* value,
 template <class Operate>
 PyObject* finish(const InputArray& input, OutputArray (&outputs)[kOutputs],
                  const Operate& operate) {
-  try {
-    const GilReleased released(element_count(input.view()));
-    operate();
-  } catch (...) {
-    return set_error();  // holds the GIL again
-  }
+  if (!run_without_gil(input, operate)) return nullptr;
   PyObject* const results = PyTuple_New(kOutputs);
   for (int i = 0; results != nullptr && i < kOutputs; ++i) {
     PyObject* const result = outputs[i].take_result();

@@ -1,4 +1,4 @@
-"""The C++ sources: the activations, the rows of the descriptors, the functions' signatures."""
+"""The C++ sources: the activations, the rows of the descriptors, the functions' arguments."""
 
 from __future__ import annotations
 
@@ -206,29 +206,104 @@ def rows() -> str:
     )
 
 
-def signatures() -> str:
-    """Return src/python/signatures.hpp."""
+# Of an argument: its declaration and how it is read.
+_ARGUMENTS = {
+    schema.Tensor: (
+        "InputArray {name};",
+        '{name}.read_input(function, "{name}", {value}, {types}{like})',
+    ),
+    schema.Number: (
+        "float {name} = {default};",
+        'read_float(function, "{name}", {value}, {name})',
+    ),
+    schema.Scalar: ("Scalar {name};", 'read_bound(function, "{name}", {value}, {name})'),
+    schema.ScaleBias: (
+        "std::optional<ScaleBias> {name};",
+        "read_scale_bias(function, {value}, {name})",
+    ),
+    schema.Boolean: (
+        "bool {name} = {default};",
+        'read_bool(function, "{name}", {value}, {name})',
+    ),
+    schema.Axes: (
+        "std::int64_t {name}[kMaxRank];\nstd::size_t axis_count = 0;",
+        "read_axes(function, {value}, input.view(), {name}, axis_count)",
+    ),
+    schema.Activation: (
+        "std::optional<FusedActivation> {name};",
+        "read_fused_activation(function, {value}, {name})",
+    ),
+}
 
-    def signature(row: Any) -> str:
-        fields = (*row.positional, *row.keyword_only)
-        names = ", ".join(f'"{name}"' for name in ["input", *(f.parameter for f in fields), "out"])
-        required = 1 + sum(field.argument is None for field in fields)
-        numbers = f"{1 + len(row.positional)}, {required}"
-        return f'Signature {row.function}{{"{row.function}", {numbers}, {{{names}}}}};'
+
+def function_arguments() -> str:
+    """Return src/python/function_arguments.hpp."""
+
+    def argument(row: Any, i: int, field: Any) -> tuple[str, str]:
+        """Return the declaration and the reader of the i-th argument."""
+        words = {"name": field.parameter, "value": f"values[{i}]", "types": row.types.cpp}
+        words["like"] = ", &input" if i else ""
+        if isinstance(field, schema.Number):
+            words["default"] = cpp_number(field.default)
+        if isinstance(field, schema.Boolean):
+            words["default"] = "true" if field.default else "false"
+        declaration, read = (text.format(**words) for text in _ARGUMENTS[type(field)])
+        if isinstance(field, schema.Tensor) and field.optional:
+            read = f"(!is_given(values[{i}]) || {read})"
+        return declaration, read
+
+    def outputs(row: Any, i: int) -> tuple[str, str]:
+        if len(row.outputs) == 1:
+            read = f"out.read_output(function, values[{i}], input, {row.types.cpp})"
+            return "OutputArray out;", read
+        like = ", ".join(f"&{each.like.removesuffix('_tensor')}" for each in row.outputs)
+        read = f"read_outputs(function, values[{i}], {{{like}}}, out)"
+        return f"OutputArray out[{len(row.outputs)}];", read
+
+    def arguments(row: Any) -> Iterator[str]:
+        fields = (row.inputs[0], *row.positional, *row.keyword_only)
+        names = ", ".join(f'"{name}"' for name in [*(f.parameter for f in fields), "out"])
+        required = sum(field.argument is None for field in fields)
+        each = [argument(row, i, field) for i, field in enumerate(fields)]
+        each.append(outputs(row, len(fields)))
+        yield f"struct {camel(row.function)}Arguments {{"
+        yield f"static constexpr std::size_t kCount = {len(fields) + 1};"
+        yield "static Signature signature() {"
+        yield f'return {{"{row.function}", {1 + len(row.positional)}, {required}, {{{names}}}}};'
+        yield "}"
+        yield ""
+        yield from (declaration for declaration, _ in each)
+        yield ""
+        yield "bool read(const char* function, PyObject* const (&values)[kCount]) {"
+        yield f"return {' && '.join(read for _, read in each)};"
+        yield "}"
+        yield "};"
+        yield ""
 
     rows = {row.function: row for row in OPERATORS if not row.activation}
+    structs = ", ".join(f"{camel(name)}Arguments" for name in rows)
     return lines(
         note("//"),
+        "//",
+        "// The arguments of the functions other than activations. read() returns false with an",
+        "// error set.",
         "#pragma once",
         "",
+        "#include <optional>",
         '#include "arguments.hpp"',
+        '#include "axes.hpp"',
+        '#include "descriptors.hpp"',
+        '#include "ndarray.hpp"',
+        '#include "outputs.hpp"',
         "",
         "namespace dmlops::python {",
         "",
-        "// The signatures of the functions other than activations.",
-        "struct Signatures {",
-        map(signature, rows.values()),
+        *(arguments(row) for row in rows.values()),
+        "template <class... Arguments>",
+        "struct Functions {",
+        "static constexpr std::size_t kCount = sizeof...(Arguments);",
         "};",
+        f"using AllFunctions = Functions<{structs}>;",
         "",
         "}  // namespace dmlops::python",
     )
