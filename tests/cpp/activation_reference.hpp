@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dmlops/activations.hpp"
 #include "dmlops/operator_descs.hpp"
 #include "numpy_functions.hpp"
 
@@ -52,6 +53,50 @@ inline double activation_formula(Activation type, double a, double b, double x) 
       return x / (1 + np::exp(-a * x));
   }
   return 0;
+}
+
+// Calls the function of the activation's name.
+inline void call(Activation type, const ConstTensorView& x, float a, float b, const TensorView& y) {
+  switch (type) {
+    case Activation::elu:
+      return elu(x, a, y);
+    case Activation::celu:
+      return celu(x, a, y);
+    case Activation::hard_sigmoid:
+      return hard_sigmoid(x, a, b, y);
+    case Activation::identity:
+      return identity(x, y);
+    case Activation::leaky_relu:
+      return leaky_relu(x, a, y);
+    case Activation::linear:
+      return linear(x, a, b, y);
+    case Activation::parametric_softplus:
+      return parametric_softplus(x, a, b, y);
+    case Activation::relu:
+      return relu(x, y);
+    case Activation::scaled_elu:
+      return scaled_elu(x, a, b, y);
+    case Activation::scaled_tanh:
+      return scaled_tanh(x, a, b, y);
+    case Activation::sigmoid:
+      return sigmoid(x, y);
+    case Activation::softplus:
+      return softplus(x, a, y);
+    case Activation::softsign:
+      return softsign(x, y);
+    case Activation::tanh:
+      return tanh(x, y);
+    case Activation::thresholded_relu:
+      return thresholded_relu(x, a, y);
+    case Activation::shrink:
+      return shrink(x, a, b, y);
+    case Activation::gelu:
+      return gelu(x, y);
+    case Activation::hard_swish:
+      return hard_swish(x, a, b, y);
+    case Activation::swish:
+      return swish(x, a, y);
+  }
 }
 
 struct ActivationRow {

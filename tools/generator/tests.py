@@ -42,6 +42,9 @@ def reference() -> str:
             text = re.sub(rf"\b{field}\b", name, text)
         return re.sub(r"\b_(?=\w+\()", "", text.replace("np.", "np::"))
 
+    def call(row: Any) -> str:
+        return f"{row.name}({', '.join(['x', *'ab'[: len(row.fields)], 'y'])})"
+
     def entry(row: Any) -> str:
         defaults = ", ".join(cpp_number(str(value)) for value in row.parameters[0])
         bounds = f"{row.ulps}, {row.default_ulps or row.ulps}"
@@ -54,6 +57,7 @@ def reference() -> str:
         "#include <cstdint>",
         "#include <vector>",
         "",
+        '#include "dmlops/activations.hpp"',
         '#include "dmlops/operator_descs.hpp"',
         '#include "numpy_functions.hpp"',
         "",
@@ -65,6 +69,14 @@ def reference() -> str:
         *(f"case Activation::{row.name}:\nreturn {formula(row)};" for row in ROWS),
         "}",
         "return 0;",
+        "}",
+        "",
+        "// Calls the function of the activation's name.",
+        "inline void call(Activation type, const ConstTensorView& x, float a, float b, "
+        "const TensorView& y) {",
+        "switch (type) {",
+        *(f"case Activation::{row.name}:\nreturn {call(row)};" for row in ROWS),
+        "}",
         "}",
         "",
         "struct ActivationRow {",
