@@ -9,18 +9,24 @@ namespace dmlops::DMLOPS_TARGET {
 constexpr int kColumns = 64;
 constexpr std::int64_t kBlockRows = 64;
 
+// Elements of groups as rows; element i of column c is at data + i * pitch + c * size.
+struct ColumnRows {
+  const char* data;
+  std::int64_t pitch;
+};
+
 // Rows [first, end) of each `period` rows of a block: those of some lanes of a sum.
 struct RowLanes {
   std::int64_t first = 0, end = kBlockRows, period = kBlockRows;
 };
 
-// A column block: 64 elements of up to 64 groups as dense rows, or any number of groups in place.
-// Unused columns are initialized, but arbitrary.
-template <class T>
+// A column block: 64 elements of up to kWidth groups as dense rows, or any number of groups in
+// place. Unused columns are initialized, but arbitrary.
+template <class T, int kWidth = kColumns>
 class ColumnBlock {
  public:
   static constexpr std::int64_t kSize = sizeof(T);
-  static constexpr std::int64_t kPitch = kColumns * kSize;
+  static constexpr std::int64_t kPitch = kWidth * kSize;
 
   ColumnBlock(const Reduction& groups, const ElementLoops& in, const ElementLoops& out,
               int operand = 1)
@@ -38,17 +44,18 @@ class ColumnBlock {
     packed_block_ = kNone;
     offsets_.select(first, columns);
     // Packing leaves unused columns as they are.
-    if (columns < kColumns && !in_place())
+    if (columns < kWidth && !in_place())
       std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
     has_next_rows_ = offsets_.input.is_uniform() && offsets_.input.step == kSize &&
-                     first + columns + kColumns <= groups_.end;
+                     first + columns + kWidth <= groups_.end;
   }
 
   // Selects the groups [first, end) in turn, and calls compute(columns) for each selection.
-  // Selections have up to `max_columns` columns, more than 64 only where the groups are adjacent.
+  // Selections have up to `max_columns` columns, more than kWidth only where the groups are
+  // adjacent.
   template <class Compute>
   void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute,
-                          std::int64_t max_columns = kColumns) {
+                          std::int64_t max_columns = kWidth) {
     for (std::int64_t columns; first < end; first += columns) {
       columns = next(first, max_columns);
       select(first, columns);
@@ -59,20 +66,20 @@ class ColumnBlock {
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
-  // Returns the number of groups of the next selection, from `first` on. Up to 64 columns: the
+  // Returns the number of groups of the next selection, from `first` on. Up to kWidth columns: the
   // groups have a common step if that fills blocks well enough, in whole vectors; with non-temporal
   // stores, selections end at cache lines of the output.
   std::int64_t next(std::int64_t first, std::int64_t max_columns) {
     const ReductionNest& kept = groups_.kept;
-    std::int64_t columns = kColumns;
-    if (max_columns > kColumns) {
+    std::int64_t columns = kWidth;
+    if (max_columns > kWidth) {
       constexpr std::int64_t lanes = kLanes<f32x>;
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
       const std::int64_t adjacent = min(min(max_columns, run), groups_.end - first);
       return adjacent < lanes ? adjacent : adjacent / lanes * lanes;
     }
     if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
-      const std::int64_t size = kept.sizes[0], blocks = (size + kColumns - 1) / kColumns;
+      const std::int64_t size = kept.sizes[0], blocks = (size + kWidth - 1) / kWidth;
       constexpr std::int64_t lanes = kLanes<f32x>;
       if (blocks < 4) columns = ((size + blocks - 1) / blocks + lanes - 1) / lanes * lanes;
       columns = min(columns, size - first % size);
@@ -81,8 +88,7 @@ class ColumnBlock {
       offsets_.select(first, 1);
       const auto address =
           reinterpret_cast<std::uintptr_t>(groups_.data[0] + offsets_.output.runs[0].offset);
-      columns =
-          min(columns, kColumns - static_cast<std::int64_t>(address % kLineBytes / sizeof(T)));
+      columns = min(columns, kWidth - static_cast<std::int64_t>(address % kLineBytes / sizeof(T)));
     }
     return min(columns, groups_.end - first);
   }
@@ -92,10 +98,7 @@ class ColumnBlock {
     return min(kBlockRows, count_ - block * kBlockRows);
   }
 
-  struct Rows {
-    const char* data;
-    std::int64_t pitch;
-  };
+  using Rows = ColumnRows;
   // True if the groups' elements are rows of whole vectors in memory.
   bool in_place() const {
     return in_.rank == 1 && offsets_.input.is_uniform() && offsets_.input.step == kSize &&
@@ -169,7 +172,7 @@ class ColumnBlock {
   }
 
  private:
-  using Run = typename OperandGroups<kColumns>::Run;
+  using Run = typename OperandGroups<kWidth>::Run;
 
   static constexpr std::int64_t kNone = -1;
   static constexpr std::int64_t kRowsInPlace = 8;
@@ -237,15 +240,14 @@ class ColumnBlock {
   const char* const input_;
   std::int64_t count_, columns_ = 0;
   std::int64_t packed_block_ = kNone;
-  GroupOffsets<kColumns> offsets_;
+  GroupOffsets<kWidth> offsets_;
   bool has_next_rows_ = false;  // true if further groups lie beside the selected ones
   const char* next_rows_[kBlockRows];
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };
 
 template <class T>
-DMLOPS_INLINE f32x load_columns(const typename ColumnBlock<T>::Rows& rows, std::int64_t row,
-                                std::int64_t c) {
+DMLOPS_INLINE f32x load_columns(const ColumnRows& rows, std::int64_t row, std::int64_t c) {
   return load<f32x>(reinterpret_cast<const T*>(rows.data + row * rows.pitch) + c);
 }
 
@@ -258,9 +260,9 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
 // Writes several vectors of a row before the next row, since rows a power of two apart map to the
 // same cache sets.
 template <class T, class Make, std::size_t... kIndex>
-DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch,
-                                 const typename ColumnBlock<T>::Rows& source, std::int64_t rows,
-                                 std::int64_t c, const Make& make, std::index_sequence<kIndex...>) {
+DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const ColumnRows& source,
+                                 std::int64_t rows, std::int64_t c, const Make& make,
+                                 std::index_sequence<kIndex...>) {
   constexpr std::int64_t lanes = kLanes<f32x>;
   const decltype(make(c)) results[] = {make(c + static_cast<std::int64_t>(kIndex) * lanes)...};
   for (std::int64_t r = 0; r < rows; ++r, target += pitch) {
@@ -274,14 +276,14 @@ DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch,
 
 // Writes the results of the groups; make(c) returns the function from an element to its result for
 // the vector of columns at c. kTogether vectors of a row are written at once.
-template <int kTogether, class T, class Make>
-DMLOPS_INLINE void write_columns(ColumnBlock<T>& block, const Make& make) {
+template <int kTogether, class T, int kWidth, class Make>
+DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make) {
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
     const auto x = block.view(b);
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
       constexpr std::int64_t lanes = kLanes<f32x>;
-      const typename ColumnBlock<T>::Rows source = {x.data + first * x.pitch, x.pitch};
+      const ColumnRows source = {x.data + first * x.pitch, x.pitch};
       std::int64_t c = 0;
       for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)
         write_vectors<T>(target, pitch, source, rows, c, make,

@@ -7,10 +7,16 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// More columns than other reductions have, since short groups take less time than the beginnings
+// and ends of the passes.
+constexpr int kSoftmaxColumns = 128;
+template <class T>
+using SoftmaxBlock = ColumnBlock<T, kSoftmaxColumns>;
+
 // Finds the maxima of a block's groups.
 template <class T>
-void find_column_maxima(ColumnBlock<T>& block, float* maxima) {
-  for (std::int64_t c = 0; c < kColumns; ++c) maxima[c] = -kInfinity;
+void find_column_maxima(SoftmaxBlock<T>& block, float* maxima) {
+  for (std::int64_t c = 0; c < kSoftmaxColumns; ++c) maxima[c] = -kInfinity;
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
     const auto x = block.view(b);
     const std::int64_t rows = block.rows(b);
@@ -38,7 +44,7 @@ DMLOPS_INLINE Sums sum_rows(std::int64_t rows, const Term& term) {
   }
 }
 
-// The sums of up to 64 groups.
+// The sums of a block's groups.
 template <class T>
 class ColumnSums {
   using Sums = LaneSums<T>;
@@ -48,9 +54,9 @@ class ColumnSums {
   // Calls done(c, sums, seen) for each vector of columns. terms(c) creates its terms, whose
   // statistics are collected in `seen`.
   template <class Seen, class MakeTerms, class Done>
-  void add_up(ColumnBlock<T>& block, const MakeTerms& terms, const Done& done) {
+  void add_up(SoftmaxBlock<T>& block, const MakeTerms& terms, const Done& done) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
-    Seen seen[kColumns / kLanes<f32x>];
+    Seen seen[kSoftmaxColumns / kLanes<f32x>];
     for (std::int64_t b = 0; b < blocks; ++b) {
       const auto x = block.view(b);
       const std::int64_t rows = block.rows(b), step = b % kSteps;
@@ -97,7 +103,8 @@ class ColumnSums {
 
   // Adds the lanes.
   template <class S>
-  DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kColumns], std::int64_t c) {
+  DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kSoftmaxColumns],
+                                  std::int64_t c) {
     return sum_rows<S>(kSumLanes, [=](std::int64_t lane)
                                       DMLOPS_LAMBDA_INLINE { return S::from(lanes[lane] + c); });
   }
@@ -112,8 +119,8 @@ class ColumnSums {
     }
   }
 
-  alignas(kVectorBytes) Lane sums_[kSumLanes][kColumns];      // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes][kColumns];  // of the previous blocks
+  alignas(kVectorBytes) Lane sums_[kSumLanes][kSoftmaxColumns];      // of the current block
+  alignas(kVectorBytes) double blocks_[kSumLanes][kSoftmaxColumns];  // of the previous blocks
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

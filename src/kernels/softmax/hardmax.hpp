@@ -112,7 +112,7 @@ class HardmaxColumns {
 
  private:
   void find() {
-    for (std::int64_t c = 0; c < kColumns; ++c) {
+    for (std::int64_t c = 0; c < kSoftmaxColumns; ++c) {
       tops_[c] = -kInfinity;
       rows_[c] = 0;
       blocks_[c] = 0;
@@ -140,7 +140,8 @@ class HardmaxColumns {
 
   void write() {
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
-      alignas(kVectorBytes) std::int32_t rows_here[kColumns];  // of the maxima in block b; -1: none
+      alignas(kVectorBytes)
+          std::int32_t rows_here[kSoftmaxColumns];  // of the maxima in block b; -1: none
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const i32x here = load<i32x>(blocks_ + c) == static_cast<std::int32_t>(b);
         store(rows_here + c, here ? load<i32x>(rows_ + c) : splat<i32x>(-1));
@@ -158,11 +159,11 @@ class HardmaxColumns {
     }
   }
 
-  ColumnBlock<T> block_;
-  alignas(kVectorBytes) float tops_[kColumns];
+  SoftmaxBlock<T> block_;
+  alignas(kVectorBytes) float tops_[kSoftmaxColumns];
   // The positions of the first maxima: blocks, and rows within the blocks.
-  alignas(kVectorBytes) std::int32_t blocks_[kColumns];
-  alignas(kVectorBytes) std::int32_t rows_[kColumns];
+  alignas(kVectorBytes) std::int32_t blocks_[kSoftmaxColumns];
+  alignas(kVectorBytes) std::int32_t rows_[kSoftmaxColumns];
 };
 
 template <class T>

@@ -7,8 +7,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
-class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kColumns> {
-  using Base = GroupBatch<ColumnBatch<T>, T, kColumns>;
+class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
+  using Base = GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns>;
   friend Base;
 
  public:
@@ -67,7 +67,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kColumns> {
     });
   }
 
-  ColumnBlock<T> block_;
+  SoftmaxBlock<T> block_;
   ColumnSums<T> sums_;
 };
 

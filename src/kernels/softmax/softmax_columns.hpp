@@ -51,10 +51,10 @@ class SoftmaxColumns {
     });
   }
 
-  ColumnBlock<T> block_;
+  SoftmaxBlock<T> block_;
   ColumnSums<T> sums_;
-  Reciprocals<T, kColumns> reciprocals_ = {};
-  alignas(kVectorBytes) float tops_[kColumns];
+  Reciprocals<T, kSoftmaxColumns> reciprocals_ = {};
+  alignas(kVectorBytes) float tops_[kSoftmaxColumns];
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
 };
 
