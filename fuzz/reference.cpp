@@ -177,7 +177,8 @@ __int128 of_two(const OperatorDesc& desc, DataType type, __int128 x, __int128 ot
 
 Range activation(const OperatorDesc& desc, const Range& x) {
   const Activation type = find_operator(desc.type)->activation;
-  const double ulps = kActivationRows[static_cast<std::size_t>(type)].ulps + 0.0001;  // of double
+  // With the rounding errors of the formula in double.
+  const double ulps = kActivationRows[static_cast<std::size_t>(type)].ulps + 0.0001;
   const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
   if (x.any || std::isnan(x.low)) return x;
   Range result = {HUGE_VAL, -HUGE_VAL};

@@ -11,8 +11,8 @@ import math
 import struct
 from dataclasses import dataclass
 
-# In ulp of float32. Formulas in extended precision are rounded once; a product with their result is
-# rounded again, and can double the first rounding error.
+# In ulp of float32. Linear formulas are rounded once, and so are those in extended precision, whose
+# own error is added; a product with their result is rounded again, and can double their error.
 LINEAR, CURVED = 0.5, 2.0
 BEYOND_FLOAT32 = 0.52
 PRODUCT = 2 * BEYOND_FLOAT32 + 0.5
@@ -26,7 +26,7 @@ class Row:
     Parameters
     ----------
     name, value, since : str, int, str
-        DirectML's name and number of the operator, and the feature level that adds it.
+        The function, DirectML's number of the operator, and the feature level that adds it.
     ulps : float
         The error that is allowed.
     limits : tuple of float
@@ -57,6 +57,7 @@ _SELU_LIMIT = struct.unpack("f", struct.pack("f", -1.7580993))[0]
 _INF, _NAN = math.inf, math.nan
 _ONE = ((1.0,), (0.5,), (-2.0,), (0.0,), (1e30,), (1e-40,))
 
+# In the order of the table.
 ROWS = (
     Row("elu", 35, "1_0", PRODUCT, (-1, _INF), ("alpha",), (*_ONE, (_NAN,)), BEYOND_FLOAT32),
     Row(

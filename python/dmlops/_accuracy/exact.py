@@ -34,8 +34,8 @@ def _erfc(x: Array) -> Array:
     return np.array([math.erfc(value) for value in values]).reshape(x.shape)
 
 
-# Functions and operators that C++ has too, since tools/generate.py copies the activations into the
-# C++ tests. gelu is written with erfc, as 1 + erf cancels for negative x.
+# The activations consist of functions and operators that C++ has too: tools/generate.py copies them
+# into the C++ tests. gelu is written with erfc, since 1 + erf cancels for negative x.
 ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "clip_grad": lambda x, dy, min, max: np.where((x > min) & (x < max), dy, 0),
     "clip": lambda x, min, max, scale=1, bias=0: np.clip(x * scale + bias, min, max),

@@ -8,7 +8,7 @@
 
 Docstrings, ONNX's names, the rows of ``dmlops accuracy`` and the fields of operator files are read
 from the rows at run time. ``tools/generate.py`` writes the C and C++ declarations, the rules of the
-validator, the signatures and stubs of the functions, the descriptor classes, and the lists of the
+validator, the arguments and stubs of the functions, the descriptor classes, and the lists of the
 documentation.
 """
 
