@@ -212,6 +212,11 @@ class GroupTiles {
       index[d] = begun[d];
       data += index[d] * kept_.strides[o][d];
     }
+    if (common_) {
+      const std::int64_t step = common_step(o);
+      for (std::int64_t k = 0; k < groups_; ++k) groups_data_[o][k] = data + k * step;
+      return;
+    }
     for (std::int64_t k = 0; k < groups_; ++k) {
       groups_data_[o][k] = data;
       for (int d = 0; d < kept_.rank; ++d) {

@@ -15,7 +15,10 @@ class SoftmaxRows {
 
   void run() {
     const std::int64_t steps = (tiles_.count() + kGroupStep - 1) / kGroupStep * kGroupStep;
-    const std::int64_t batch = steps < kBatchElements ? kBatchElements / steps : 1;
+    // At least two short groups, so that the latencies of their sums and reciprocals overlap.
+    const std::int64_t batch = steps > kBatchElements       ? 1
+                               : 2 * steps > kBatchElements ? 2
+                                                            : kBatchElements / steps;
     std::int64_t groups;
     for (std::int64_t first = reduction_.first; first < reduction_.end; first += groups) {
       groups = tiles_.select(first, reduction_.end);

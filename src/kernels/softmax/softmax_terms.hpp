@@ -176,7 +176,10 @@ class TermSum {
  public:
   using Lane = typename LaneSums<T>::Lane;
 
-  void clear() { *this = TermSum(); }
+  void clear() {
+    steps_ = 0;
+    has_blocks_ = false;
+  }
 
   // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used)`
   // returns the terms of a vector of elements from i on, of which `used` exist.
@@ -224,7 +227,8 @@ class TermSum {
   template <class Terms>
   DMLOPS_INLINE void add_steps(std::int64_t begin, std::int64_t count, const Terms& terms) {
     for (std::int64_t lane = 0; lane < kSumLanes; lane += kLanesHere) {
-      Lanes sums = load_lanes(lanes_ + lane);
+      Lanes sums = {};
+      if (steps_ > 0) sums = load_lanes(lanes_ + lane);
       std::int64_t i = lane;
       for (; i + (kTogether - 1) * kSumLanes + kLanesHere <= count; i += kTogether * kSumLanes) {
         f32x several[kTogether];
@@ -265,15 +269,17 @@ class TermSum {
   DMLOPS_INLINE void end_block() {
 #pragma GCC unroll 16
     for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
-      store(blocks_ + j, load<f64x>(blocks_ + j) + to_double(lanes_ + j));
+      const f64x ended = to_double(lanes_ + j);
+      store(blocks_ + j, has_blocks_ ? load<f64x>(blocks_ + j) + ended : ended);
     }
-    for (Lane& lane : lanes_) lane = 0;
     steps_ = 0;
+    has_blocks_ = true;
   }
 
-  alignas(kVectorBytes) Lane lanes_[kSumLanes] = {};     // of the current block
-  alignas(kVectorBytes) double blocks_[kSumLanes] = {};  // of the previous blocks
+  alignas(kVectorBytes) Lane lanes_[kSumLanes];     // of the current block, unless steps_ is 0
+  alignas(kVectorBytes) double blocks_[kSumLanes];  // of the previous blocks, if any
   std::int64_t steps_ = 0;
+  bool has_blocks_ = false;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET
