@@ -66,21 +66,21 @@ class ColumnBlock {
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool streaming() const { return groups_.streaming; }
-  // Returns the number of groups of the next selection, from `first` on. Up to kWidth columns: the
-  // groups have a common step if that fills blocks well enough, in whole vectors; with non-temporal
-  // stores, selections end at cache lines of the output.
+  // Returns the number of groups of the next selection, from `first` on. Up to kWidth columns: long
+  // runs of groups are not combined if they are whole vectors, which need no packing. Other runs
+  // take less time to pack than blocks that are not full. With non-temporal stores, selections end
+  // at cache lines of the output.
   std::int64_t next(std::int64_t first, std::int64_t max_columns) {
+    constexpr std::int64_t lanes = kLanes<f32x>;
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kWidth;
     if (max_columns > kWidth) {
-      constexpr std::int64_t lanes = kLanes<f32x>;
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
       const std::int64_t adjacent = min(min(max_columns, run), groups_.end - first);
       return adjacent < lanes ? adjacent : adjacent / lanes * lanes;
     }
-    if (kept.rank > 1 && kept.sizes[0] >= kColumns / 2) {
+    if (kept.rank > 1 && kept.sizes[0] >= kWidth / 2 && kept.sizes[0] % lanes == 0) {
       const std::int64_t size = kept.sizes[0], blocks = (size + kWidth - 1) / kWidth;
-      constexpr std::int64_t lanes = kLanes<f32x>;
       if (blocks < 4) columns = ((size + blocks - 1) / blocks + lanes - 1) / lanes * lanes;
       columns = min(columns, size - first % size);
     }
