@@ -126,10 +126,11 @@ struct Reduction {
   int stage = kAllStages;
   std::int64_t group_elements = 0;
   static constexpr int kAllStages = -1;
-  // Groups of normalizations that lie side by side, at most kPartGroups, are distributed over
-  // threads in parts. A stage of a part computes the lanes of sums, or the results, of some
-  // elements of each group. The sums are in `part_sums`, of kPartSumBytes. The stage after the
-  // results writes the numbers of each group, which may share the memory of inputs.
+  // Few groups are distributed over threads in parts: groups of normalizations that lie side by
+  // side, at most kPartGroups at once, or a group of the softmax family that is a dense row. A
+  // stage of a part computes the lanes of sums, or the results, of some elements of each group. The
+  // sums are in `part_sums`, of kPartSumBytes. The stage after the results writes the numbers of
+  // each group, which may share the memory of inputs.
   int part = 0, parts = 1;
   void* part_sums = nullptr;
 };
@@ -139,6 +140,10 @@ constexpr int kPartStages = 3;   // two sweeps, and the results
 constexpr int kMaxPartSums = 3;  // of a sweep
 constexpr std::size_t kPartSumBytes =
     (kPartStages - 1) * kMaxPartSums * kMomentLanes * kPartGroups * sizeof(double);
+
+// The parts of a dense row in the softmax family, each of whole blocks of its sums.
+constexpr std::int64_t kMaxRowParts = 64;
+constexpr std::int64_t kMaxRowBlocks = 320;
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
 

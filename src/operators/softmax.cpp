@@ -82,7 +82,7 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, Con
     plan.nest.element_size = static_cast<std::int64_t>(size);
   }
   ReductionParameters parameters = {kernels[float_index(input.type)],
-                                    {weight},
+                                    {weight, false, true},
                                     {},
                                     make_reduction({&target, copies ? &target : &input}, reduced)};
   parameters.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));

@@ -65,16 +65,25 @@ std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_siz
   return shared && reduction.kept.sizes[0] >= line ? line : 1;
 }
 
-// Computes few groups side by side, up to 64 at a time, with the elements of each distributed over
-// the threads.
-void run_in_parts(const Reduction& reduction, std::int64_t parts, ReductionKernel kernel,
-                  const void* parameters) {
+// True if each group is a dense row, in the input and in the output, of blocks enough for parts.
+bool are_long_rows(const Reduction& reduction, std::int64_t elements, std::int64_t element_size) {
+  const ReductionNest& nest = reduction.elements;
+  return nest.rank == 1 && nest.strides[0][0] == element_size &&
+         nest.strides[1][0] == element_size && elements >= 2 * kSumBlock &&
+         elements <= kMaxRowBlocks * kSumBlock;
+}
+
+// Computes few groups, up to `at_once` at a time, with the elements of each distributed over the
+// threads.
+void run_in_parts(const Reduction& reduction, std::int64_t at_once, std::int64_t parts,
+                  ReductionKernel kernel, const void* parameters) {
   alignas(kLineBytes) unsigned char sums[kPartSumBytes];
   Reduction block = reduction;
   block.part_sums = sums;
-  const std::int64_t count = reduction.end, size = reduction.kept.sizes[0];
+  const std::int64_t count = reduction.end;
+  const std::int64_t size = reduction.kept.rank > 0 ? reduction.kept.sizes[0] : 1;
   for (block.first = 0; block.first < count; block.first = block.end) {
-    block.end = block.first + std::min(kPartGroups, size - block.first % size);
+    block.end = block.first + std::min(at_once, size - block.first % size);
     block.parts = static_cast<int>(parts);
     for (block.stage = 0; block.stage < kPartStages; ++block.stage) {
       parallel_for(block.parts, [&](int i) {
@@ -166,8 +175,12 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
   const bool has_parts = traits.has_parts && reduction.stage == Reduction::kAllStages;
   if (has_parts && side_by_side && line > 1 && 2 * shards <= wanted)
-    return run_in_parts(reduction, std::min<std::int64_t>(wanted, kMomentLanes), kernel,
-                        parameters);
+    return run_in_parts(reduction, kPartGroups, std::min<std::int64_t>(wanted, kMomentLanes),
+                        kernel, parameters);
+  if (traits.has_row_parts && 2 * shards <= wanted &&
+      are_long_rows(reduction, elements, element_size))
+    return run_in_parts(reduction, 1, std::min({wanted, elements / kSumBlock, kMaxRowParts}),
+                        kernel, parameters);
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = reduction;

@@ -16,6 +16,7 @@ struct ReductionTraits {
   // Groups side by side can be computed in parts, and are read in place if their elements have a
   // common step.
   bool has_parts = false;
+  bool has_row_parts = false;  // dense rows can be computed in parts
 };
 
 // Splits the groups into shards where there is enough work, and calls the kernel. Sets

@@ -33,17 +33,11 @@ struct Hardmax {
     float max;
     std::int64_t index;
   };
+  static constexpr State kNone = {-kInfinity, 0};
 
-  DMLOPS_INLINE static bool needs(int, const State&) { return true; }
-  DMLOPS_INLINE static void begin(State& state, GroupTiles<T>&, std::int64_t) {
-    state.max = -kInfinity;
-    state.index = 0;
-  }
-
-  static void sweep(int, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t begin,
-                    std::int64_t length) {
+  // Finds the first maximum of elements from `begin` on, given that of the elements before.
+  static void find(State& state, const T* x, std::int64_t begin, std::int64_t length) {
     if (state.max != state.max) return;  // the first NaN has been found
-    const T* const x = tiles.row(1, k);
     f32x in_lanes = splat<f32x>(-kInfinity);
     i32x unordered = {};
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
@@ -65,16 +59,26 @@ struct Hardmax {
                   });
   }
 
-  DMLOPS_INLINE static void end(int, State&, std::int64_t) {}
-  DMLOPS_INLINE static void report(const State&, GroupTiles<T>&, std::int64_t) {}
-
-  static void finish(const State& state, GroupTiles<T>&, std::int64_t, T* target,
-                     std::int64_t begin, std::int64_t length) {
+  // Writes the results of elements from `begin` on.
+  static void write(const State& state, T* target, std::int64_t begin, std::int64_t length) {
     for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
       store_elements(target, i, used, splat<f32x>(0.0f));
     });
     const std::int64_t i = state.index - begin;
     if (i >= 0 && i < length) store_partial(target + i, splat<f32x>(1.0f), 1);
+  }
+
+  DMLOPS_INLINE static bool needs(int, const State&) { return true; }
+  DMLOPS_INLINE static void begin(State& state, GroupTiles<T>&, std::int64_t) { state = kNone; }
+  static void sweep(int, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t begin,
+                    std::int64_t length) {
+    find(state, tiles.row(1, k), begin, length);
+  }
+  DMLOPS_INLINE static void end(int, State&, std::int64_t) {}
+  DMLOPS_INLINE static void report(const State&, GroupTiles<T>&, std::int64_t) {}
+  static void finish(const State& state, GroupTiles<T>&, std::int64_t, T* target,
+                     std::int64_t begin, std::int64_t length) {
+    write(state, target, begin, length);
   }
 
  private:
@@ -165,16 +169,5 @@ class HardmaxColumns {
   alignas(kVectorBytes) std::int32_t blocks_[kSoftmaxColumns];
   alignas(kVectorBytes) std::int32_t rows_[kSoftmaxColumns];
 };
-
-template <class T>
-void hardmax(const Reduction& groups, const void*) {
-  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  if (fills_rows(groups, in, out, kHardmaxAlongRows)) {
-    Hardmax<T> formula;
-    reduce_groups<T>(groups, formula);
-  } else {
-    HardmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
-  }
-}
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -23,6 +23,10 @@ struct Range {
     smallest = min(smallest, x);
     largest = max(largest, x);
   }
+  DMLOPS_INLINE void operator+=(const Range& other) {
+    smallest = min(smallest, other.smallest);
+    largest = max(largest, other.largest);
+  }
   DMLOPS_INLINE static std::int64_t non_max_count() { return 0; }
 };
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/softmax/softmax_columns.hpp"
+#include "kernels/softmax/softmax_part.hpp"
 #include "kernels/softmax/softmax_rows.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -19,11 +20,24 @@ constexpr std::int64_t kSoftmaxAlongRows = 32;
 
 template <class T>
 void softmax(const Reduction& groups, const void*) {
+  if (groups.parts > 1) return softmax_part<T>(groups);
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   if (fills_rows(groups, in, out, kSoftmaxAlongRows)) {
     SoftmaxRows<T>(groups).run();
   } else {
     SoftmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
+  }
+}
+
+template <class T>
+void hardmax(const Reduction& groups, const void*) {
+  if (groups.parts > 1) return hardmax_part<T>(groups);
+  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
+  if (fills_rows(groups, in, out, kHardmaxAlongRows)) {
+    Hardmax<T> formula;
+    reduce_groups<T>(groups, formula);
+  } else {
+    HardmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
   }
 }
 
