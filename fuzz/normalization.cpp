@@ -79,7 +79,7 @@ void check_normalization(const OperatorDesc& desc, const OperatorInfo& op,
     const double inverse = use_variance ? 1 / std::sqrt(variance + epsilon) : 1;
     for (const std::size_t i : members) {
       double result, largest;
-      double of_sums = 0;  // the error propagated from sums of float16 elements
+      double of_sums = 0;  // the error propagated from the sums
       if (forward) {
         const double scale = operand(1, i, 1), bias = operand(2, i, 0);
         const double added = of_moments ? 0 : operand(3, i, 0);
@@ -87,6 +87,7 @@ void check_normalization(const OperatorDesc& desc, const OperatorInfo& op,
         result = normalized + bias + added;
         largest = std::max({std::abs(normalized), std::abs(bias), std::abs(added),
                             use_variance ? 0 : std::abs(scale * mean), std::abs(result)});
+        of_sums = std::abs(scale * inverse) * 0x1p-43 * size;
       } else {
         const double factor = operand(4, i, 0) * inverse, g = operand(1, i, 0);
         const bool training = op.family == Family::batch_normalization_training_grad;
@@ -95,12 +96,16 @@ void check_normalization(const OperatorDesc& desc, const OperatorInfo& op,
         result = factor * (g - center - shift);
         largest = std::max({std::abs(factor * g), std::abs(factor * center),
                             std::abs(factor * shift), std::abs(result)});
-        const double of_product = 0x1p-17 * std::sqrt(square * square_of_gradient);
-        if (training && type == DataType::float16)
+        const bool is_half = type == DataType::float16;
+        const double of_sum = is_half ? 0x1p-19 : 0x1p-43;
+        const double of_product =
+            (is_half ? 0x1p-17 : 0x1p-43) * std::sqrt(square * square_of_gradient);
+        if (training) {
           of_sums = std::abs(factor) *
-                    (0x1p-19 * size_of_gradient +
+                    (of_sum * size_of_gradient +
                      inverse * inverse *
-                         (std::abs(x[i] - mean) * of_product + std::abs(product) * 0x1p-19 * size));
+                         (std::abs(x[i] - mean) * of_product + std::abs(product) * of_sum * size));
+        }
       }
       Range range = around(result, arithmetic_error(largest, 2, type, 0.001) + of_sums);
       if (desc.fused_activation != nullptr) range = activation(*desc.fused_activation, range);

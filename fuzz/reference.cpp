@@ -182,10 +182,15 @@ Range activation(const OperatorDesc& desc, const Range& x) {
   const auto a = static_cast<double>(desc.numbers[0]), b = static_cast<double>(desc.numbers[1]);
   if (x.any || std::isnan(x.low)) return x;
   Range result = {HUGE_VAL, -HUGE_VAL};
-  // Every activation but gelu is monotonic on either side of 0, where the slope may change its
-  // sign; gelu's minimum is flat within an ulp.
-  for (const double end :
-       {x.low, (x.low + x.high) / 2, x.high, std::max(x.low, std::min(x.high, 0.0))}) {
+  // Every activation but gelu is monotonic between these points: at 0 the slope may change its
+  // sign, and shrink jumps at b and -b. gelu's minimum is flat within an ulp.
+  std::vector<double> ends = {x.low, (x.low + x.high) / 2, x.high};
+  for (const double point : {0.0, b, -b}) {
+    for (const double side :
+         {point, std::nextafter(point, -HUGE_VAL), std::nextafter(point, HUGE_VAL)})
+      ends.push_back(std::max(x.low, std::min(x.high, side)));
+  }
+  for (const double end : ends) {
     const double value = activation_formula(type, a, b, end);
     if (std::isnan(value)) return {value, value, x.low != x.high};
     const double error = ulps * ulp32(value);
