@@ -20,6 +20,13 @@ bool splits_evenly(std::int64_t size, std::int64_t shards) {
   return 4 * largest * shards <= 5 * size;
 }
 
+// The largest power of two up to n.
+std::int64_t power_of_two_below(std::int64_t n) {
+  std::int64_t power = 1;
+  while (power <= n / 2) power *= 2;
+  return power;
+}
+
 }  // namespace
 
 LoopLayout::LoopLayout(const Nest& nest, char* const* data, bool streaming) : nest_(nest) {
@@ -95,11 +102,12 @@ std::int64_t LoopLayout::shortest_row_of_several_inputs() const {
     if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
   }
   if (is_shared(0) && shared < 4) return dense ? 4 : 6;
-  // Long rows suit the hardware prefetcher, and are free if they are contiguous.
+  // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
+  // contiguous; packed parameters of longer rows would leave L1.
   const auto continues = [this](int k) {
     return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
   };
-  if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) return 512;
+  if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) return 256;
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192;
   return is_shared(0) && dense && few ? 128 : 16;
@@ -118,8 +126,10 @@ void LoopLayout::choose_row() {
   }
   const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {
-    const std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);
+    std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);
     if (chunk < 2) return;
+    // Powers of two give most rows the same alignment.
+    if (nest_.operands > 2 && chunk < nest_.sizes[d]) chunk = power_of_two_below(chunk);
     row_.dimensions[row_.rank++] = d;
     row_.length *= chunk;
     taken_[d] = true;

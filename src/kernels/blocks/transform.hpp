@@ -115,8 +115,8 @@ DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
   store(target + last, tail);
 }
 
-// transform_row() by non-temporal stores, except to cache lines that the target shares with other
-// data. The target's elements must be aligned.
+// transform_row() of vectors by non-temporal stores, except to cache lines that the target shares
+// with other data. The target's elements must be aligned.
 template <class V, class T, class In, class Formula>
 DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
                               const Formula& formula) {
@@ -132,12 +132,12 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   std::int64_t i = backwards ? end - lanes : begin;
   for (std::int64_t vectors = (end - begin) / lanes; vectors > 0; --vectors, i += step) {
     __builtin_prefetch(ahead + i * std::int64_t{sizeof(In)});
-    store_non_temporal(target + i, formula(load<V>(source + i)));
+    store_non_temporal(target + i, formula(load<V>(source + i), i));
   }
   // The partial lines before and after.
   for (i = begin > 0 ? 0 : end; i < count;) {
     const std::int64_t used = min((i < begin ? begin : count) - i, lanes);
-    const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)));
+    const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)), i);
     if (used == lanes) {
       store(target + i, result);
     } else {
@@ -176,7 +176,8 @@ void transform_streaming(const Block& given, const void* context) {
   const Block block = given;
   for (std::int64_t r = 0; r < block.count; ++r) {
     stream_row<V>(reinterpret_cast<T*>(block.output_row(r)),
-                  reinterpret_cast<const T*>(block.input_row(r)), block.length, formula);
+                  reinterpret_cast<const T*>(block.input_row(r)), block.length,
+                  [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
   }
 }
 

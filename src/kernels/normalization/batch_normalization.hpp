@@ -23,7 +23,7 @@ class Normalization {
 
   void traverse_rows() {
     // Non-temporal stores need rows of several cache lines.
-    const bool streams = loops_.by_row_streaming != nullptr && !along_ && rows_.length >= 256;
+    const bool streams = loops_.by_row[1] != nullptr && !dense_ && rows_.length >= 256;
     const Transform streaming = streams ? &normalize<true> : nullptr;
     traverse(rows_, {sizeof(T),
                      {&normalize<false>, nullptr, streaming},
@@ -73,7 +73,7 @@ class Normalization {
     return part;
   }
 
-  bool is_long() const { return loops_.by_row == nullptr; }
+  bool is_long() const { return loops_.by_row[0] == nullptr; }
 
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
     const std::int64_t length = chunk.length;
@@ -89,9 +89,9 @@ class Normalization {
     } else if (is_long()) {
       normalize_long(chunk);
     } else if (along_) {
-      loops_.by_element(chunk, channels_, act_);
+      loops_.by_element[streaming](chunk, channels_, act_);
     } else {
-      (streaming ? loops_.by_row_streaming : loops_.by_row)(chunk, channels_, own_, act_);
+      loops_.by_row[streaming](chunk, channels_, own_, act_);
     }
   }
 
@@ -181,9 +181,10 @@ constexpr NormalizationLoops<T> normalization_loops() {
   using Loops = ActivatedLoops<T, T, Act>;
   constexpr Transform activate = &transform<T, float, f32x, 1, Activate<Act>>;
   if constexpr (kIsLong<Act>) {
-    return {nullptr, nullptr, nullptr, activate};
+    return {{nullptr, nullptr}, {nullptr, nullptr}, activate};
   } else {
-    return {&Loops::template by_row<>, &Loops::template by_row<true>, &Loops::by_element,
+    return {{&Loops::template by_row<>, &Loops::template by_row<true>},
+            {&Loops::template by_element<>, &Loops::template by_element<true>},
             std::is_same_v<Act, Identity> ? nullptr : activate};
   }
 }

@@ -11,12 +11,11 @@ namespace dmlops::DMLOPS_TARGET {
 // are compiled once instead of in each loop.
 template <class T>
 struct NormalizationLoops {
-  // Parameters are constant along a row, and shared by all rows unless `own`.
-  void (*by_row)(const Block& rows, const Channels<T>& channels, bool own, const void* act);
-  void (*by_row_streaming)(const Block& rows, const Channels<T>& channels, bool own,
-                           const void* act);
+  // Parameters are constant along a row, and shared by all rows unless `own`. Index 1: by
+  // non-temporal stores.
+  void (*by_row[2])(const Block& rows, const Channels<T>& channels, bool own, const void* act);
   // Parameters vary along a row, and are shared by all rows.
-  void (*by_element)(const Block& rows, const Channels<T>& channels, const void* act);
+  void (*by_element[2])(const Block& rows, const Channels<T>& channels, const void* act);
   Transform activate;  // from float32 elements; null: no activation
 };
 
@@ -28,33 +27,36 @@ struct ActivatedLoops {
     const Act act = *static_cast<const Act*>(given);
     for (std::int64_t r = 0; r < rows.count; ++r) {
       const auto parameters = channels.throughout(own ? r : 0);
-      const auto formula = [&](f32x x, auto...) DMLOPS_LAMBDA_INLINE {
+      transform_one<kStreaming>(rows, r, [&](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE {
         return canonical_nan(act(parameters.normalize(x)));
-      };
-      if constexpr (kStreaming) {
-        stream_row<f32x>(output_row(rows, r), input_row(rows, r), rows.length, formula);
-      } else {
-        transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length, formula);
-      }
+      });
     }
   }
 
+  template <bool kStreaming = false>
   static void by_element(const Block& rows, const Channels<T>& channels, const void* given) {
     const Act act = *static_cast<const Act*>(given);
     std::int64_t r = 0;
-    if (!kForSize && loads_parameters_once(rows)) {
+    if (!kForSize && !kStreaming && loads_parameters_once(rows)) {
       for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
     }
     for (; r < rows.count; ++r) {
-      transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length,
-                             [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-                               return canonical_nan(act(channels[i].normalize(x)));
-                             });
+      transform_one<kStreaming>(rows, r, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        return canonical_nan(act(channels[i].normalize(x)));
+      });
     }
   }
 
  private:
-  static constexpr std::int64_t kTogether = 4, kLanesHere = kLanes<f32x>;
+  // kTogether rows share each load of parameters, in strips of kStrip vectors, whose parameters
+  // stay in registers. Few rows in long strips suit the hardware prefetcher and the associativity
+  // of L1, but take 32 registers. The loads of kAtOnce rows precede their stores, against
+  // store-to-load aliasing of rows a multiple of 4 KiB apart, which long strips avoid.
+  static constexpr bool kManyRegisters = kVectorBytes == 64;
+  static constexpr std::int64_t kTogether = kManyRegisters ? 2 : 4, kStrip = kManyRegisters ? 4 : 1,
+                                kAtOnce = kManyRegisters ? 1 : kTogether;
+  static constexpr std::int64_t kCached = std::int64_t{kManyRegisters ? 16 : 2} << 20;  // bytes
+  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
 
   DMLOPS_INLINE static Out* output_row(const Block& rows, std::int64_t r) {
     return reinterpret_cast<Out*>(rows.output_row(r));
@@ -63,18 +65,27 @@ struct ActivatedLoops {
     return reinterpret_cast<const T*>(rows.input_row(r));
   }
 
+  template <bool kStreaming, class Formula>
+  DMLOPS_INLINE static void transform_one(const Block& rows, std::int64_t r,
+                                          const Formula& formula) {
+    if constexpr (kStreaming) {
+      stream_row<f32x>(output_row(rows, r), input_row(rows, r), rows.length, formula);
+    } else {
+      transform_row<f32x, 1>(output_row(rows, r), input_row(rows, r), rows.length, formula);
+    }
+  }
+
   // True if several rows share each load of parameters, which take more loads than the input. Not
-  // for float32 rows beyond L2: memory latency hides the loads, and the hardware prefetcher follows
+  // for rows beyond the caches: memory latency hides the loads, and the hardware prefetcher follows
   // single rows better. Requires equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
-    constexpr std::int64_t kCached = 2 << 20;  // bytes
-    const bool cached = std::is_same_v<T, float16> ||
-                        rows.length * rows.count * std::int64_t{sizeof(T) + sizeof(Out)} <= kCached;
-    return cached && rows.output_offsets == nullptr &&
+    const std::int64_t bytes =
+        rows.rows->length * rows.rows->count * std::int64_t{sizeof(T) + sizeof(Out)};
+    return bytes <= kCached && rows.output_offsets == nullptr &&
            rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
   }
 
-  // Normalizes kTogether rows from row r on, loading each vector of parameters once.
+  // Normalizes kTogether rows from row r on.
   DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r,
                                           const Channels<T>& channels, const Act& act) {
     Out* outputs[kTogether];
@@ -93,23 +104,38 @@ struct ActivatedLoops {
         store_partial(outputs[k] + i, canonical_nan(act(parameters.normalize(x))), used);
       }
     };
-    const std::int64_t begin =
-        min(distance_to_alignment<f32x>(outputs[0]) % kLanesHere, rows.length);
-    const std::int64_t end = begin + (rows.length - begin) / kLanesHere * kLanesHere;
-    edge(0, begin);
-    for (std::int64_t i = begin; i < end; i += kLanesHere) {
-      const auto parameters = channels[i];
-      // All loads precede the stores, against store-to-load aliasing of rows a multiple of 4 KiB
-      // apart.
-      f32x results[kTogether];
-#pragma GCC unroll 16
-      for (std::int64_t k = 0; k < kTogether; ++k)
-        results[k] = parameters.normalize(load<f32x>(inputs[k] + i));
-#pragma GCC unroll 16
-      for (std::int64_t k = 0; k < kTogether; ++k)
-        store(outputs[k] + i, canonical_nan(act(results[k])));
+    std::int64_t i = min(distance_to_alignment<f32x>(outputs[0]) % kLanesHere, rows.length);
+    edge(0, i);
+    for (; i + kStrip * kLanesHere <= rows.length; i += kStrip * kLanesHere)
+      strip<kStrip>(outputs, inputs, i, channels, act);
+    if constexpr (kStrip > 1) {
+      for (; i + kLanesHere <= rows.length; i += kLanesHere)
+        strip<1>(outputs, inputs, i, channels, act);
     }
-    edge(end, rows.length - end);
+    edge(i, rows.length - i);
+  }
+
+  // Normalizes kVectors vectors of each row from element i on.
+  template <std::int64_t kVectors>
+  DMLOPS_INLINE static void strip(Out* const* outputs, const T* const* inputs, std::int64_t i,
+                                  const Channels<T>& channels, const Act& act) {
+    typename Channels<T>::Vector parameters[kVectors];
+#pragma GCC unroll 16
+    for (std::int64_t v = 0; v < kVectors; ++v) parameters[v] = channels[i + v * kLanesHere];
+#pragma GCC unroll 16
+    for (std::int64_t k = 0; k < kTogether; k += kAtOnce) {
+      f32x results[kAtOnce][kVectors];
+#pragma GCC unroll 16
+      for (std::int64_t q = 0; q < kAtOnce; ++q)
+#pragma GCC unroll 16
+        for (std::int64_t v = 0; v < kVectors; ++v)
+          results[q][v] = parameters[v].normalize(load<f32x>(inputs[k + q] + i + v * kLanesHere));
+#pragma GCC unroll 16
+      for (std::int64_t q = 0; q < kAtOnce; ++q)
+#pragma GCC unroll 16
+        for (std::int64_t v = 0; v < kVectors; ++v)
+          store(outputs[k + q] + i + v * kLanesHere, canonical_nan(act(results[q][v])));
+    }
   }
 };
 
