@@ -28,18 +28,16 @@ void find_column_maxima(SoftmaxBlock<T>& block, float* maxima) {
   }
 }
 
-// Returns the sums of groups of up to 64 elements, one per vector lane; term(row) returns the terms
-// of a row. Adds lanes kLane, kLane + kStride, ... in the fixed order of the sum.
-template <class Sums, int kLane = 0, int kStride = 1, class Term>
-DMLOPS_INLINE Sums sum_rows(std::int64_t rows, const Term& term) {
+// Adds lanes kLane, kLane + kStride, ... of the first `used` ones in the fixed order of the sum;
+// sums(lane) returns those of a vector of columns.
+template <int kLane = 0, int kStride = 1, class Sums>
+DMLOPS_INLINE auto add_lanes(std::int64_t used, const Sums& sums) {
   if constexpr (kStride == kSumLanes) {
-    Sums sum = Sums::of(term(kLane));
-    for (std::int64_t r = kLane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
-    return sum;
+    return sums(kLane);
   } else {
-    Sums sum = sum_rows<Sums, kLane, 2 * kStride>(rows, term);
+    auto sum = add_lanes<kLane, 2 * kStride>(used, sums);
     constexpr int kNext = kLane + kStride;
-    if (kNext < rows) sum += sum_rows<Sums, kNext, 2 * kStride>(rows, term);
+    if (kNext < used) sum += add_lanes<kNext, 2 * kStride>(used, sums);
     return sum;
   }
 }
@@ -69,8 +67,16 @@ class ColumnSums {
           return terms_here.term(load_columns<T>(x, r, c), seen_here);
         };
         if (blocks == 1) {
-          auto sums = sum_rows<Sums>(rows, term);
-          return done(c, sums, seen_here);
+          Sums lanes[kSumLanes];
+          const std::int64_t used = min(rows, kSumLanes);
+          for (std::int64_t lane = 0; lane < used; ++lane) {
+            Sums sum = Sums::of(term(lane));
+            for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
+            lanes[lane] = sum;
+          }
+          const auto lane_sums = [&](std::int64_t lane)
+                                     DMLOPS_LAMBDA_INLINE { return lanes[lane]; };
+          return done(c, add_lanes(used, lane_sums), seen_here);
         }
         seen_here = seen[c / kLanes<f32x>];
         for (std::int64_t lane = 0; lane < min(rows, kSumLanes); ++lane) {
@@ -101,12 +107,12 @@ class ColumnSums {
  private:
   static constexpr std::int64_t kSteps = kSumBlock / kBlockRows;
 
-  // Adds the lanes.
+  // Adds all lanes.
   template <class S>
   DMLOPS_INLINE static S combined(const typename S::Lane (*lanes)[kSoftmaxColumns],
                                   std::int64_t c) {
-    return sum_rows<S>(kSumLanes, [=](std::int64_t lane)
-                                      DMLOPS_LAMBDA_INLINE { return S::from(lanes[lane] + c); });
+    return add_lanes(kSumLanes, [=](std::int64_t lane)
+                                    DMLOPS_LAMBDA_INLINE { return S::from(lanes[lane] + c); });
   }
 
   // Adds the first `used` lanes of the block to the total; a last block may be short.

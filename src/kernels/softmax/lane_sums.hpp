@@ -35,7 +35,6 @@ struct LaneSums<float> {
     Doubles both = to_double(terms);
     return {both.lower, both.upper};
   }
-  DMLOPS_INLINE static LaneSums of(const LaneSums& sums) { return sums; }
   DMLOPS_INLINE void operator+=(f32x terms) { *this += of(terms); }
   DMLOPS_INLINE void operator+=(const LaneSums& other) {
     lower += other.lower;
@@ -57,7 +56,6 @@ struct LaneSums<float16> {
   static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
   DMLOPS_INLINE static LaneSums of(f32x terms) { return {terms}; }
   DMLOPS_INLINE static LaneSums of(const Product& terms) { return {terms.value()}; }
-  DMLOPS_INLINE static LaneSums of(const LaneSums& sums) { return sums; }
   DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
   DMLOPS_INLINE void operator+=(const Product& terms) {
     sums = fma(terms.factor, terms.power, sums);
