@@ -103,11 +103,15 @@ std::int64_t LoopLayout::shortest_row_of_several_inputs() const {
   }
   if (is_shared(0) && shared < 4) return dense ? 4 : 6;
   // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
-  // contiguous; packed parameters of longer rows would leave L1.
+  // contiguous; packed parameters of longer rows would leave L1. Rows with constant parameters stay
+  // as they are if the parameters of longer rows differed from row to row.
   const auto continues = [this](int k) {
     return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
   };
-  if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) return 256;
+  if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) {
+    const bool differ = is_shared(0) && nest_.sizes[0] * nest_.sizes[1] > kTable;
+    return differ ? 64 : 256;
+  }
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192;
   return is_shared(0) && dense && few ? 128 : 16;
