@@ -17,7 +17,7 @@ SHAPES = ((1, 128_256), (2, 70_003), (1, 327_680), (1, 327_681), (3, 40_000))
 
 KINDS = (
     *("plain", "wide", "far", "dominated", "tie", "infinite"),
-    *("masked", "all masked", "NaN", "all NaN"),
+    *("masked", "all masked", "small at the end", "NaN", "all NaN"),
 )
 
 
@@ -40,6 +40,8 @@ def rows(kind: str, shape: tuple[int, ...], dtype: str) -> Array:
         x[..., : middle + 7] = -np.inf
     elif kind == "all masked":
         x[...] = -np.inf
+    elif kind == "small at the end":
+        x[..., -3] = -200
     elif kind == "NaN":
         x[..., middle] = np.nan
         x[..., middle + 5000] = np.nan
