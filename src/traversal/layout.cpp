@@ -21,7 +21,7 @@ bool splits_evenly(std::int64_t size, std::int64_t shards) {
 }
 
 // The largest power of two up to n.
-std::int64_t power_of_two_below(std::int64_t n) {
+std::int64_t power_of_two_up_to(std::int64_t n) {
   std::int64_t power = 1;
   while (power <= n / 2) power *= 2;
   return power;
@@ -133,7 +133,7 @@ void LoopLayout::choose_row() {
     std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);
     if (chunk < 2) return;
     // Powers of two give most rows the same alignment.
-    if (nest_.operands > 2 && chunk < nest_.sizes[d]) chunk = power_of_two_below(chunk);
+    if (nest_.operands > 2 && chunk < nest_.sizes[d]) chunk = power_of_two_up_to(chunk);
     row_.dimensions[row_.rank++] = d;
     row_.length *= chunk;
     taken_[d] = true;

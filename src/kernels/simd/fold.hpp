@@ -12,6 +12,20 @@ struct Addition {
   }
 };
 
+// Both return the first of equal or unordered arguments.
+struct Minimum {
+  template <class V>
+  DMLOPS_INLINE_SMALL V operator()(V a, V b) const {
+    return b < a ? b : a;
+  }
+};
+struct Maximum {
+  template <class V>
+  DMLOPS_INLINE_SMALL V operator()(V a, V b) const {
+    return a < b ? b : a;
+  }
+};
+
 // Reduces all lanes by an associative and commutative operation, first vectors of 16 bytes, then
 // their lanes.
 template <class V, class Operation>

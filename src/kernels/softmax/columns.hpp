@@ -28,20 +28,6 @@ void find_column_maxima(SoftmaxBlock<T>& block, float* maxima) {
   }
 }
 
-// Adds lanes kLane, kLane + kStride, ... of the first `used` ones in the fixed order of the sum;
-// sums(lane) returns those of a vector of columns.
-template <int kLane = 0, int kStride = 1, class Sums>
-DMLOPS_INLINE auto add_lanes(std::int64_t used, const Sums& sums) {
-  if constexpr (kStride == kSumLanes) {
-    return sums(kLane);
-  } else {
-    auto sum = add_lanes<kLane, 2 * kStride>(used, sums);
-    constexpr int kNext = kLane + kStride;
-    if (kNext < used) sum += add_lanes<kNext, 2 * kStride>(used, sums);
-    return sum;
-  }
-}
-
 // The sums of a block's groups.
 template <class T>
 class ColumnSums {

@@ -50,8 +50,7 @@ struct Hardmax {
       state.index = begin + first(x, length, [](f32x v) DMLOPS_LAMBDA_INLINE { return v != v; });
       return;
     }
-    const float largest =
-        fold(in_lanes, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? b : a; });
+    const float largest = fold(in_lanes, Maximum());
     if (!(largest > state.max)) return;
     state.max = largest;
     state.index = begin + first(x, length, [largest](f32x v) DMLOPS_LAMBDA_INLINE {

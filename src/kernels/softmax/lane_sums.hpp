@@ -65,4 +65,18 @@ struct LaneSums<float16> {
   DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
 };
 
+// Adds lanes kLane, kLane + kStride, ... of the first `used` ones in the fixed order of the sum;
+// sums(lane) returns a lane, or that of each column of a vector.
+template <int kLane = 0, int kStride = 1, class Sums>
+DMLOPS_INLINE auto add_lanes(std::int64_t used, const Sums& sums) {
+  if constexpr (kStride == kSumLanes) {
+    return sums(kLane);
+  } else {
+    auto sum = add_lanes<kLane, 2 * kStride>(used, sums);
+    constexpr int kNext = kLane + kStride;
+    if (kNext < used) sum += add_lanes<kNext, 2 * kStride>(used, sums);
+    return sum;
+  }
+}
+
 }  // namespace dmlops::DMLOPS_TARGET

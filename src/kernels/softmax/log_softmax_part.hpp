@@ -19,9 +19,7 @@ void log_softmax_part(const Reduction& group) {
       sum.store_to(lanes);
       seen += sum.seen();
     });
-    const auto smaller = [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return b < a ? b : a; };
-    const auto larger = [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? b : a; };
-    part.numbers() = {fold(seen.smallest, smaller), fold(seen.largest, larger), 0};
+    part.numbers() = {fold(seen.smallest, Minimum()), fold(seen.largest, Maximum()), 0};
     return;
   }
   using Sum = typename LaneSums<T>::Lane;

@@ -80,10 +80,7 @@ class RowPart {
     for (std::int64_t b = 1; b < blocks(); ++b) {
       for (int j = 0; j < kSumLanes; ++j) lanes[j] += shared_.lanes[s][b][j];
     }
-    for (int half = kSumLanes / 2; half > 0; half /= 2) {
-      for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
-    }
-    return lanes[0];
+    return add_lanes(kSumLanes, [&](int lane) { return lanes[lane]; });
   }
 
  private:

@@ -45,9 +45,7 @@ void softmax_part(const Reduction& group) {
                              smallest = min(smallest, v);
                              largest = max(largest, v);
                            });
-    part.numbers() = {
-        fold(smallest, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return b < a ? b : a; }),
-        fold(largest, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? b : a; }), 0};
+    part.numbers() = {fold(smallest, Minimum()), fold(largest, Maximum()), 0};
     return;
   }
   float smallest, largest;

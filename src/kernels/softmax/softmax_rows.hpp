@@ -64,7 +64,7 @@ class SoftmaxRows {
       for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
         largest = max(largest, load_repeated(x, i, used));
       });
-      tops_[k] = fold(largest, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? b : a; });
+      tops_[k] = fold(largest, Maximum());
     });
     NothingSeen nothing;
     for_each_row<kWhole>(first, end, [&](std::int64_t k, const T* x, std::int64_t length) {

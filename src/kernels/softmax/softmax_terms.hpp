@@ -132,8 +132,7 @@ struct PlainGroupTerms {
 // True if the largest element is in the range of PlainGroupTerms.
 template <class T>
 DMLOPS_INLINE bool are_plain(const LargestAbs& seen) {
-  return fold(seen.largest, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return a < b ? b : a; }) <=
-         PlainGroupTerms<T>::kLargest;
+  return fold(seen.largest, Maximum()) <= PlainGroupTerms<T>::kLargest;
 }
 
 // The reciprocals of the sums of groups.
