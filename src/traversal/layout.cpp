@@ -14,12 +14,6 @@ constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which tr
 constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by an offset table
 
-// True if the largest of the shards exceeds the mean by at most 25 %.
-bool splits_evenly(std::int64_t size, std::int64_t shards) {
-  const std::int64_t largest = (size + shards - 1) / shards;
-  return 4 * largest * shards <= 5 * size;
-}
-
 // The largest power of two up to n.
 std::int64_t power_of_two_up_to(std::int64_t n) {
   std::int64_t power = 1;
@@ -268,7 +262,7 @@ void LoopLayout::choose_outer_loops() {
     add(main_, column_.dimensions[0], column_.length, 1);
     if (column_.rank > 1) {
       fill(tables_[0], column_, 0, 0);
-      rows_.row_offsets = tables_[0];
+      main_.row_offsets = tables_[0];
       main_.loops[0].strides[0] = 0;
     }
   }
@@ -281,6 +275,7 @@ void LoopLayout::choose_outer_loops() {
       add(tail_, d, nest_.sizes[d], 1);
     }
   }
+  main_.operands = tail_.operands = nest_.operands;
   main_.length = row_.length;
   std::copy_n(rows_.data, nest_.operands, main_.data);
   std::copy_n(rows_.data, nest_.operands, tail_.data);
@@ -309,75 +304,44 @@ bool LoopLayout::has_runs() const {
          (rows_.offsets[1] != nullptr && rows_.run[1] > 1);
 }
 
-// Returns the number of shards, near the wanted one, that splits an outer loop into shards of
-// nearly equal size.
-std::int64_t LoopLayout::fitting_shards(std::int64_t wanted) const {
-  const std::int64_t most = std::min<std::int64_t>(wanted + wanted / 2, get_num_threads());
-  for (int d = main_.rank - 1; d >= 0; --d) {
-    const std::int64_t size = main_.loops[d].size;
-    const std::int64_t largest = (size + most - 1) / most, shards = (size + largest - 1) / largest;
-    if (4 * shards >= 3 * wanted && splits_evenly(size, shards)) return shards;
+void LoopLayout::run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
+                          const void* parameters) const {
+  rows.length = loop_nest.length;
+  std::copy_n(loop_nest.data, nest_.operands, rows.data);
+  if (loop_nest.rank > 0) {
+    rows.count = loop_nest.loops[0].size;
+    rows.row_offsets = loop_nest.row_offsets;
+    for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loop_nest.loops[0].strides[k];
+    rows.outer_rank = loop_nest.rank - 1;
+    rows.outer = loop_nest.loops + 1;
   }
-  return wanted;
-}
-
-// Returns the loop that is split into shards: the outermost whose largest shard exceeds the mean by
-// at most 25 %, or else the longest; or kElements. The elements of the rows need a common step, and
-// are split if their parts are long, or if no loop has an iteration for each shard. Shards of an
-// inner loop may share cache lines.
-int LoopLayout::split_loop(const LoopNest& loop_nest, std::int64_t shards) const {
-  int d = loop_nest.rank - 1;
-  while (d >= 0 && !splits_evenly(loop_nest.loops[d].size, shards)) --d;
-  if (d >= 0) return d;
-  int longest = 0;
-  for (int i = 1; i < loop_nest.rank; ++i) {
-    if (loop_nest.loops[i].size > loop_nest.loops[longest].size) longest = i;
-  }
-  if (loop_nest.rank == 0) return kElements;
-  const bool long_parts = loop_nest.length * nest_.element_size >= shards * kBlockBytes;
-  const bool splits_row =
-      has_common_steps() && (long_parts || loop_nest.loops[longest].size < shards);
-  return splits_row ? kElements : longest;
+  kernel(rows, parameters);
 }
 
 void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i,
                            RowKernel kernel, const void* parameters) const {
   Rows rows = rows_;
-  rows.length = loop_nest.length;
   rows.layout[1] = input_layout(loop_nest);
-  std::copy_n(loop_nest.data, nest_.operands, rows.data);
-  Loop loops[kMaxRank];
-  std::copy_n(loop_nest.loops, loop_nest.rank, loops);
-  if (shards > 1 && loop_nest.rank == 0 && !has_common_steps()) {
-    if (i > 0) return;  // a single row, no longer than an offset table
-  } else if (shards > 1) {
-    const int split = split_loop(loop_nest, shards);
-    std::int64_t& size = split == kElements ? rows.length : loops[split].size;
-    // Shards of an aligned row share no cache line.
-    const std::int64_t unit = split == kElements ? 64 : 1;
-    const std::int64_t begin = shard_begin(size, shards, i, unit);
-    size = shard_begin(size, shards, i + 1, unit) - begin;
-    if (size == 0) return;
-    for (int k = 0; k < nest_.operands; ++k)
-      rows.data[k] += begin * (split == kElements ? rows.step[k] : loops[split].strides[k]);
-    if (split == 0 && rows.row_offsets != nullptr) rows.row_offsets += begin;
+  if (shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
+  // Elements of gathered rows have no common step.
+  const std::int64_t row_bytes = has_common_steps() ? loop_nest.length * nest_.element_size : 0;
+  const int split = split_loop(loop_nest, row_bytes, shards);
+  if (split != kElements) {
+    return for_each_box(loop_nest, split, shards, i,
+                        [&](const LoopNest& box) { run_rows(rows, box, kernel, parameters); });
   }
-  if (loop_nest.rank > 0) {
-    rows.count = loops[0].size;
-    for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loops[0].strides[k];
-    rows.outer_rank = loop_nest.rank - 1;
-    rows.outer = loops + 1;
-  }
-  kernel(rows, parameters);
+  // A single gathered row is no longer than an offset table, so it forms one shard. Shards of an
+  // aligned row share no cache line.
+  const std::int64_t unit = row_bytes > 0 ? 64 : loop_nest.length;
+  LoopNest part = loop_nest;
+  const std::int64_t begin = shard_begin(loop_nest.length, shards, i, unit);
+  part.length = shard_begin(loop_nest.length, shards, i + 1, unit) - begin;
+  for (int k = 0; k < nest_.operands; ++k) part.data[k] += begin * rows.step[k];
+  if (part.length > 0) run_rows(rows, part, kernel, parameters);
 }
 
 void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) const {
-  if (shards <= 1) {
-    run_shard(main_, 1, 0, kernel, parameters);
-    if (tail_.length > 0) run_shard(tail_, 1, 0, kernel, parameters);
-    return;
-  }
-  shards = fitting_shards(shards);
+  if (shards > 1) shards = fitting_shards(main_, shards, get_num_threads());
   parallel_for(static_cast<int>(shards), [&](int i) {
     run_shard(main_, shards, i, kernel, parameters);
     if (tail_.length > 0) run_shard(tail_, shards, i, kernel, parameters);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "traversal/nest.hpp"
+#include "traversal/shards.hpp"
 
 namespace dmlops {
 
@@ -24,7 +25,6 @@ class LoopLayout {
 
  private:
   static constexpr std::int64_t kTable = 1024;  // entries of an offset table
-  static constexpr int kElements = -1;          // the loop over the elements of a row
 
   // Dimensions of the nest merged into one loop, the innermost first.
   struct Chain {
@@ -32,14 +32,6 @@ class LoopLayout {
     int dimensions[kMaxRank];
     std::int64_t length = 1;
     std::int64_t chunk = 0;  // indices of the last dimension, if it is split
-  };
-
-  // Rows of equal length, and the loops around them, the first of which counts rows.
-  struct LoopNest {
-    std::int64_t length = 0;
-    char* data[kMaxOperands];
-    int rank = 0;
-    Loop loops[kMaxRank];
   };
 
   bool choose_transposition();
@@ -54,10 +46,10 @@ class LoopLayout {
   bool has_common_steps() const;  // true if no operand is gathered
   bool has_runs() const;          // true if output or input consists of runs of several elements
   Layout input_layout(const LoopNest& loop_nest) const;
-  std::int64_t fitting_shards(std::int64_t wanted) const;
-  int split_loop(const LoopNest& loop_nest, std::int64_t shards) const;
   void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
+  void run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
+                const void* parameters) const;
 
   const Nest& nest_;
   bool taken_[kMaxRank] = {};  // dimensions of the row or of the column

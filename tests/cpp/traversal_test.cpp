@@ -1,11 +1,13 @@
 // The canonical loop nest, and the decisions of the memory policy. They affect speed only,
 // so that no result shows them.
 #include <gtest/gtest.h>
+#include <string>
 #include <vector>
 
 #include "traversal/nest.hpp"
 #include "traversal/policy.hpp"
 #include "traversal/policy_setters.hpp"
+#include "traversal/shards.hpp"
 
 namespace dmlops {
 namespace {
@@ -94,6 +96,85 @@ TEST(Policy, ShardsCoverTheWhole) {
       }
     }
   }
+}
+
+// Loops around rows of one byte, dense in memory from `data` on, the innermost first.
+LoopNest loops(const std::vector<std::int64_t>& sizes, char* data) {
+  LoopNest nest;
+  nest.operands = 1;
+  nest.length = 1;
+  nest.data[0] = data;
+  std::int64_t stride = 1;
+  for (const std::int64_t size : sizes) {
+    nest.loops[nest.rank++] = {size, {stride}};
+    stride *= size;
+  }
+  return nest;
+}
+
+void count_visits(const LoopNest& nest, int d, char* data) {
+  if (d < 0) {
+    ++*data;
+    return;
+  }
+  for (std::int64_t i = 0; i < nest.loops[d].size; ++i)
+    count_visits(nest, d - 1, data + i * nest.loops[d].strides[0]);
+}
+
+TEST(Shards, VisitEachIterationOnce) {
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{1}, {7}, {2, 3}, {5, 1, 4}, {3, 2, 5, 4}}) {
+    const std::size_t rank = sizes.size();
+    for (std::size_t first = 0; first < rank; ++first) {
+      std::int64_t rows = 1, iterations = 1;
+      for (std::size_t d = 0; d < rank; ++d) {
+        rows *= sizes[d];
+        if (d >= first) iterations *= sizes[d];
+      }
+      for (std::int64_t shards = 1; shards <= iterations + 2; ++shards) {
+        std::string visits(static_cast<std::size_t>(rows), '\0');
+        const LoopNest nest = loops(sizes, visits.data());
+        for (std::int64_t i = 0; i < shards; ++i) {
+          std::int64_t in_shard = 0;
+          for_each_box(nest, static_cast<int>(first), shards, i, [&](const LoopNest& box) {
+            std::int64_t size = 1;
+            for (int d = 0; d < box.rank; ++d) size *= box.loops[d].size;
+            in_shard += size;
+            count_visits(box, box.rank - 1, box.data[0]);
+          });
+          const std::int64_t unit = rows / iterations;
+          EXPECT_GE(in_shard, iterations / shards * unit);
+          EXPECT_LE(in_shard, (iterations + shards - 1) / shards * unit);
+        }
+        EXPECT_EQ(visits, std::string(visits.size(), '\1'));
+      }
+    }
+  }
+}
+
+TEST(Shards, MoveTheOffsetsOfRows) {
+  const std::int64_t offsets[] = {0, 5, 1, 7};
+  char memory[4];
+  LoopNest nest = loops({4}, memory);
+  nest.row_offsets = offsets;
+  for_each_box(nest, 0, 2, 1, [&](const LoopNest& box) {
+    EXPECT_EQ(box.row_offsets, offsets + 2);
+    EXPECT_EQ(box.loops[0].size, 2);
+  });
+}
+
+TEST(Shards, AreNearlyEqual) {
+  char memory[1];
+  EXPECT_EQ(split_loop(loops({100, 16}, memory), 4, 16), 1);         // the outermost loop alone
+  EXPECT_EQ(split_loop(loops({13, 18, 9}, memory), 872, 16), 1);     // 162 iterations
+  EXPECT_EQ(split_loop(loops({13, 5}, memory), 4, 16), 0);           // 65 rows
+  EXPECT_EQ(split_loop(loops({3}, memory), 1 << 20, 2), kElements);  // long rows
+  EXPECT_EQ(split_loop(loops({3}, memory), 1000, 16), kElements);    // fewer rows than shards
+  EXPECT_EQ(split_loop(loops({3}, memory), 0, 16), 0);               // rows that cannot be split
+  EXPECT_EQ(split_loop(loops({}, memory), 1 << 20, 2), kElements);
+  EXPECT_EQ(fitting_shards(loops({5}, memory), 4, 16), 5);
+  EXPECT_EQ(fitting_shards(loops({5}, memory), 4, 4), 3);
+  EXPECT_EQ(fitting_shards(loops({13, 18, 9}, memory), 16, 16), 15);  // of up to 11 iterations
 }
 
 TEST(Policy, SplitsFromTheThreshold) {
