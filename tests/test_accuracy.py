@@ -17,7 +17,7 @@ from dmlops._accuracy.exact import exact
 from dmlops._accuracy.measure import errors, largest, measure, ulp
 from dmlops._accuracy.rows import Row, all_rows
 from dmlops._cli import main
-from dmlops._table import ACTIVATIONS
+from dmlops._table import ACTIVATIONS, Operator
 
 Array = npt.NDArray[Any]
 ROWS = all_rows()
@@ -172,6 +172,22 @@ def test_dmlops_keeps_every_promise(row: Row) -> None:
     """On few elements, to be quick; the page in the documentation shows a million for each."""
     line = measure(row, {peers.OURS: peers.Dmlops()}, 10_000)
     assert line.kept, f"{line.worst[peers.OURS]}, allowed are {line.allowed:.2f} ulp"
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ACTIVATIONS if row.error is not None], ids=lambda row: row.function
+)
+def test_largest_errors_in_docstrings(row: Operator) -> None:
+    """The stated error occurs at the stated place, and a sample has no larger one."""
+    assert row.error is not None
+    stated, place = row.error
+    sample = np.random.default_rng(0).uniform(-10, 10, 200_000)
+    x = np.concatenate([[place], sample]).astype(np.float32)
+    y = peers.Dmlops()(row.function, [x.copy()], row.defaults)
+    assert isinstance(y, np.ndarray)
+    found = errors(y, *exact(row.function, [x], row.defaults))
+    assert round(float(found[0]), 3) == stated
+    assert round(float(found.max()), 3) == stated
 
 
 def test_errors_by_hand() -> None:
