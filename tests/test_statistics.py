@@ -265,6 +265,23 @@ def test_outputs_and_their_errors() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 5, 70])
+def test_outputs_that_interleave(channels: int, dtype: str) -> None:
+    """Columns of a table, whose elements do not overlap."""
+    x, one = samples.uniform((40, channels), dtype, -3, 5), np.ones((1, channels), dtype)
+    expected = dmlops.batch_normalization_training(x, one, one)
+    table = np.zeros((40, channels, 3), dtype)
+    y, mean, variance = table[..., 0], table[:1, :, 1], table[:1, :, 2]
+    dmlops.batch_normalization_training(x, one, one, out=(y, mean, variance))
+    for actual, exact in zip((y, mean, variance), expected, strict=True):
+        assert_same_bits(actual, exact)
+    assert not table[1:, :, 1:].any()
+    for third in (mean, y[-1:], table[:1, ::-1, 1]):
+        with pytest.raises(ValueError, match=r"outputs \d and 2 overlap"):
+            dmlops.batch_normalization_training(x, one, one, out=(y, mean, third))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_descriptors_give_the_bits_of_the_functions(dtype: str) -> None:
     x = samples.uniform((3, 4, 6, 7), dtype, -3, 5)
     scale, bias = (samples.uniform((1, 4, 1, 1), dtype, 0.5, 2, seed=i) for i in (1, 2))

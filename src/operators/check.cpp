@@ -34,28 +34,35 @@ bool same_elements(const ConstTensorView& a, const ConstTensorView& b) {
   return true;
 }
 
-struct Steps {
-  std::int64_t size, stride;
+// The differences of two indices along a dimension, from `low` to `high`.
+struct Differences {
+  std::int64_t low, high, stride;
 };
 
-// True if two different indices have addresses less than an element apart. Searches the differences
-// of indices, the largest stride first, and prunes those that the smaller strides cannot
-// compensate. The search is bounded; layouts beyond the bound count as overlapping.
+// True if two elements have addresses less than an element apart. Searches the differences of their
+// indices, the largest stride first, and prunes those that the smaller strides cannot compensate.
+// The search is bounded; layouts beyond the bound count as overlapping.
 class OverlapSearch {
  public:
-  OverlapSearch(const Steps* dimensions, int rank, std::int64_t element)
-      : dimensions_(dimensions), rank_(rank), element_(element) {}
+  OverlapSearch(Differences* dimensions, int rank, std::int64_t element)
+      : dimensions_(dimensions), rank_(rank), element_(element) {
+    insertion_sort(dimensions, rank,
+                   [](const Differences& a, const Differences& b) { return a.stride > b.stride; });
+  }
 
+  // `moved`: the indices differ, or belong to two views.
   bool found(int d, std::int64_t distance, bool moved) {
     if (--budget_ < 0) return true;
     if (d == rank_) return moved && std::llabs(distance) < element_;
-    std::int64_t reach = element_ - 1;
-    for (int k = d + 1; k < rank_; ++k) reach += (dimensions_[k].size - 1) * dimensions_[k].stride;
-    const auto [size, stride] = dimensions_[d];
-    // |distance + difference * stride| <= reach
-    std::int64_t first = -((distance + reach) / stride), last = (reach - distance) / stride;
-    first = std::max(first, 1 - size);
-    last = std::min(last, size - 1);
+    std::int64_t up = element_ - 1, down = up;
+    for (int k = d + 1; k < rank_; ++k) {
+      up += dimensions_[k].high * dimensions_[k].stride;
+      down -= dimensions_[k].low * dimensions_[k].stride;
+    }
+    const auto [low, high, stride] = dimensions_[d];
+    // -up <= distance + difference * stride <= down
+    const std::int64_t first = std::max(-((distance + up) / stride), low);
+    const std::int64_t last = std::min((down - distance) / stride, high);
     for (std::int64_t difference = first; difference <= last; ++difference) {
       if (found(d + 1, distance + difference * stride, moved || difference != 0)) return true;
     }
@@ -63,11 +70,28 @@ class OverlapSearch {
   }
 
  private:
-  const Steps* dimensions_;
+  const Differences* dimensions_;
   int rank_;
   std::int64_t element_;
   int budget_ = 100000;
 };
+
+// True if an element of one view shares bytes with an element of the other.
+bool overlap(const ConstTensorView& a, const ConstTensorView& b) {
+  const auto [a_begin, a_end] = extent(a);
+  const auto [b_begin, b_end] = extent(b);
+  if (a_end <= b_begin || b_end <= a_begin) return false;
+  Differences dimensions[2 * kMaxRank];
+  int rank = 0;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(a.rank); ++d) {
+    if (a.sizes[d] > 1) dimensions[rank++] = {0, a.sizes[d] - 1, std::llabs(a.strides[d])};
+  }
+  for (std::size_t d = 0; d < static_cast<std::size_t>(b.rank); ++d) {
+    if (b.sizes[d] > 1) dimensions[rank++] = {1 - b.sizes[d], 0, std::llabs(b.strides[d])};
+  }
+  OverlapSearch search(dimensions, rank, static_cast<std::int64_t>(element_size(a.type)));
+  return search.found(0, a_begin - b_begin, true);
+}
 
 const char* output_name = "output";
 
@@ -195,24 +219,24 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
 }
 
 bool overlaps_itself(const ConstTensorView& view) {
-  Steps dimensions[kMaxRank];
+  Differences dimensions[kMaxRank];
   int rank = 0;
   for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {
-    if (view.sizes[d] == 1) continue;
+    const std::int64_t last = view.sizes[d] - 1;
+    if (last == 0) continue;
     if (view.strides[d] == 0) return true;
-    dimensions[rank++] = {view.sizes[d], std::llabs(view.strides[d])};
+    dimensions[rank++] = {-last, last, std::llabs(view.strides[d])};
   }
-  insertion_sort(dimensions, rank,
-                 [](const Steps& a, const Steps& b) { return a.stride > b.stride; });
   const auto element = static_cast<std::int64_t>(element_size(view.type));
+  OverlapSearch search(dimensions, rank, element);
   // Fast path: each stride exceeds the extent of the smaller ones.
   std::int64_t reach = element;
   bool nested = true;
   for (int d = rank - 1; d >= 0; --d) {
     nested = nested && dimensions[d].stride >= reach;
-    reach += (dimensions[d].size - 1) * dimensions[d].stride;
+    reach += dimensions[d].high * dimensions[d].stride;
   }
-  return !nested && OverlapSearch(dimensions, rank, element).found(0, 0, false);
+  return !nested && search.found(0, 0, false);
 }
 
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
@@ -265,13 +289,10 @@ void require_axes(const char* op, unsigned int reduced) {
 void require_disjoint(const char* op, std::initializer_list<ConstTensorView> outputs) {
   for (auto a = outputs.begin(); a != outputs.end(); ++a) {
     for (auto b = a + 1; b != outputs.end(); ++b) {
-      if (is_empty(*a) || is_empty(*b)) continue;
-      const auto [a_begin, a_end] = extent(*a);
-      const auto [b_begin, b_end] = extent(*b);
-      if (a_end > b_begin && b_end > a_begin)
-        throw Error(std::string(op) + ": outputs " + std::to_string(a - outputs.begin()) + " and " +
-                    std::to_string(b - outputs.begin()) +
-                    " overlap; each output needs memory of its own");
+      if (is_empty(*a) || is_empty(*b) || !overlap(*a, *b)) continue;
+      throw Error(std::string(op) + ": outputs " + std::to_string(a - outputs.begin()) + " and " +
+                  std::to_string(b - outputs.begin()) +
+                  " overlap; each output needs memory of its own");
     }
   }
 }

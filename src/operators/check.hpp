@@ -63,7 +63,7 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
 // Throws Error for an empty set of axes.
 void require_axes(const char* op, unsigned int reduced);
 
-// Throws Error if the memory of two outputs overlaps.
+// Throws Error if elements of two outputs overlap.
 void require_disjoint(const char* op, std::initializer_list<ConstTensorView> outputs);
 
 bool is_empty(const ConstTensorView& view);
