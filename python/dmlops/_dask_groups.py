@@ -1,10 +1,10 @@
 """Reductions over chunked axes of a dask array, bit-identical to the unchunked computation.
 
-A sum has one fixed shape, that of `group_sum.hpp`: lanes take up a group's elements in turn and add
-them for a block of 1024 elements; the blocks are added in float64, in their order. So the group is
-laid out along one axis whose chunks end where blocks do. Each chunk becomes the lanes of its
-blocks, on its own; these are added in order, chunk after chunk, and the sum goes back to the chunks
-as they were. A group no longer than a block is merged into one chunk instead.
+Each lane of a sum adds its elements of a block of 1,024; the blocks are added in float64, in order
+(docs/reproducibility.md). So the group is laid out along one axis whose chunks end where blocks do.
+Each chunk becomes the lanes of its blocks, on its own; these are added in order, chunk after chunk,
+and the sum goes back to the chunks as they were. A group no longer than a block is merged into one
+chunk instead.
 """
 
 from __future__ import annotations

@@ -47,8 +47,9 @@ the result is 0.
 Notes
 -----
 Implements {struct}. A NaN element gives NaN, so
-that it is not lost. PyTorch's gradient of hardtanh is 0 at the bounds too, but passes the
-gradient of a NaN; ONNX has no such operator.
+that it is not lost. In PyTorch, the gradient of hardtanh is 0 at the bounds, too, and at a
+NaN 0 or `input_gradient`, depending on the position of the element; that of clamp is
+`input_gradient` at the bounds, and 0 at a NaN. ONNX has no such operator.
 
 Examples
 --------
