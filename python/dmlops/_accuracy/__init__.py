@@ -55,16 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
     check_only(only, [row.name for row in every], "row")
     chosen = [row for row in every if not only or any(text in row.name for text in only)]
 
-    contestants, missing = peers.load(arguments.peers or list(peers.PEERS))
+    competitors, missing = peers.load(arguments.peers or list(peers.PEERS))
     check_peers(arguments.peers, missing)
     for name, reason in missing.items():
         progress(f"{name}: {reason}")
     lines = []
     for number, row in enumerate(chosen, 1):
         progress(f"[{number}/{len(chosen)}] {row.name}")
-        lines.append(measure(row, contestants, rows.QUICK if arguments.quick else rows.FULL))
+        lines.append(measure(row, competitors, rows.QUICK if arguments.quick else rows.FULL))
 
-    versions = {name: contestant.version for name, contestant in contestants.items()}
+    versions = {name: competitor.version for name, competitor in competitors.items()}
     try:
         if arguments.json:
             result = {"versions": versions, "rows": [page.as_json(line) for line in lines]}

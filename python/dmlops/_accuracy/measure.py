@@ -1,4 +1,4 @@
-"""Errors in units in the last place: of each contestant, on each row's inputs."""
+"""Errors in units in the last place: of each competitor, on each row's inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class Line:
-    """A row with each contestant's worst result, or the reason for its absence."""
+    """A row with each competitor's worst result, or the reason for its absence."""
 
     row: Row
     count: int
@@ -58,15 +58,15 @@ class Line:
         return round(self.worst[OURS].ulp, 2) <= round(self.best_peer, 2)
 
 
-def measure(row: Row, contestants: Mapping[str, Any], count: int) -> Line:
-    """Return each contestant's largest error on about `count` elements."""
+def measure(row: Row, competitors: Mapping[str, Any], count: int) -> Line:
+    """Return each competitor's largest error on about `count` elements."""
     inputs = row.inputs_of(count)
     exact, magnitude = row.exact(inputs)
     worst: dict[str, Worst] = {}
     missing: dict[str, str] = {}
-    for name, contestant in contestants.items():
+    for name, competitor in competitors.items():
         try:
-            result = contestant(row.operator, [x.copy() for x in inputs], row.parameters)
+            result = competitor(row.operator, [x.copy() for x in inputs], row.parameters)
         except KeyError:
             missing[name] = "has no such operator"
         except Exception as error:
