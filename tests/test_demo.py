@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dmlops
 from dmlops._cli import main
 from dmlops._options import PICTURES
 
@@ -186,6 +187,9 @@ def test_table_has_a_row_for_each_step_in_straight_columns(demo: Any) -> None:
         assert result.step.operator in row
         assert row.split()[-1] == f"{result.numpy_seconds / result.dmlops_seconds:.1f}"
     assert rows[6] == ""
+    for threads, text in ((1, ", 1 thread\n"), (2, ", 2 threads\n")):
+        with dmlops.num_threads(threads):
+            assert text in demo.table.render(demo.results, demo.digits)
 
 
 @pytest.mark.parametrize("ending", PICTURES)

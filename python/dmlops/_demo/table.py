@@ -55,11 +55,12 @@ def notes(classification: Result, digits: Digits) -> list[str]:
     """Return the legend of the columns, and the accuracy of the digits' probabilities."""
     output = classification.step.output
     right = np.mean(output.argmax(-1) == digits.labels)
+    threads = dmlops.get_num_threads()
     return [
         "max error  largest absolute difference from the operator's formula in NumPy's float64",
         "ulp        largest difference, in units in the last place of the formula's largest term",
         "ms         minimum of many interleaved calls into preallocated arrays (out=);"
-        f" dmlops: {dmlops.isa()}, {dmlops.get_num_threads()} threads",
+        f" dmlops: {dmlops.isa()}, {threads} {'thread' if threads == 1 else 'threads'}",
         "ratio      NumPy's time divided by dmlops' time",
         "",
         f"Digits: {right:.0%} of {len(output)} test digits classified correctly; largest difference"
