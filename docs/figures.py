@@ -36,6 +36,7 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "clip": [{"min": -1, "max": 2}, {"max": 1}, {"scale_bias": dmlops.ScaleBias(0.5, 1), "min": 0}],
     "elu": [{"alpha": 0.5}, {"alpha": 2}],
     "hard_sigmoid": [{"alpha": 1 / 6}, {"alpha": 0.5, "beta": 0.25}],
+    "hard_swish": [{"alpha": 0.5}, {"beta": 0.25}],
     "leaky_relu": [{"alpha": 0.1}, {"alpha": 0.3}],
     "linear": [{"alpha": 0.5, "beta": 1}, {"alpha": -1}],
     "parametric_softplus": [{"alpha": 0.5}, {"beta": 2}],
@@ -43,6 +44,7 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "scaled_tanh": [{"alpha": 2}, {"beta": 2}],
     "shrink": [{"bias": 0.5}, {"bias": 1, "threshold": 1.5}],
     "softplus": [{"steepness": 2}, {"steepness": 0.5}],
+    "swish": [{"sigmoid_input_scale": 0.5}, {"sigmoid_input_scale": 2}],
     "thresholded_relu": [{"alpha": 2}],
 }
 
@@ -134,11 +136,14 @@ def _pair(name: str) -> None:
     """Draw a function of two inputs, of which the second is constant."""
     x = np.linspace(-3, 3, 601, dtype=np.float32)
     bounds = {"min": -1.5, "max": 2} if name == "clip_grad" else {}
+    function = getattr(dmlops, name)
+    second = list(inspect.signature(function).parameters)[1]
     axes = plt.figure().subplots()
-    for second, color in zip((0.25, 1), STRONG, strict=False):
-        y = getattr(dmlops, name)(x, np.full_like(x, second), **bounds)
-        axes.plot(x, y, color=color, label=f"second input {second}")
-    axes.set(xlabel="x")
+    for value, color in zip((0.25, 1), STRONG, strict=False):
+        y = function(x, np.full_like(x, value), **bounds)
+        label = ", ".join(f"{key}={_text(each)}" for key, each in {second: value, **bounds}.items())
+        axes.plot(x, _with_gaps(y), color=color, label=label, lw=1.8)
+    axes.set(xlabel="x", ylabel=name)
     axes.legend()
 
 
