@@ -10,10 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from activation_reference import allowed_errors, exact_values
-from activation_rows import FUSABLE
 from descriptors import (
     ACTIVATIONS,
     TABLE,
@@ -24,7 +21,6 @@ from descriptors import (
     tensor,
 )
 from operator_files import EXAMPLES, Runner, as_json, c_name, clip_file, printed, put
-from reference import assert_within
 from subprocesses import python
 
 import dmlops
@@ -33,61 +29,6 @@ from dmlops._cli import main
 from dmlops._operator_file import initial
 from dmlops._operator_file.descriptors import DESCS
 from dmlops._operator_file.parse import read_model
-
-# The examples
-
-
-def _example(name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    assert main(["run", str(EXAMPLES / f"{name}.json")]) == 0
-    return printed(capsys.readouterr().out)
-
-
-def test_every_example_is_tested() -> None:
-    names = {path.stem for path in EXAMPLES.glob("*.json")}
-    assert names == {"clip", "clip1", "batch_normalization", "log_softmax", "activations"}
-
-
-def test_example_clip(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _example("clip", capsys)["x"].tolist() == [-2.5, -2.5, -2.5, -1, 1, 3, 5, 7, 9]
-
-
-def test_example_clip1(capsys: pytest.CaptureFixture[str]) -> None:
-    result = _example("clip1", capsys)["y"]
-    assert (result - 2**62).tolist() == [[-1, -1, -1], [0, 1, 1]]
-
-
-def test_example_batch_normalization(capsys: pytest.CaptureFixture[str]) -> None:
-    result = _example("batch_normalization", capsys)["result"]
-    assert result.dtype == np.float16
-    assert result.tolist() == [[[[-0.5, 0], [2, 4]], [[8, 9], [10, 11]]]]
-
-
-def test_example_log_softmax(capsys: pytest.CaptureFixture[str]) -> None:
-    small = -1.670156131839396e-05
-    results = _example("log_softmax", capsys)
-    np.testing.assert_allclose(
-        results["over first and last"].ravel(),
-        [-222, -234, -112 + small, small, -231, 0, -11 + small, -112 + small],
-        rtol=3e-7,
-    )
-    np.testing.assert_allclose(
-        results["of rows"].ravel(),
-        [-6.144193477732806e-06, -12.000006144193478, -112, 0, -231, 0, -math.exp(-101), -101],
-        rtol=3e-7,
-        atol=1e-44,
-    )
-
-
-def test_example_activations(capsys: pytest.CaptureFixture[str]) -> None:
-    results = _example("activations", capsys)
-    assert results.keys() == ACTIVATIONS.keys()
-    document = json.loads((EXAMPLES / "activations.json").read_text())
-    x = np.arange(-3, 4, dtype=np.float32)
-    for row in FUSABLE:
-        desc = document["dispatchables"][row.name]["desc"]
-        exact = exact_values(row, x, tuple(v for k, v in desc.items() if not k.endswith("Tensor")))
-        assert_within(results[row.name], exact, allowed_errors(row, exact), row.name)
-
 
 # Descriptors
 
