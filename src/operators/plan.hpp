@@ -97,6 +97,16 @@ OperatorPlan plan_elementwise(const ConstTensorView (&inputs)[kInputs], RowKerne
   return {make_nest(output, varying, kInputs, work), kernel, parameters, std::move(copies)};
 }
 
+using ReductionOperands = const ConstTensorView* [kReductionOperands];
+
+// Plans a reduction. `copies`: the input is first copied to the output, which is then reduced in
+// place.
+OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
+                            const ReductionTraits& traits, const ReductionOperands& operands,
+                            unsigned int reduced,
+                            const decltype(ReductionParameters::parameters)& parameters,
+                            bool copies);
+
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers
 // may be null, if run() is given the memory.
 OperatorPlan plan_clip(const ConstTensorView& input, const ClipParameters& parameters,
@@ -120,7 +130,6 @@ OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
 
 // Operands as `Reduction` numbers them; absent ones are null. Scale and bias of mean-variance
 // normalization are 1 and 0 if absent.
-using ReductionOperands = const ConstTensorView* [kReductionOperands];
 OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
                                               unsigned int reduced,
                                               const MeanVarianceNormalizationOptions& options);

@@ -70,23 +70,11 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
 
 OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, ConstTensorView input,
                   unsigned int reduced, TensorView output) {
-  OperatorPlan plan;
-  plan.copies = remove_repetition(output, &input, 1, reduced);
-  const auto size = element_size(input.type);
+  std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
-  const bool copies = copies_first(input, output, reduced);
-  if (copies) {
-    plan.nest = make_nest(output, &input, 1);
-    plan.kernel = copy_kernel(size);
-  } else {
-    plan.nest.element_size = static_cast<std::int64_t>(size);
-  }
-  ReductionParameters parameters = {kernels[float_index(input.type)],
-                                    {weight, false, true},
-                                    {},
-                                    make_reduction({&target, copies ? &target : &input}, reduced)};
-  parameters.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
-  plan.parameters = parameters;
+  OperatorPlan plan = plan_reduction(kernels, {weight, false, true}, {&target, &input}, reduced, {},
+                                     copies_first(input, output, reduced));
+  plan.copies = std::move(copies);
   return plan;
 }
 

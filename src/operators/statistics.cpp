@@ -1,6 +1,7 @@
 // Normalization by the input's own moments, and the gradients of batch normalization: the rules,
 // then the reduction.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -99,15 +100,45 @@ void fill(const TensorView& output, float value) {
   }
 }
 
+// True if the groups of an operand are nearer to each other than the elements of a group.
+bool are_side_by_side(const ConstTensorView& operand, unsigned int reduced) {
+  std::int64_t element = INT64_MAX, group = INT64_MAX;
+  for (int d = 0; d < operand.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if (operand.sizes[axis] == 1 || operand.strides[axis] == 0) continue;
+    std::int64_t& nearest = (reduced >> d & 1u) != 0 ? element : group;
+    nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
+  }
+  return group < element;
+}
+
+// True if it is faster to copy the input to the output, by the traversal of elementwise operators,
+// and to reduce the output in place: groups are side by side in either the input or the output, and
+// the other operands have the output's order. Tiles of long groups have few groups.
+bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
+  constexpr std::int64_t kLongGroup = 1024;  // elements
+  const ConstTensorView &input = *operands[1], *const output = operands[0];
+  if (output == nullptr) return false;
+  std::int64_t elements = 1, groups = 1;
+  for (int d = 0; d < input.rank; ++d)
+    ((reduced >> d & 1u) != 0 ? elements : groups) *= input.sizes[static_cast<std::size_t>(d)];
+  const bool side_by_side = are_side_by_side(*output, reduced);
+  if (elements <= kLongGroup || side_by_side == are_side_by_side(input, reduced)) return false;
+  // Columns that do not fill a cache line are not worth a copy.
+  if (side_by_side && groups * static_cast<std::int64_t>(element_size(input.type)) < kLineBytes)
+    return false;
+  return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
+    if (operand == nullptr || axes_without(*operand) != axes_without(input)) return true;
+    return are_side_by_side(*operand, reduced) == side_by_side &&
+           (operand->data == nullptr || operand->data != output->data);
+  });
+}
+
 template <class Parameters>
 OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], const ReductionOperands& operands,
                   unsigned int reduced, const Parameters& parameters) {
-  const DataType type = operands[1]->type;
-  OperatorPlan plan;
-  plan.nest.element_size = static_cast<std::int64_t>(element_size(type));
-  plan.parameters = ReductionParameters{kernels[float_index(type)], kTraits, parameters,
-                                        make_reduction(operands, reduced)};
-  return plan;
+  return plan_reduction(kernels, kTraits, operands, reduced, parameters,
+                        copies_first(operands, reduced));
 }
 
 }  // namespace
@@ -142,7 +173,6 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   const ConstTensorView target = output;
   all[0] = &target;
   OperatorPlan result = plan(kernels().statistics, all, reduced, parameters);
-  result.nest.data[0] = static_cast<char*>(output.data);
   result.copies = std::move(copies);
   return result;
 }

@@ -33,10 +33,14 @@ class GroupTiles {
     }
     const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
     batch_ = steps < kTileElements ? kTileElements / steps : 1;
-    // Groups that are nearer than the elements of a group share cache lines.
-    if (kept_.rank > 0 && step(1) != kSize &&
-        abs(kept_.strides[1][0]) < min(kLineBytes, abs(step(1))))
-      batch_ = batch_ < kept_.sizes[0] ? kept_.sizes[0] : batch_;
+    // Groups that are nearer than the elements of a group share cache lines. Tiles of a line
+    // suffice where long groups are contiguous in the input alone.
+    for (int o = 0; o < kFirstGroupOperand && kept_.rank > 0; ++o) {
+      if (reduction.data[o] == nullptr || shared_[o] || step(o) == kSize) continue;
+      if (abs(kept_.strides[o][0]) >= min(kLineBytes, abs(step(o)))) continue;
+      const std::int64_t most = o == 1 ? kTileGroups : batch_ < 4 ? kLineBytes / kSize : batch_;
+      batch_ = batch_ < min(most, kept_.sizes[0]) ? min(most, kept_.sizes[0]) : batch_;
+    }
     batch_ = min(batch_, kTileGroups);
     tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
     if (has_short_runs) {  // in whole runs

@@ -1,0 +1,84 @@
+"""Normalizations whose operands have different memory orders: rows, and columns side by side."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import samples
+from reference import FLOATS, assert_same_bits
+
+import dmlops
+from dmlops import _core
+
+pytestmark = pytest.mark.usefixtures("isa", "policy")
+Array = npt.NDArray[Any]
+ORDERS = ("C", "F")  # groups are rows, or columns
+
+
+def operands(name: str, shape: tuple[int, int], dtype: str) -> tuple[list[Array], list[Array]]:
+    """Return the operands with an element for each element of the result, and the others."""
+    x, other = (samples.uniform(shape, dtype, -2, 3, seed=i) for i in (0, 1))
+    numbers = [samples.uniform((shape[0], 1), dtype, 0.5, 2, seed=i) for i in (2, 3, 4)]
+    if name == "mean_variance_normalization":
+        return [x, other], [np.ones((1, 1), dtype)]  # other: the scale
+    if name == "batch_normalization_training":
+        return [x, other], numbers[:2]  # other: fused_add
+    return [x, other], numbers
+
+
+def run(name: str, full: list[Array], numbers: list[Array], out: Array) -> tuple[Array, ...]:
+    """Run the operator, and return its results."""
+    function: Any = getattr(dmlops, name)
+    if name == "mean_variance_normalization":
+        function(*full, *numbers, axes=(1,), out=out)
+        return (out,)
+    statistics = [np.empty((len(out), 1), out.dtype) for _ in range(2)]
+    outputs = (out, *statistics)
+    if name == "batch_normalization_training":
+        function(full[0], *numbers, full[1], out=outputs)
+    else:
+        function(*full, *numbers, out=outputs)
+    return outputs
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(3, 1100), (20, 1030), (70, 4100), (20, 90)], ids=str)
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mean_variance_normalization",
+        "batch_normalization_training",
+        "batch_normalization_grad",
+        "batch_normalization_training_grad",
+    ],
+)
+def test_orders_do_not_change_the_bits(
+    name: str, threads: int, shape: tuple[int, int], dtype: str
+) -> None:
+    full, numbers = operands(name, shape, dtype)
+    with dmlops.num_threads(1):
+        expected = run(name, full, numbers, np.empty(shape, dtype))
+    threshold = _core.split_threshold()
+    try:
+        if threads > 1:
+            _core.set_split_threshold(256)
+        with dmlops.num_threads(threads):
+            for order, place in itertools.product(
+                itertools.product(ORDERS, repeat=3), (None, 0, 1)
+            ):
+                ordered = [np.array(a, order=o) for a, o in zip(full, order, strict=False)]
+                if place is None:
+                    out = np.empty(shape, dtype, order=order[2])
+                elif order[place] == order[2]:
+                    out = ordered[place]  # the result replaces an operand
+                else:
+                    continue
+                for result, of_rows in zip(run(name, ordered, numbers, out), expected, strict=True):
+                    assert_same_bits(result, of_rows)
+    finally:
+        _core.set_split_threshold(threshold)
