@@ -109,6 +109,26 @@ def test_layouts(name: str) -> None:
                 assert_same_values(out, expected, f"{context} in place of {shared}")
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+def test_broadcast(name: str) -> None:
+    """Operands that are constant along rows, or repeat in all rows, short and long ones."""
+    function, reference, dtypes = OPERATORS[name]
+    axes = [(first, second) for first in (None, 0, 1, 2) for second in (None, 0, 1, 2)]
+    for dtype, length in itertools.product(dtypes, (3, 16, 31, 64, 200, 300)):
+        for shape in ((6, 5, length), (2, 1, length)):
+            x, other = pair(shape, dtype)
+            for first, second in axes:
+                a, b = (
+                    v if axis is None else np.broadcast_to(v.take([1 % v.shape[axis]], axis), shape)
+                    for v, axis in ((x, first), (other, second))
+                )
+                wide = np.zeros((*shape[:2], 2, length), x.dtype)
+                for out in (np.empty_like(x), wide[:, :, 0], np.zeros(shape[::-1], x.dtype).T):
+                    function(a, b, out=out)
+                    context = f"{name} {dtype} {shape} {first} {second} {out.strides}"
+                    assert_same_values(out, reference(a, b), context)
+
+
 def test_slopes_of_channels() -> None:
     x = samples.uniform((3, 5, 7, 11), np.float32, -3, 3)
     slope = samples.uniform((1, 5, 1, 1), np.float32)

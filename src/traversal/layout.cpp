@@ -6,6 +6,7 @@
 
 #include "core/pool.hpp"
 #include "traversal/policy.hpp"
+#include "traversal/shortest_row.hpp"
 
 namespace dmlops {
 namespace {
@@ -70,58 +71,13 @@ bool LoopLayout::choose_transposition() {
   return false;
 }
 
-// Returns the size of the shortest row that is not extended, in bytes: the traversal of a row costs
-// as much as the packing of a few runs.
-std::int64_t LoopLayout::shortest_row() const {
-  const std::int64_t size = nest_.element_size, step = nest_.strides[1][0];
-  if (step == size && nest_.strides[0][0] == size) return 32;
-  // Extended rows compute broadcast results more than once.
-  if (step == 0) return nest_.rank > 1 && nest_.sizes[1] < 16 ? 64 : 32;
-  return std::llabs(step) <= 4 * size ? 128 : 256;
-}
-
-// Returns the shortest row that operators of several inputs do not extend, in elements. The further
-// inputs of an extended row are packed, which pays off if other rows share them; inputs that are
-// constant along the row need no packing.
-std::int64_t LoopLayout::shortest_row_of_several_inputs() const {
-  const auto is_shared = [this](int d) {
-    for (int k = 2; k < nest_.operands; ++k) {
-      if (nest_.strides[k][d] != 0) return false;
-    }
-    return true;
-  };
-  const bool dense = nest_.strides[1][0] == nest_.element_size;
-  std::int64_t shared = 1;  // rows that share the further inputs of a longer row
-  for (int d = 1; d < nest_.rank; ++d) {
-    if (is_shared(d)) shared = std::max(shared, nest_.sizes[d]);
-  }
-  if (is_shared(0) && shared < 4) return dense ? 4 : 6;
-  // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
-  // contiguous; packed parameters of longer rows would leave L1. Rows with constant parameters stay
-  // as they are if the parameters of longer rows differed from row to row.
-  const auto continues = [this](int k) {
-    return nest_.strides[k][1] == nest_.strides[k][0] * nest_.sizes[0];
-  };
-  if (nest_.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) {
-    const bool differ = is_shared(0) && nest_.sizes[0] * nest_.sizes[1] > kTable;
-    return differ ? 64 : 256;
-  }
-  // A loop over few short rows costs more than packing their further inputs.
-  const bool few = nest_.rank > 1 && nest_.sizes[0] * nest_.sizes[1] <= 192;
-  return is_shared(0) && dense && few ? 128 : 16;
-}
-
 void LoopLayout::choose_row() {
   const std::int64_t size = nest_.element_size;
   row_.rank = 1;
   row_.dimensions[0] = 0;
   row_.length = nest_.sizes[0];
   taken_[0] = true;
-  if (nest_.operands > 2) {
-    if (row_.length >= shortest_row_of_several_inputs()) return;
-  } else {
-    if (row_.length * size >= shortest_row()) return;
-  }
+  if (row_.length >= shortest_row(nest_, kTable)) return;
   const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {
     std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);

@@ -36,8 +36,6 @@ class LoopLayout {
 
   bool choose_transposition();
   void choose_row();
-  std::int64_t shortest_row() const;
-  std::int64_t shortest_row_of_several_inputs() const;
   bool extend(Chain& chain, int operand);
   void set_operand(int k);
   void fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const;

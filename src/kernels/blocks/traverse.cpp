@@ -143,11 +143,15 @@ void merge_rows(Block& block, std::int64_t size, std::int64_t input_step) {
   block.count = 1;
 }
 
+// True if the transforms read operand 1 where it is.
+bool reads_in_place(const Rows& rows, const Traversal& t) {
+  return rows.layout[1] == Layout::in_place || t.reads_constants;
+}
+
 // Returns the loop that needs no buffer, or null.
 Transform transform_in_place(const Rows& rows, const Traversal& t) {
   if (rows.layout[0] != Layout::in_place) return nullptr;
-  if (rows.layout[1] == Layout::in_place)
-    return rows.streaming ? t.transforms.streaming : t.transforms.dense;
+  if (reads_in_place(rows, t)) return rows.streaming ? t.transforms.streaming : t.transforms.dense;
   const bool every_second = rows.layout[1] == Layout::strided && rows.step[1] == 2 * t.size &&
                             rows.length * t.size >= 2 * kVectorBytes;
   return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
@@ -157,7 +161,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
   const Transform transform = transform_in_place(rows, t);
-  const bool packed = transform == nullptr && rows.layout[1] != Layout::in_place;
+  const bool packed = transform == nullptr && !reads_in_place(rows, t);
   const bool buffered =
       transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
   const bool transposed = rows.layout[1] == Layout::transposed;
@@ -175,9 +179,11 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
       static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes) / size;
   const bool aligned = buffered && rows.streaming && block_length < rows.length;
   const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
-  // The elements of a broadcast row are packed once, unless results overwrite them.
-  const bool kept =
-      rows.layout[1] == Layout::broadcast && !buffered && block_count == 1 && t.shared_columns == 0;
+  // Rows are packed once if all are equal, and a broadcast row once for its blocks, unless results
+  // overwrite them.
+  const bool reused = packed && !buffered && t.shared_columns == 0;
+  const bool equal_rows = reused && rows.pitch[1] == 0 && block_length == rows.length;
+  const bool equal_blocks = reused && rows.layout[1] == Layout::broadcast && block_count == 1;
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
     block.rows = &rows;
@@ -188,7 +194,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     block.input = rows.data[1] + row * rows.pitch[1] + column * rows.step[1];
     block.input_pitch = rows.pitch[1];
     if (packed) {
-      if (!kept || column == 0) pack_input(rows, size, row, column, length, block.count, buffer);
+      if (!(equal_rows && row > 0) && !(equal_blocks && column > 0))
+        pack_input(rows, size, row, column, length, block.count, buffer);
       block.input = buffer;
       block.input_pitch = length * size;
     }

@@ -47,6 +47,8 @@ struct Traversal {
   // True if a result depends on its element of operand 1 only, so that broadcast results are
   // computed once, and contiguous rows may be merged.
   bool elementwise;
+  // True if operand 1 is broadcast along rows, and the transforms read its elements.
+  bool reads_constants = false;
   // If positive, the inner loop iterates over the rows, the outer one over packed blocks of at most
   // this number of columns.
   std::int64_t shared_columns = 0;

@@ -29,6 +29,7 @@ class Normalization {
                      {&normalize<false>, nullptr, streaming},
                      this,
                      false,
+                     false,
                      along_ && !own_ ? Channels<T>::kCapacity : 0});
   }
 
