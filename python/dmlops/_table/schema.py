@@ -208,7 +208,7 @@ class Operator:
     activation : bool
         True if the operator is one of ACTIVATIONS, which share the code around their formula.
     fusable : bool
-        True if batch normalization can fuse the operator.
+        True if a normalization can fuse the operator.
     rows_only : str
         The operator to advise if this one limits the input to an effective rank of 2.
     notes, example : str
