@@ -10,7 +10,7 @@ from typing import Any
 import hypothesis
 import pytest
 from operator_files import Runner
-from variants import FORCED_ISA, ISAS, POLICIES, Extent
+from variants import FORCED_ISA, ISAS, POLICIES, Extent, thresholds
 
 import dmlops
 from dmlops import _core
@@ -93,13 +93,8 @@ def _by_default(only: str, names: Any) -> list[Any]:
 @pytest.fixture(params=_by_default("usual", POLICIES))
 def policy(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run the test with default thresholds, and with thresholds for small arrays."""
-    chosen = POLICIES[request.param]
-    before = {name: getattr(_core, name)() for name in chosen}
-    for name, value in chosen.items():
-        getattr(_core, f"set_{name}")(value)
-    yield request.param
-    for name, value in before.items():
-        getattr(_core, f"set_{name}")(value)
+    with thresholds(request.param):
+        yield request.param
 
 
 @pytest.fixture(params=_by_default("some", ["some", "all"]))

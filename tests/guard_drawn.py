@@ -2,16 +2,17 @@
 
     python guard_drawn.py [SHARE]    on one of SHARE layouts each (default: on all)
 
-Functions, and compiled operators on exactly the bytes that they need; on one thread and on several.
-Prints each step before running it, so that a crash shows its cause.
+Functions, and compiled operators on exactly the bytes that they need; on one thread and on several;
+on every instruction set and with every policy, which alternates if SHARE is not 1. Prints each step
+before running it, so that a crash shows its cause.
 """
 
 from __future__ import annotations
 
 import faulthandler
+import itertools
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -31,8 +32,10 @@ from descriptors import (
 )
 from guarded import GuardedMemory
 from reference import FLOATS, INTEGERS
+from variants import ISAS, POLICIES, thresholds
 
 import dmlops
+from dmlops import _core
 
 Array = npt.NDArray[Any]
 Call = Callable[..., Any]  # (arrays, outs)
@@ -40,6 +43,7 @@ Call = Callable[..., Any]  # (arrays, outs)
 SEED = 20
 # Numbers of layouts by their maximum numbers of elements; the larger ones start threads.
 SMALL, LARGE = (800, 600), (10, 300_000)
+CANARIES = np.frombuffer(b"\xa5" * 8, np.uint64)
 
 
 class Case:
@@ -163,10 +167,10 @@ def bytes_of(view: Array) -> Array:
     return np.lib.stride_tricks.as_strided(raw, (size,), (1,))
 
 
-def compiled(
+def described(
     case: Case, arrays: list[Array], outs: list[Array], axes: tuple[int, ...]
-) -> Call | None:
-    """Return the compiled operator, or None if no descriptor allows these tensors."""
+) -> Any | None:
+    """Return the operator's descriptor, or None if no descriptor allows these tensors."""
     views = [*arrays, *outs]
     if any(step < 0 for view in views for step in view.strides) or 0 in outs[0].shape:
         return None
@@ -178,19 +182,17 @@ def compiled(
         )
         for view in views
     ]
-    desc = case.descriptor(tensors[: len(arrays)], tensors[len(arrays) :], axes)
-    ready = dmlops.Device().compile(desc)
-    absent = [None] * (operands(desc)[0] - len(arrays))
-
-    def dispatch(arrays: list[Array], out: Any) -> None:
-        outs = out if isinstance(out, tuple) else (out,)
-        ready.dispatch([*map(bytes_of, arrays), *absent], [*map(bytes_of, outs)])
-
-    return dispatch
+    return case.descriptor(tensors[: len(arrays)], tensors[len(arrays) :], axes)
 
 
 def check(
-    case: Case, dtype: str, random: Random, elements: int, memory: list[GuardedMemory]
+    case: Case,
+    dtype: str,
+    random: Random,
+    elements: int,
+    memory: list[GuardedMemory],
+    *,
+    policies: Sequence[str],
 ) -> None:
     """Expect the bits of dense arrays in ordinary memory, and no write between elements."""
     sizes = drawn_layouts.shape(random, elements)
@@ -200,6 +202,8 @@ def check(
     of_inputs, of_outputs = case.shapes(random, sizes, axes)
     written, read = memory[: len(of_outputs)], memory[len(of_outputs) :]
     inputs = []
+    for block in written:
+        block.words[...] = CANARIES
     for i, own in enumerate(of_inputs):
         inputs.append(placed(random, read[i], own, dtype, output=False, reverse=reverse))
         fill(inputs[-1], i)
@@ -211,34 +215,47 @@ def check(
     dense = [np.array(view, order="C") for view in inputs]
     function, given = case.function(axes), tuple(outs) if len(outs) > 1 else outs[0]
     dmlops.set_num_threads(1)
-    expected = function(dense, None)
+    results = function(dense, None)
+    expected = results if len(outs) > 1 else (results,)
     dmlops.set_num_threads(3)
-    for call in (function, compiled(case, inputs, outs, axes)):
-        if call is None:
-            continue
-        for block in written:
-            block.bytes[...] = 0xA5
-        call(inputs, given)
-        for out, right in zip(outs, expected if len(outs) > 1 else (expected,), strict=True):
-            if not np.array_equal(out, right, equal_nan=True):
-                raise SystemExit("wrong values")
-            out[...] = np.frombuffer(b"\xa5" * out.itemsize, dtype)[0]
-        if any((block.bytes != 0xA5).any() for block in written):
-            raise SystemExit("bytes between the elements were written")
+    desc = described(case, inputs, outs, axes)
+    if desc is not None:
+        absent = [None] * (operands(desc)[0] - len(inputs))
+        bindings = [*map(bytes_of, inputs), *absent], [*map(bytes_of, outs)]
+    for isa, policy in itertools.product(ISAS, policies):
+        print(isa, policy, flush=True)
+        _core.set_isa(isa)
+        with thresholds(policy):
+            function(inputs, given)
+            compare(outs, expected, written)
+            if desc is not None:
+                dmlops.Device().compile(desc).dispatch(*bindings)
+                compare(outs, expected, written)
+
+
+def compare(outs: list[Array], expected: Sequence[Array], written: list[GuardedMemory]) -> None:
+    """Expect the results, and no write between elements; restore the memory."""
+    for out, right in zip(outs, expected, strict=True):
+        bits = f"u{out.itemsize}"
+        if not np.array_equal(out.view(bits), right.view(bits)):
+            raise SystemExit("wrong values")
+        out[...] = CANARIES.view(out.dtype)[0]
+    if any((block.words != CANARIES).any() for block in written):
+        raise SystemExit("bytes between the elements were written")
 
 
 def main(share: int) -> None:
     """Run a share of the layouts."""
     faulthandler.enable()
+    turns = itertools.cycle([[name] for name in POLICIES] if share > 1 else [[*POLICIES]])
     for (draws, elements), capacity in ((SMALL, 128 * 1024), (LARGE, 16 * LARGE[1])):
         memory = [GuardedMemory(capacity) for _ in range(8)]
         for case in CASES:
             for k, dtype in enumerate(case.types):
                 random = Random(f"{SEED} {case.name} {k} {elements}")
-                run = partial(check, case, dtype, random, elements, memory)
                 for _ in range(-(-draws // share)):
-                    run()
-    print("done", dmlops.isa())
+                    check(case, dtype, random, elements, memory, policies=next(turns))
+    print("done")
 
 
 if __name__ == "__main__":

@@ -266,7 +266,7 @@ def main(share: int) -> None:
     bindings(small, share)
     chunks(small)
     large([GuardedMemory(16 * LARGE) for _ in range(OPERANDS)], share)
-    print("done", dmlops.isa())
+    print("done")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ class GuardedMemory:
         self._mapping = mmap.mmap(-1, (pages + 2) * PAGE, flags=mmap.MAP_PRIVATE)
         whole = np.frombuffer(self._mapping, np.uint8)
         self.bytes: npt.NDArray[np.uint8] = whole[PAGE : (pages + 1) * PAGE]
+        self.words = self.bytes.view(np.uint64)
         protect = ctypes.CDLL(None, use_errno=True).mprotect
         protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
         for begin in (whole.ctypes.data, whole.ctypes.data + (pages + 1) * PAGE):

@@ -8,30 +8,32 @@ import sys
 
 import pytest
 from subprocesses import python
-from variants import ISAS, POLICIES, environment, pairwise
+from variants import FORCED_ISA, ISAS, POLICIES, environment, pairwise
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
 
-def expect_success(program: str, isa: str, policy: str, share: int) -> None:
-    forced = {"DMLOPS_ISA": isa, "DMLOPS_NUM_THREADS": "3"}
-    run = python(program, str(share), timeout=600, **forced, **environment(policy))
+def expect_success(program: str, share: int, **environment: str) -> None:
+    run = python(program, str(share), timeout=600, DMLOPS_NUM_THREADS="3", **environment)
     assert run.returncode == 0, run.stdout[-300:] + run.stderr[-2000:]
-    assert run.stdout.endswith(f"done {isa}\n")
+    assert run.stdout.endswith("done\n")
 
 
-PROGRAMS = ["guard_pages.py", "guard_drawn.py"]
-
-
-@pairwise(program=PROGRAMS, isa=ISAS, policy=POLICIES)
-def test_every_operator(program: str, isa: str, policy: str) -> None:
-    expect_success(program, isa, policy, share=8)
+@pairwise(isa=ISAS, policy=POLICIES)
+def test_every_operator(isa: str, policy: str) -> None:
+    expect_success("guard_pages.py", 8, DMLOPS_ISA=isa, **environment(policy))
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_every_operator_on_all_layouts(program: str, isa: str, policy: str) -> None:
-    expect_success(program, isa, policy, share=1)
+def test_every_operator_on_all_layouts(isa: str, policy: str) -> None:
+    expect_success("guard_pages.py", 1, DMLOPS_ISA=isa, **environment(policy))
+
+
+@pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_every_operator_on_drawn_layouts(share: int) -> None:
+    """Run on every instruction set and with every policy."""
+    forced = {"DMLOPS_ISA": FORCED_ISA} if FORCED_ISA else {}
+    expect_success("guard_drawn.py", share, **forced)
 
 
 @pytest.mark.parametrize("where", ["out[-1:].ctypes.data + 4", "x.ctypes.data - 1"])

@@ -6,6 +6,7 @@ By default, tests go through combinations in which each pair of values occurs; t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import zlib
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 import dmlops
+from dmlops import _core
 
 T = TypeVar("T")
 
@@ -95,6 +97,18 @@ def pairwise(*, rest: bool = True, **axes: Iterable[Any]) -> pytest.MarkDecorato
 def environment(policy: str) -> dict[str, str]:
     """Return the environment variables of a policy."""
     return {f"DMLOPS_{name.upper()}": str(value) for name, value in POLICIES[policy].items()}
+
+
+@contextlib.contextmanager
+def thresholds(policy: str) -> Iterator[None]:
+    """Set the thresholds of a policy in this process, and restore them."""
+    chosen = POLICIES[policy]
+    before = {name: getattr(_core, name)() for name in chosen}
+    for name, value in chosen.items():
+        getattr(_core, f"set_{name}")(value)
+    yield
+    for name, value in before.items():
+        getattr(_core, f"set_{name}")(value)
 
 
 class Extent:

@@ -65,6 +65,22 @@ std::uint64_t counter(std::uint64_t place, std::uint64_t seed) {
   return (place + 1 + (seed << 32)) * 0x9e3779b97f4a7c15u;
 }
 
+// Calls visit(zero), where zero is an unsigned integer of the type's size. Sanitizers make access
+// to single bytes slow.
+template <class Visit>
+void with_bits_of(DataType type, const Visit& visit) {
+  switch (element_size(type)) {
+    case 1:
+      return visit(std::uint8_t{});
+    case 2:
+      return visit(std::uint16_t{});
+    case 4:
+      return visit(std::uint32_t{});
+    default:
+      return visit(std::uint64_t{});
+  }
+}
+
 // A recipe of golden.py: name, seed, low, high.
 struct Recipe {
   bool any, mixed;
@@ -79,17 +95,19 @@ struct Recipe {
     if (parts.size() == 4) low = std::stoll(parts[2]), high = std::stoll(parts[3]);
   }
 
-  std::uint64_t bits(std::uint64_t place, DataType type) const {
+  // The bits of an element, of which Bits has the size.
+  template <class Bits>
+  Bits bits(std::uint64_t place, bool floating) const {
     const std::uint64_t hash = finalized(counter(place, seed));
-    const std::size_t width = 8 * element_size(type);
+    constexpr std::size_t width = 8 * sizeof(Bits);
     const std::uint64_t bits = hash >> (64 - width);
-    if (any || !is_floating_point(type) || (mixed && place % 2 == 0)) return bits;
-    const int mantissa = type == DataType::float32 ? 23 : 10;
-    const std::int64_t bias = type == DataType::float32 ? 127 : 15;
+    if (any || !floating || (mixed && place % 2 == 0)) return static_cast<Bits>(bits);
+    constexpr int mantissa = width == 32 ? 23 : 10;
+    constexpr std::int64_t bias = width == 32 ? 127 : 15;
     const std::uint64_t pick = (hash & 0xffff) * static_cast<std::uint64_t>(high - low) >> 16;
     const std::uint64_t exponent = pick + static_cast<std::uint64_t>(low + bias);
     const std::uint64_t field = (std::uint64_t{1} << (width - 1)) - (std::uint64_t{1} << mantissa);
-    return (bits & ~field) | exponent << mantissa;
+    return static_cast<Bits>((bits & ~field) | exponent << mantissa);
   }
 };
 
@@ -98,17 +116,19 @@ GoldenTensor tensor(const Recipe& recipe, DataType type, const std::vector<std::
   GoldenTensor result;
   result.type = type;
   result.sizes = sizes;
-  const std::size_t size = element_size(type);
   std::size_t count = 1;
   for (const std::int64_t n : sizes) count *= static_cast<std::size_t>(n);
-  result.bytes.resize(count * size);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t bits = recipe.bits(i, type);
-    if (positive) bits &= (std::uint64_t{1} << (8 * size - 1)) - 1;
-    for (std::size_t b = 0; b < size; ++b) {
-      result.bytes[i * size + b] = static_cast<char>(bits >> (8 * b));
+  result.bytes.resize(count * element_size(type));
+  char* const bytes = result.bytes.data();
+  const bool floating = is_floating_point(type);
+  with_bits_of(type, [&](auto zero) {
+    using Bits = decltype(zero);
+    const Bits mask = std::numeric_limits<Bits>::max() >> (positive ? 1 : 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto bits = static_cast<Bits>(recipe.bits<Bits>(i, floating) & mask);
+      std::memcpy(bytes + i * sizeof bits, &bits, sizeof bits);
     }
-  }
+  });
   return result;
 }
 
@@ -355,14 +375,17 @@ std::vector<GoldenCase> golden_cases(const std::string& path) {
 std::uint64_t golden_digest(const std::vector<GoldenTensor>& tensors) {
   std::uint64_t sum = 0, place = 0;
   for (const GoldenTensor& tensor : tensors) {
-    const std::size_t size = element_size(tensor.type);
-    for (std::size_t i = 0; i < tensor.count(); ++i) {
-      std::uint64_t bits = 0;
-      for (std::size_t b = 0; b < size; ++b) {
-        bits |= std::uint64_t{static_cast<unsigned char>(tensor.bytes[i * size + b])} << (8 * b);
+    const char* const bytes = tensor.bytes.data();
+    const std::size_t count = tensor.count();
+    with_bits_of(tensor.type, [&, begin = place](auto bits) {
+      std::uint64_t own = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        std::memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
+        own += finalized(counter(begin + i, 0) + bits);
       }
-      sum += finalized(counter(place++, 0) + bits);
-    }
+      sum += own;
+    });
+    place += count;
   }
   return sum;
 }

@@ -26,107 +26,114 @@ ConstTensorView dense(const GoldenTensor& tensor) {
   return view<ConstTensorView>(tensor, tensor.bytes.data(), element_size(tensor.type));
 }
 
-class Golden : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      isa();
-    } catch (const std::invalid_argument& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-
-  // Runs every case and expects its digest; `run` fills the outputs. In place, the first output
-  // starts as a copy of the input.
-  template <class Run>
-  static void expect(const Run& run, bool in_place = false) {
-    const std::vector<GoldenCase> cases = golden_cases(DMLOPS_GOLDEN);
-    ASSERT_GT(cases.size(), 300u) << "in " << DMLOPS_GOLDEN;
-    for (const GoldenCase& golden : cases) {
-      const std::vector<GoldenTensor> inputs = golden.inputs();
-      std::vector<GoldenTensor> outputs = golden.outputs();
-      if (in_place) outputs[0].bytes = inputs[0].bytes;
-      run(golden, inputs, outputs);
-      EXPECT_EQ(golden_digest(outputs), golden.digest) << isa() << ": " << golden.line;
-    }
-    set_num_threads(1);
-  }
-
-  static std::vector<ConstTensorView> views(const std::vector<GoldenTensor>& tensors) {
-    std::vector<ConstTensorView> result;
-    for (const GoldenTensor& tensor : tensors) result.push_back(dense(tensor));
-    return result;
-  }
-
-  static std::vector<TensorView> views(std::vector<GoldenTensor>& tensors) {
-    std::vector<TensorView> result;
-    for (GoldenTensor& tensor : tensors) {
-      result.push_back(view<TensorView>(tensor, tensor.bytes.data(), element_size(tensor.type)));
-    }
-    return result;
-  }
-};
-
 using Tensors = std::vector<GoldenTensor>;
 
-TEST_F(Golden, Dense) {
-  set_num_threads(1);
-  expect([](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
-    golden.call(views(inputs), views(outputs));
-  });
+std::vector<ConstTensorView> views(const Tensors& tensors) {
+  std::vector<ConstTensorView> result;
+  for (const GoldenTensor& tensor : tensors) result.push_back(dense(tensor));
+  return result;
 }
 
-TEST_F(Golden, InPlaceOnThreads) {
-  set_num_threads(7);
-  expect(
-      [](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
-        std::vector<ConstTensorView> in = views(inputs);
-        const std::vector<TensorView> out = views(outputs);
-        in[0] = out[0];
-        golden.call(in, out);
-      },
-      true);
+std::vector<TensorView> views(Tensors& tensors) {
+  std::vector<TensorView> result;
+  for (GoldenTensor& tensor : tensors) {
+    result.push_back(view<TensorView>(tensor, tensor.bytes.data(), element_size(tensor.type)));
+  }
+  return result;
 }
 
-// An odd address, and a byte between elements.
-TEST_F(Golden, StridedOnThreads) {
-  set_num_threads(3);
-  expect([](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
-    GoldenTensor& output = outputs[0];
-    const std::size_t size = element_size(output.type), step = 2 * size + 1, count = output.count();
-    std::vector<char> from(count * step + 1), to(count * step + 1);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(from.data() + 1 + i * step, inputs[0].bytes.data() + i * size, size);
-    }
-    std::vector<ConstTensorView> in = views(inputs);
-    std::vector<TensorView> out = views(outputs);
-    in[0] = view<ConstTensorView>(output, from.data() + 1, step);
-    out[0] = view<TensorView>(output, to.data() + 1, step);
-    golden.call(in, out);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(output.bytes.data() + i * size, to.data() + 1 + i * step, size);
-    }
-  });
+void run_dense(const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+  golden.call(views(inputs), views(outputs));
 }
 
-TEST_F(Golden, Descriptors) {
-  set_num_threads(2);
-  const Device device;
-  expect([&device](const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
-    const OperatorDesc desc = golden.descriptor();
-    std::vector<ConstBinding> in(static_cast<std::size_t>(known_operator(desc.type).inputs));
-    const GoldenTensor* next = inputs.data();
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      if (!desc.tensors[i]) continue;
-      in[i] = {next->bytes.data(), 0, next->bytes.size(), true};
-      ++next;
+void run_in_place(const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+  outputs[0].bytes = inputs[0].bytes;
+  std::vector<ConstTensorView> in = views(inputs);
+  const std::vector<TensorView> out = views(outputs);
+  in[0] = out[0];
+  golden.call(in, out);
+}
+
+// Copies elements of Size bytes. Sanitizers make a call of memcpy() with a variable size slow.
+template <std::size_t Size>
+void copy_elements(char* to, std::size_t to_step, const char* from, std::size_t from_step,
+                   std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, Size);
+}
+
+void copy_elements(std::size_t size, char* to, std::size_t to_step, const char* from,
+                   std::size_t from_step, std::size_t count) {
+  switch (size) {
+    case 1:
+      return copy_elements<1>(to, to_step, from, from_step, count);
+    case 2:
+      return copy_elements<2>(to, to_step, from, from_step, count);
+    case 4:
+      return copy_elements<4>(to, to_step, from, from_step, count);
+    default:
+      return copy_elements<8>(to, to_step, from, from_step, count);
+  }
+}
+
+// An odd address, and a byte or more between elements.
+void run_strided(const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+  GoldenTensor& output = outputs[0];
+  const std::size_t size = element_size(output.type), step = 2 * size + 1, count = output.count();
+  std::vector<char> from(count * step + 1), to(count * step + 1);
+  copy_elements(size, from.data() + 1, step, inputs[0].bytes.data(), size, count);
+  std::vector<ConstTensorView> in = views(inputs);
+  std::vector<TensorView> out = views(outputs);
+  in[0] = view<ConstTensorView>(output, from.data() + 1, step);
+  out[0] = view<TensorView>(output, to.data() + 1, step);
+  golden.call(in, out);
+  copy_elements(size, output.bytes.data(), size, to.data() + 1, step, count);
+}
+
+void run_descriptor(const GoldenCase& golden, const Tensors& inputs, Tensors& outputs) {
+  const OperatorDesc desc = golden.descriptor();
+  std::vector<ConstBinding> in(static_cast<std::size_t>(known_operator(desc.type).inputs));
+  const GoldenTensor* next = inputs.data();
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!desc.tensors[i]) continue;
+    in[i] = {next->bytes.data(), 0, next->bytes.size(), true};
+    ++next;
+  }
+  std::vector<Binding> out;
+  for (GoldenTensor& tensor : outputs) {
+    out.push_back({tensor.bytes.data(), 0, tensor.bytes.size(), true});
+  }
+  Device().compile(desc).dispatch(in.data(), in.size(), out.data(), out.size());
+}
+
+// A form of the call, which fills the outputs.
+struct Form {
+  const char* name;
+  int threads;
+  void (*run)(const GoldenCase& golden, const Tensors& inputs, Tensors& outputs);
+};
+constexpr Form kForms[] = {{"dense", 1, run_dense},
+                           {"in place", 7, run_in_place},
+                           {"strided", 3, run_strided},
+                           {"descriptor", 2, run_descriptor}};
+
+TEST(Golden, EveryCaseInEveryForm) {
+  try {
+    isa();
+  } catch (const std::invalid_argument& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::vector<GoldenCase> cases = golden_cases(DMLOPS_GOLDEN);
+  ASSERT_GT(cases.size(), 300u) << "in " << DMLOPS_GOLDEN;
+  for (const GoldenCase& golden : cases) {
+    const Tensors inputs = golden.inputs();
+    for (const Form& form : kForms) {
+      Tensors outputs = golden.outputs();
+      set_num_threads(form.threads);
+      form.run(golden, inputs, outputs);
+      EXPECT_EQ(golden_digest(outputs), golden.digest)
+          << isa() << ", " << form.name << ": " << golden.line;
     }
-    std::vector<Binding> out;
-    for (GoldenTensor& tensor : outputs) {
-      out.push_back({tensor.bytes.data(), 0, tensor.bytes.size(), true});
-    }
-    device.compile(desc).dispatch(in.data(), in.size(), out.data(), out.size());
-  });
+  }
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -142,34 +141,50 @@ TEST(ParameterizedRelu, WritesTheSlopeOfATransposedInput) {
 
 // ---- References on random layouts --------------------------------------------------------------
 
+// The element at an offset, which is a multiple of the element's size.
+template <class T>
+T& element(const TensorView& view, std::int64_t offset) {
+  return *reinterpret_cast<T*>(static_cast<char*>(view.data) + offset);
+}
+
 template <class T>
 struct Laid {
   std::vector<char> memory;
   TensorView view;
 
-  T get(std::int64_t offset) const {
-    T value;
-    std::memcpy(&value, static_cast<const char*>(view.data) + offset, sizeof value);
-    return value;
+  T get(std::int64_t offset) const { return element<T>(view, offset); }
+};
+
+// A generator with a small state. Sanitizers check each access to that of std::mt19937_64.
+struct SplitMix64 {
+  using result_type = std::uint64_t;
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return UINT64_MAX; }
+  result_type operator()() {
+    result_type z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
   }
+  result_type state;
 };
 
 class Draw {
  public:
-  explicit Draw(unsigned int seed) : random_(seed) {}
+  explicit Draw(unsigned int seed) : random_{std::uint64_t{seed} << 32} {}
   std::int64_t below(std::int64_t end) {
     return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(end));
   }
 
   template <class T>
-  T element() {
+  T value() {
     const auto bits = random_();
     if constexpr (std::is_same_v<T, float>) {
-      if (bits % 16 == 0)
-        return Floats{kInfinity, -kInfinity, kNan, 0, -0.0f, 1, -1, 2}[bits / 16 % 8];
+      constexpr float specials[] = {kInfinity, -kInfinity, kNan, 0, -0.0f, 1, -1, 2};
+      if (bits % 16 == 0) return specials[bits / 16 % 8];
       return static_cast<float>(bits % 4001) / 1000 - 2;
     } else if constexpr (std::is_same_v<T, float16>) {
-      return to_float16(static_cast<double>(element<float>()));
+      return to_float16(static_cast<double>(value<float>()));
     } else {
       return static_cast<T>(bits % 4 == 0 ? static_cast<std::int64_t>(bits >> 8)
                                           : static_cast<std::int64_t>(bits % 7) - 3);
@@ -198,30 +213,33 @@ class Draw {
     result.memory.resize(static_cast<std::size_t>(high - low));
     view.data = result.memory.data() - low;
     result.view = view;
-    for (std::size_t i = 0; i + sizeof(T) <= result.memory.size(); i += sizeof(T)) {
-      const T value = element<T>();
-      std::memcpy(result.memory.data() + i, &value, sizeof value);
-    }
+    T* const elements = reinterpret_cast<T*>(result.memory.data());
+    const std::size_t count = result.memory.size() / sizeof(T);
+    for (std::size_t i = 0; i < count; ++i) elements[i] = value<T>();
     return result;
   }
 
  private:
-  std::mt19937_64 random_;
+  SplitMix64 random_;
 };
 
 // Calls visit(offset) for the elements, row-major, with the offset in each of the tensors.
 template <class Visit>
 void for_each_element(const TensorView (&views)[3], const Visit& visit) {
-  std::int64_t index[kMaxRank] = {}, count = 1;
-  for (int d = 0; d < views[0].rank; ++d) count *= views[0].sizes[static_cast<std::size_t>(d)];
+  std::int64_t index[kMaxRank] = {}, offsets[3] = {}, count = 1, sizes[kMaxRank];
+  std::int64_t strides[kMaxRank][3];
+  const auto rank = static_cast<std::size_t>(views[0].rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    count *= sizes[d] = views[0].sizes[d];
+    for (int k = 0; k < 3; ++k) strides[d][k] = views[k].strides[d];
+  }
   for (std::int64_t i = 0; i < count; ++i) {
-    std::int64_t offsets[3] = {};
-    for (std::size_t d = 0; d < static_cast<std::size_t>(views[0].rank); ++d) {
-      for (int k = 0; k < 3; ++k) offsets[k] += index[d] * views[k].strides[d];
-    }
     visit(offsets);
-    for (std::size_t d = static_cast<std::size_t>(views[0].rank); d-- > 0;) {
-      if (++index[d] < views[0].sizes[d]) break;
+    for (std::size_t d = rank; d-- > 0;) {
+      const bool next = ++index[d] < sizes[d];
+      const std::int64_t steps = next ? 1 : 1 - sizes[d];
+      for (int k = 0; k < 3; ++k) offsets[k] += steps * strides[d][k];
+      if (next) break;
       index[d] = 0;
     }
   }
@@ -307,9 +325,7 @@ void check_layouts(unsigned int seed, int count) {
     apply(op, x.view, other.view, target);
     std::size_t wrong = 0, at = 0;
     for_each_element(views, [&](const std::int64_t* offsets) {
-      T result;
-      std::memcpy(&result, static_cast<const char*>(target.data) + offsets[2], sizeof result);
-      wrong += same(result, wanted[at++]) ? 0 : 1;
+      wrong += same(element<T>(target, offsets[2]), wanted[at++]) ? 0 : 1;
     });
     EXPECT_EQ(wrong, 0u) << "operator " << op << ", " << name(x.view.type) << ", " << isa()
                          << ", seed " << seed << ", layout " << i << ", shared " << shared;
