@@ -19,23 +19,30 @@ std::int64_t shortest_row_of_one_input(const Nest& nest) {
 
 // Returns the shortest row that operators of two inputs do not extend, in elements. Rows are
 // extended if the output's are contiguous, and each input's are contiguous too or cheap to pack.
-std::int64_t shortest_row_of_two_inputs(const Nest& nest) {
-  const std::int64_t size = nest.element_size;
+std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
+  const std::int64_t size = nest.element_size, length = nest.sizes[0];
   const auto is_contiguous = [&nest, size](int k) {
     return nest.strides[k][0] == size && nest.strides[k][1] == size * nest.sizes[0];
   };
   std::int64_t shortest = 16;
   if (nest.rank == 1 || !is_contiguous(0)) return shortest;
+  // Packed once for several longer rows.
+  const auto repeats = [&](int k) {
+    if (nest.strides[k][1] == 0 && nest.sizes[1] * length >= 3 * table) return true;
+    for (int d = 2; d < nest.rank; ++d) {
+      if (nest.strides[k][d] == 0 && nest.sizes[d] >= 4) return true;
+    }
+    return false;
+  };
+  const bool few = length * nest.sizes[1] <= 192;
   for (int k = 1; k < nest.operands; ++k) {
     if (is_contiguous(k)) continue;
-    const std::int64_t* const strides = nest.strides[k];
-    bool repeats = false;
-    for (int d = 1; d < nest.rank; ++d)
-      repeats = repeats || (strides[d] == 0 && nest.sizes[d] >= 4);
-    if (repeats) {
-      shortest = 256;  // packed once for several longer rows
+    if (repeats(k)) {
+      shortest = 256;
+    } else if (nest.strides[k][0] == 0) {
+      return kLineBytes / size;  // each run is filled by a store
     } else {
-      return strides[0] == 0 ? kLineBytes / size : 16;  // each run is filled by a store
+      return few ? 128 : 16;
     }
   }
   return shortest;
@@ -76,7 +83,7 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
 
 std::int64_t shortest_row(const Nest& nest, std::int64_t table) {
   if (nest.operands > 3) return shortest_row_of_several_inputs(nest, table);
-  if (nest.operands == 3) return shortest_row_of_two_inputs(nest);
+  if (nest.operands == 3) return shortest_row_of_two_inputs(nest, table);
   const std::int64_t size = nest.element_size;
   return (shortest_row_of_one_input(nest) + size - 1) / size;
 }

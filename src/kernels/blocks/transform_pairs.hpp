@@ -43,11 +43,9 @@ DMLOPS_INLINE void for_each_pair_of_rows(const Block& block, std::int64_t shorte
   const bool packs = !dense && constant != 2;
   // Columns of contiguous elements are packed by cache lines.
   const bool transposed = rows.pitch[2] == size && rows.step[2] != size;
-  std::int64_t longest = block.length;
-  if (packs) {
-    longest = transposed ? capacity / min(block.count, line) : capacity;
-    std::memset(packed, 0, sizeof packed);
-  }
+  const std::int64_t longest = !packs       ? block.length
+                               : transposed ? capacity / min(block.count, line)
+                                            : capacity;
   for (std::int64_t column = 0, length; column < block.length; column += length) {
     length = min(longest, block.length - column);
     const std::int64_t second_pitch = packs ? length * size : rows.pitch[2];
@@ -56,8 +54,10 @@ DMLOPS_INLINE void for_each_pair_of_rows(const Block& block, std::int64_t shorte
       count = packs ? min(capacity / length, block.count - r) : block.count;
       const Source source = source_of(rows, 2, block.row + r, block.column + column);
       // Equal rows are packed once.
-      if (packs && (r == 0 || rows.pitch[2] != 0))
+      if (packs && (r == 0 || rows.pitch[2] != 0)) {
         pack<Bits<T>>(packed, second_pitch, length, count, source, true);
+        std::memset(packed + count * second_pitch, 0, kVectorBytes);
+      }
       const char* second = packs ? packed : source.data;
       const std::int64_t rows_together = contiguous ? count : 1;
       for (std::int64_t k = 0; k < count; k += rows_together, second += second_pitch)
