@@ -77,11 +77,11 @@ struct ActivatedLoops {
 
   // True if several rows share each load of parameters, which take more loads than the input. Not
   // for rows beyond the caches: memory latency hides the loads, and the hardware prefetcher follows
-  // single rows better. Requires equal alignment of the rows.
+  // single rows better. Requires whole vectors, and equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
     const std::int64_t bytes =
         rows.rows->length * rows.rows->count * std::int64_t{sizeof(T) + sizeof(Out)};
-    return bytes <= kCached && rows.output_offsets == nullptr &&
+    return bytes <= kCached && rows.length >= kLanesHere && rows.output_offsets == nullptr &&
            rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
   }
 
@@ -95,24 +95,31 @@ struct ActivatedLoops {
       outputs[k] = output_row(rows, r + k);
       inputs[k] = input_row(rows, r + k);
     }
-    const auto edge = [&](std::int64_t i, std::int64_t count) DMLOPS_LAMBDA_INLINE {
-      if (count == 0) return;
-      const auto used = static_cast<std::size_t>(count);
+    // As in transform_row(), the first and the last vector are computed first and stored last.
+    f32x heads[kTogether], tails[kTogether];
+    const auto normalize = [&](f32x* results, std::int64_t i) DMLOPS_LAMBDA_INLINE {
       const auto parameters = channels[i];
-      for (std::int64_t k = 0; k < kTogether; ++k) {
-        const f32x x = load_partial<f32x>(inputs[k] + i, used);
-        store_partial(outputs[k] + i, canonical_nan(act(parameters.normalize(x))), used);
-      }
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < kTogether; ++k)
+        results[k] = canonical_nan(act(parameters.normalize(load<f32x>(inputs[k] + i))));
     };
-    std::int64_t i = min(distance_to_alignment<f32x>(outputs[0]) % kLanesHere, rows.length);
-    edge(0, i);
-    for (; i + kStrip * kLanesHere <= rows.length; i += kStrip * kLanesHere)
+    const std::int64_t last = rows.length - kLanesHere;
+    normalize(tails, last);
+    std::int64_t i = 0;
+    const bool short_row = rows.length <= kUnalignedVectors * kLanesHere;
+    if (!short_row) {
+      normalize(heads, 0);
+      i = distance_to_alignment<f32x>(outputs[0]);
+    }
+    for (; i + (kStrip - 1) * kLanesHere < last; i += kStrip * kLanesHere)
       strip<kStrip>(outputs, inputs, i, channels, act);
     if constexpr (kStrip > 1) {
-      for (; i + kLanesHere <= rows.length; i += kLanesHere)
-        strip<1>(outputs, inputs, i, channels, act);
+      for (; i < last; i += kLanesHere) strip<1>(outputs, inputs, i, channels, act);
     }
-    edge(i, rows.length - i);
+    for (std::int64_t k = 0; k < kTogether; ++k) {
+      if (!short_row) store(outputs[k], heads[k]);
+      store(outputs[k] + last, tails[k]);
+    }
   }
 
   // Normalizes kVectors vectors of each row from element i on.
