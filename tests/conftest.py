@@ -45,10 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run properties in both runs; the exhaustive one draws more examples."""
-    for item in items if is_exhaustive(config) else ():
+    """Run properties in both runs; the exhaustive one draws more examples.
+
+    It runs no share of the combinations, since it runs all of them.
+    """
+    if not is_exhaustive(config):
+        return
+    items[:] = [item for item in items if _parameters(item).get("extent") != "some"]
+    for item in items:
         if hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(EXHAUSTIVE)
+
+
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

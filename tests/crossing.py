@@ -32,7 +32,7 @@ def cross_layouts(
     outputs: Iterable[Layout] = OUT_LAYOUTS,
 ) -> None:
     """Expect the packed form's bits from every pair of layouts, and no byte written elsewhere."""
-    outputs = tuple(outputs)
+    targets = [(target, target.place(values.shape, values.dtype)) for target in outputs]
     for layout in inputs:
         placed = layout.place(values.shape, values.dtype).fill(values)
         placed.view.flags.writeable = False
@@ -40,9 +40,9 @@ def cross_layouts(
         expected = operator(before)
         where = f"{context}, shape {values.shape}, input {layout}"
         assert_same_bits(operator(placed.view), expected, f"{where}, new result")
-        for target in outputs:
+        for target, out in targets:
             here = f"{where}, out {target}"
-            out = target.place(values.shape, values.dtype)
+            out.clear()
             assert operator(placed.view, out=out.view) is out.view, here
             assert_same_bits(out.view, expected, here)
             out.assert_canaries(here)

@@ -52,6 +52,10 @@ class Placed:
         self.view[one] = np.broadcast_to(np.asarray(values, self.view.dtype), self.view.shape)[one]
         return self
 
+    def clear(self) -> None:
+        """Store canaries in the elements too, so that a missing write is seen."""
+        self.bytes[...] = CANARY
+
     def assert_canaries(self, context: object = "") -> None:
         """Fail if a byte before, between or behind the view's elements has changed."""
         touched = np.flatnonzero(self._outside & (self.bytes != CANARY))

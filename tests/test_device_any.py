@@ -32,11 +32,11 @@ from descriptors import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from variants import on_every_variant
 
 import dmlops
 from dmlops import BufferTensorDesc, Device, FeatureLevel, ScaleBias, TensorDataType, TensorFlags
 
-pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 _ROWS = {row.name: row for row in ROWS}
 _TYPES: dict[str, tuple[str, ...]] = {"clip": FLOATS + INTEGERS, "clip1": FLOATS + INTEGERS}
@@ -307,4 +307,4 @@ def test_any_descriptor(desc: Any, level: FeatureLevel, seed: int) -> None:
         with pytest.raises(dmlops.ValidationError, match=f"DML_FEATURE_{lowest.name}"):
             Device(level).compile(desc)
         level = lowest
-    _run(desc, level, seed, _dispatch)
+    on_every_variant(lambda: _run(desc, level, seed, _dispatch))

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 import reference
 from bound_memory import CANARY, Memory, layouts
 from descriptors import TABLE, activation, batch_normalization, clip, clip1, log_softmax1, tensor
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import FLOATS, INTEGERS
+from variants import on_every_variant
 
 import dmlops
 from dmlops import BufferBinding, Device, ScaleBias
 
-pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
 
@@ -69,7 +68,10 @@ def _check(operator: str, desc: Any, inputs: list[Array], result: Array) -> None
 
 @given(case=_cases(), offset=st.integers(0, 4), seed=st.integers(0, 99))
 def test_any_layout(case: tuple[str, Any], offset: int, seed: int) -> None:
-    operator, desc = case
+    on_every_variant(lambda: _expect_results(*case, offset, seed))
+
+
+def _expect_results(operator: str, desc: Any, offset: int, seed: int) -> None:
     names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
     *inputs, output = (
         Memory(getattr(desc, name), 16 * offset, seed + i) for i, name in enumerate(names)
@@ -113,20 +115,24 @@ def test_hostile_descriptors_write_nothing(
     more = {"total_tensor_size_in_bytes": total, "guaranteed_base_offset_alignment": alignment}
     x = tensor(sizes, data_type.name, strides=strides, **more)
     y = tensor(sizes, data_type.name, strides=output_strides)
+    on_every_variant(lambda: _expect_bounded_writes(TABLE[operator][0], x, y, level))
+
+
+def _expect_bounded_writes(make: Any, x: Any, y: Any, level: dmlops.FeatureLevel) -> None:
     heap = np.full(4096, CANARY, np.uint8)
     inputs = np.zeros(4096, np.uint8)
     written = False
     try:
-        desc = TABLE[operator][0](x, output_tensor=y)
+        desc = make(x, output_tensor=y)
         compiled = Device(level).compile(desc)
-        count = 5 if operator == "batch_normalization" else 1
+        count = 5 if make is TABLE["batch_normalization"][0] else 1
         compiled.dispatch([inputs] * count, [BufferBinding(heap, 1024)])
         written = True
     except (ValueError, TypeError):
         pass
     assert (heap[:1024] == CANARY).all()
     if written:
-        end = 1024 + dmlops.calc_buffer_tensor_size(data_type, sizes, output_strides)
+        end = 1024 + dmlops.calc_buffer_tensor_size(y.data_type, y.sizes, y.strides)
         assert (heap[end:] == CANARY).all()
         assert not (heap == CANARY).all()
     else:

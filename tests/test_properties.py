@@ -9,7 +9,6 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import numpy.typing as npt
-import pytest
 import reference
 import samples
 from crossing import packed
@@ -18,11 +17,11 @@ from hypothesis.extra import numpy as hnp
 from layouts import Placed, padded_strides
 from operators import normalize
 from reference import FLOATS, INTEGERS, assert_same_bits, assert_same_values, assert_within
+from variants import on_every_variant
 
 import dmlops
 from dmlops import ScaleBias
 
-pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 floats = st.sampled_from(FLOATS)
 
@@ -83,15 +82,20 @@ def expect(
     data: st.DataObject, operator: Callable[..., Array], x: Array, check: Callable[[Array], None]
 ) -> None:
     """Check the result on x; expect its bits for packed, in-place and strided calls."""
-    result = operator(x)
-    check(result)
-    dense = packed(x)
-    assert_same_bits(operator(dense), result, "packed")
-    assert_same_bits(operator(dense, out=dense), result, "in place")
     out = data.draw(placements(x.shape, x.dtype.name, writable=True))
-    operator(x, out=out.view)
-    assert_same_bits(out.view, result, "into out")
-    out.assert_canaries()
+
+    def check_calls() -> None:
+        result = operator(x)
+        check(result)
+        dense = packed(x)
+        assert_same_bits(operator(dense), result, "packed")
+        assert_same_bits(operator(dense, out=dense), result, "in place")
+        out.clear()
+        operator(x, out=out.view)
+        assert_same_bits(out.view, result, "into out")
+        out.assert_canaries()
+
+    on_every_variant(check_calls)
 
 
 @given(data=st.data(), dtype=st.sampled_from(INTEGERS))
@@ -120,9 +124,12 @@ def test_clip_of_floats(data: st.DataObject, dtype: str) -> None:
         return dmlops.clip(x, low, high, scale_bias=scale and ScaleBias(*scale), out=out)
 
     expected = reference.clip(packed(x), low, high, scale)
-    expect(data, operator, x, lambda result: assert_same_values(result, expected))
-    once = operator(x)
-    assert_same_bits(dmlops.clip(once, low, high), once, "clipping again changes nothing")
+
+    def check(result: Array) -> None:
+        assert_same_values(result, expected)
+        assert_same_bits(dmlops.clip(result, low, high), result, "clipping again changes nothing")
+
+    expect(data, operator, x, check)
 
 
 @given(data=st.data(), dtype=floats, alpha=st.floats(width=32), beta=st.floats(width=32))
@@ -132,8 +139,10 @@ def test_hard_sigmoid(data: st.DataObject, dtype: str, alpha: float, beta: float
     def operator(x: Array, *, out: Array | None = None) -> Array:
         return dmlops.hard_sigmoid(x, alpha, beta, out=out)
 
+    expected = reference.hard_sigmoid(packed(x), alpha, beta)
+
     def check(result: Array) -> None:
-        assert_same_values(result, reference.hard_sigmoid(packed(x), alpha, beta))
+        assert_same_values(result, expected)
         assert not ((result < 0) | (result > 1)).any()
 
     expect(data, operator, x, check)
@@ -164,12 +173,16 @@ def test_log_softmax(data: st.DataObject, dtype: str) -> None:
         return dmlops.log_softmax(x, axes, out=out)
 
     expected = reference.log_softmax(x, axes)
-    expect(data, operator, x, lambda result: assert_within(result, *expected))
-    with np.errstate(all="ignore"):
-        sums = np.exp(operator(x).astype(np.float64)).sum(axis=tuple(axes), keepdims=True)
-    groups = np.broadcast_to(sums, x.shape)
     tolerance = 1e-2 if dtype == "float16" else 1e-5
-    assert (np.isnan(groups) | (np.abs(groups - 1) < tolerance)).all(), "probabilities sum to 1"
+
+    def check(result: Array) -> None:
+        assert_within(result, *expected)
+        with np.errstate(all="ignore"):
+            sums = np.exp(result.astype(np.float64)).sum(axis=tuple(axes), keepdims=True)
+        groups = np.broadcast_to(sums, x.shape)
+        assert (np.isnan(groups) | (np.abs(groups - 1) < tolerance)).all(), "probabilities sum to 1"
+
+    expect(data, operator, x, check)
 
 
 @given(
@@ -180,6 +193,10 @@ def test_log_softmax_of_shifted_values(values: Array, shift: int) -> None:
     grid = np.round(values * 4) * np.float32(0.25)  # quarters: the shift is exact
     shifted = (grid + np.float32(shift)).astype(np.float32)
     exact, allowed = reference.log_softmax(grid, (0,))
-    for x in (grid, shifted):
-        assert_within(dmlops.log_softmax(x), exact, allowed)
-    assert not math.isnan(float(dmlops.log_softmax(grid)[0]))
+
+    def check() -> None:
+        for x in (grid, shifted):
+            assert_within(dmlops.log_softmax(x), exact, allowed)
+        assert not math.isnan(float(dmlops.log_softmax(grid)[0]))
+
+    on_every_variant(check)

@@ -10,9 +10,10 @@ import contextlib
 import itertools
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import hypothesis
 import pytest
 
 import dmlops
@@ -106,9 +107,27 @@ def thresholds(policy: str) -> Iterator[None]:
     before = {name: getattr(_core, name)() for name in chosen}
     for name, value in chosen.items():
         getattr(_core, f"set_{name}")(value)
-    yield
-    for name, value in before.items():
-        getattr(_core, f"set_{name}")(value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            getattr(_core, f"set_{name}")(value)
+
+
+def on_every_variant(check: Callable[[], object]) -> None:
+    """Run the check of a property on each instruction set and with each policy.
+
+    Hypothesis draws, and the test computes its references, once for all of them.
+    """
+    before = dmlops.isa()
+    try:
+        for isa, policy in itertools.product(ISAS, POLICIES):
+            hypothesis.note(f"{isa}, {policy}")  # the last note is that of the failure
+            _core.set_isa(isa)
+            with thresholds(policy):
+                check()
+    finally:
+        _core.set_isa(before)
 
 
 class Extent:
