@@ -128,6 +128,15 @@ class MomentColumns {
     });
   }
 
+  // Calls visit(c) for the first lane of each half of the vectors of columns.
+  template <class Visit>
+  DMLOPS_INLINE static void for_each_half(std::int64_t columns, const Visit& visit) {
+    for_each_vector(columns, [&](std::int64_t c) {
+      visit(c);
+      visit(c + kLanes<f64x>);
+    });
+  }
+
   void reduce(std::int64_t first, std::int64_t columns) {
     begin(first, columns);
     for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
@@ -143,10 +152,10 @@ class MomentColumns {
       for (int operand = kFirstGroupOperand; operand < kFirstGroupOperand + 3; ++operand)
         load_numbers<T>(groups_, operand, first_ + first, columns, numbers[operand]);
     }
-    for (std::int64_t c = 0; c < kColumns; c += kLanes<f64x>) {
+    for_each_half(columns, [&](std::int64_t c) {
       formula_.template begin<f64x>(numbers_[(first + c) / kLanes<f64x>],
                                     [&](int operand) { return load<f64x>(numbers[operand] + c); });
-    }
+    });
   }
 
   bool needs_sweep(int s, std::int64_t first, std::int64_t columns) const {
@@ -175,7 +184,7 @@ class MomentColumns {
 
   // Ends sweep s for the groups that need it.
   void end(int s, std::int64_t first, std::int64_t columns) {
-    for (std::int64_t c = 0; c < columns; c += kLanes<f64x>) {
+    for_each_half(columns, [&](std::int64_t c) {
       const Doubles* const both = sums_.totals(c);
       const bool lower = c % kLanesHere == 0;
       f64x totals[kSums];
@@ -185,7 +194,7 @@ class MomentColumns {
       Numbers result = groups;
       formula_.template end<f64x>(s, result, totals, static_cast<double>(block_.count()));
       groups = chosen(needs(s, groups), result, groups);
-    }
+    });
   }
 
   // terms(c) creates the function that adds terms of the vector of columns at first + c.

@@ -1,0 +1,150 @@
+// Kernels do not compute with uninitialized memory, not even in lanes that they discard: it may
+// hold subnormal numbers, which take many times as long. The processor's flag of subnormal operands
+// shows them.
+#if defined(__x86_64__)
+#include <algorithm>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+#include <xmmintrin.h>
+
+#include "dmlops/runtime.hpp"
+#include "laid_out_tensor.hpp"
+#include "operators/plan.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr unsigned int kDenormalOperand = 2;  // the bit of MXCSR
+
+constexpr std::uint32_t kSubnormal = 0x00000123, kUsual = 0x3f803f80;  // of all types
+
+// Fills the memory below the caller's stack frame.
+[[gnu::noinline]] void fill_stack(std::uint32_t bits) {
+  volatile std::uint32_t words[1 << 17];
+  for (volatile std::uint32_t& word : words) word = bits;
+}
+
+// Runs a plan, unlike its run() without a guard that restores the flags. Returns true if an operand
+// of the kernel was subnormal.
+bool reads_subnormals(const OperatorPlan& plan, std::uint32_t uninitialized) {
+  fill_stack(uninitialized);
+  _mm_setcsr(_mm_getcsr() & ~0x3fu);
+  std::visit(
+      [&](const auto& parameters) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(parameters)>, ReductionParameters>) {
+          Reduction reduction = parameters.reduction;
+          std::visit(
+              [&](const auto& own) {
+                run(reduction, plan.nest.element_size, parameters.traits, parameters.kernel, &own);
+              },
+              parameters.parameters);
+        } else {
+          run(plan.nest, plan.nest.data, plan.kernel, &parameters);
+        }
+      },
+      plan.parameters);
+  return (_mm_getcsr() & kDenormalOperand) != 0;
+}
+
+class Draw {
+ public:
+  explicit Draw(unsigned int seed) : random_(seed) {}
+
+  std::int64_t integer(std::int64_t first, std::int64_t last) {
+    return std::uniform_int_distribution<std::int64_t>(first, last)(random_);
+  }
+  Sizes sizes() {
+    Sizes sizes(static_cast<std::size_t>(integer(1, 3)));
+    for (std::int64_t& size : sizes)
+      size = integer(0, 3) == 0 ? 16 * integer(1, 4) : integer(1, integer(0, 1) == 0 ? 5 : 40);
+    return sizes;
+  }
+  // Dense in an order of the axes, with gaps or without.
+  Sizes strides(const Sizes& sizes) {
+    std::vector<std::size_t> axes(sizes.size());
+    std::iota(axes.begin(), axes.end(), 0u);
+    if (integer(0, 1) == 0) std::shuffle(axes.begin(), axes.end(), random_);
+    Sizes strides(sizes.size());
+    std::int64_t stride = integer(0, 2) == 0 ? integer(2, 3) : 1;
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      strides[axes[k]] = stride;
+      stride *= sizes[axes[k]] + (integer(0, 3) == 0 ? integer(1, 5) : 0);
+    }
+    return strides;
+  }
+  // From 1 to 2.
+  Numbers values(std::int64_t count) {
+    Numbers values(static_cast<std::size_t>(count));
+    for (double& value : values) value = static_cast<double>(integer(1024, 2048)) / 1024;
+    return values;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+void check(unsigned int seed) {
+  Draw draw(seed);
+  const DataType type = draw.integer(0, 1) == 0 ? DataType::float32 : DataType::float16;
+  const Sizes sizes = draw.sizes();
+  Sizes along(sizes.size(), 1);  // of parameters
+  const auto axis =
+      static_cast<std::size_t>(draw.integer(0, static_cast<std::int64_t>(sizes.size()) - 1));
+  along[axis] = sizes[axis];
+  const auto tensor = [&](const Sizes& of) {
+    return Tensor(type, of, draw.values(product(of)), draw.strides(of));
+  };
+  const Tensor x = tensor(sizes), other = tensor(sizes), out = tensor(sizes);
+  const Tensor a = tensor(along), b = tensor(along), c = tensor(along), d = tensor(along),
+               e = tensor(along);
+  const ConstTensorView X = x.view(), O = other.view(), Y = out.view(), A = a.view(), B = b.view(),
+                        C = c.view(), D = d.view(), E = e.view();
+  const unsigned int reduced = 1u << axis;
+  const std::pair<const char*, OperatorPlan> plans[] = {
+      {"hard_sigmoid", plan_activation(Activation::hard_sigmoid, X, {0.25f, 0.5f}, out.view())},
+      {"tanh", plan_activation(Activation::tanh, X, {}, out.view())},
+      {"parameterized_relu", plan_parameterized_relu(X, A, out.view())},
+      {"batch_normalization", plan_batch_normalization({X, A, B, C, D}, 0.5f, {}, out.view())},
+      {"softmax", plan_softmax(X, reduced, out.view())},
+      {"log_softmax", plan_log_softmax(X, reduced, out.view())},
+      {"mean_variance_normalization",
+       plan_mean_variance_normalization({&Y, &X, &A, &B}, reduced, {true, true, 0.5f, {}})},
+      {"batch_normalization_training",
+       plan_batch_normalization_training({&Y, &X, &A, &B, &O, &D, &E}, 0.5f, {})},
+      {"batch_normalization_training_grad",
+       plan_batch_normalization_grad({&Y, &X, &O, nullptr, nullptr, &A, &B, &C, &D, &E}, true,
+                                     0.5f)},
+  };
+  std::ostringstream text;
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    text << (k == 0 ? "" : ", ") << sizes[k] << " at " << X.strides[k] << " to " << Y.strides[k];
+  for (const auto& [name, plan] : plans) {
+    EXPECT_EQ(reads_subnormals(plan, kSubnormal), reads_subnormals(plan, kUsual))
+        << name << " on " << isa() << ", seed " << seed << ", axis " << axis << ", "
+        << (type == DataType::float32 ? "float32: " : "float16: ") << text.str();
+  }
+}
+
+TEST(UnusedLanes, AreNotComputed) {
+  const std::string before = isa();
+  const int threads = get_num_threads();
+  set_num_threads(1);
+  for (const std::string& name : available_isas()) {
+    set_isa(name);
+    for (unsigned int seed = 0; seed < 300; ++seed) check(seed);
+  }
+  set_num_threads(threads);
+  set_isa(before);
+}
+
+}  // namespace
+}  // namespace dmlops
+#endif
