@@ -41,6 +41,10 @@ bool reads_subnormals(const OperatorPlan& plan, std::uint32_t uninitialized) {
       [&](const auto& parameters) {
         if constexpr (std::is_same_v<std::decay_t<decltype(parameters)>, ReductionParameters>) {
           Reduction reduction = parameters.reduction;
+          if (plan.kernel != nullptr) {  // the copy of the input to the output
+            run(plan.nest, plan.nest.data, plan.kernel, nullptr);
+            reduction.data[1] = reduction.data[0];
+          }
           std::visit(
               [&](const auto& own) {
                 run(reduction, plan.nest.element_size, parameters.traits, parameters.kernel, &own);
