@@ -123,7 +123,8 @@ void traverse_repeated(const Rows& rows, const Traversal& t) {
       const std::int64_t bytes = block.length * t.size;
       const bool contiguous = rows.row_offsets == nullptr && rows.pitch[0] == bytes;
       const std::int64_t together = contiguous ? min(kBlockBytes / bytes, rows.count) : 1;
-      for (std::int64_t r = 1; r < together; ++r) copy_run(buffer + r * bytes, buffer, bytes);
+      for (std::int64_t done = 1; done < together; done *= 2)
+        copy_run(buffer + done * bytes, buffer, min(done, together - done) * bytes);
       for (std::int64_t r = 0; r < rows.count; r += together)
         copy_run(output_row(rows, r) + column * t.size, buffer,
                  min(together, rows.count - r) * bytes);
