@@ -286,12 +286,12 @@ void require_axes(const char* op, unsigned int reduced) {
   if (reduced == 0) throw Error(std::string(op) + ": axes is empty; it needs at least one axis");
 }
 
-void require_disjoint(const char* op, std::initializer_list<ConstTensorView> outputs) {
+void require_disjoint(const char* op,
+                      std::initializer_list<std::pair<const char*, ConstTensorView>> outputs) {
   for (auto a = outputs.begin(); a != outputs.end(); ++a) {
     for (auto b = a + 1; b != outputs.end(); ++b) {
-      if (is_empty(*a) || is_empty(*b) || !overlap(*a, *b)) continue;
-      throw Error(std::string(op) + ": outputs " + std::to_string(a - outputs.begin()) + " and " +
-                  std::to_string(b - outputs.begin()) +
+      if (is_empty(a->second) || is_empty(b->second) || !overlap(a->second, b->second)) continue;
+      throw Error(std::string(op) + ": " + a->first + " and " + b->first +
                   " overlap; each output needs memory of its own");
     }
   }

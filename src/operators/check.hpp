@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "dmlops/operators.hpp"
 #include "operators/type_sets.hpp"
@@ -63,8 +64,9 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
 // Throws Error for an empty set of axes.
 void require_axes(const char* op, unsigned int reduced);
 
-// Throws Error if elements of two outputs overlap.
-void require_disjoint(const char* op, std::initializer_list<ConstTensorView> outputs);
+// Throws Error if elements of two outputs, given with their names, overlap.
+void require_disjoint(const char* op,
+                      std::initializer_list<std::pair<const char*, ConstTensorView>> outputs);
 
 bool is_empty(const ConstTensorView& view);
 

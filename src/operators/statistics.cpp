@@ -230,7 +230,9 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   require_output(kOperator, outputs.output, input);
   require_output(kOperator, "mean", outputs.mean, inputs.scale, "scale");
   require_output(kOperator, "variance", outputs.variance, inputs.scale, "scale");
-  require_disjoint(kOperator, {outputs.output, outputs.mean, outputs.variance});
+  require_disjoint(
+      kOperator,
+      {{"output", outputs.output}, {"mean", outputs.mean}, {"variance", outputs.variance}});
   if (is_empty(input)) {
     fill(outputs.mean, std::numeric_limits<float>::quiet_NaN());
     fill(outputs.variance, std::numeric_limits<float>::quiet_NaN());
@@ -259,7 +261,9 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
   require_output(op, outputs.gradient, input);
   require_output(op, "scale_gradient", outputs.scale_gradient, inputs.mean, "mean");
   require_output(op, "bias_gradient", outputs.bias_gradient, inputs.mean, "mean");
-  require_disjoint(op, {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient});
+  require_disjoint(op, {{"gradient", outputs.gradient},
+                        {"scale_gradient", outputs.scale_gradient},
+                        {"bias_gradient", outputs.bias_gradient}});
   if (is_empty(input)) {
     fill(outputs.scale_gradient, 0);
     fill(outputs.bias_gradient, 0);
