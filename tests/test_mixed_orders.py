@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from dmlops import _core
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
-ORDERS = ("C", "F")  # groups are rows, or columns
+ORDERS: tuple[Literal["C", "F"], ...] = ("C", "F")  # groups are rows, or columns
 
 
 def operands(name: str, shape: tuple[int, int], dtype: str) -> tuple[list[Array], list[Array]]:
