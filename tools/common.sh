@@ -32,10 +32,14 @@ if pybind11=$("$PYTHON" -m pybind11 --cmakedir 2>/dev/null); then
     -DPython_EXECUTABLE="$("$PYTHON" -c 'import sys; print(sys.executable)')")
 fi
 
+# Arguments of `configure` that let several sources share the compilation of headers: a third less time.
+UNITY=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6)
+
 # Arguments of `configure` for the build under the address sanitizer, which tests and fuzzers share.
-# At higher levels, instrumented code takes minutes to compile.
+# At higher levels, instrumented code takes minutes to compile. No test uses the shared library.
 # shellcheck disable=SC2034 # the scripts that source this file use them
-SANITIZED=(-DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1
+SANITIZED=("${UNITY[@]}" -DDMLOPS_BUILD_SHARED=OFF
+  -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1
   -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION=-O1)
 # shellcheck disable=SC2034
 ADDRESS=(sanitize-address "${SANITIZED[@]}" -DDMLOPS_SANITIZE=address -DDMLOPS_BUILD_FUZZERS=ON

@@ -6,5 +6,5 @@
 # Needs g++-aarch64-linux-gnu and qemu-user-static.
 source "$(dirname "$0")/common.sh"
 
-build_and_test cpp-aarch64 -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" \
+build_and_test cpp-aarch64 "${UNITY[@]}" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" \
   -DCMAKE_BUILD_TYPE=Release
