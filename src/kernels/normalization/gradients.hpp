@@ -182,7 +182,7 @@ class Gradients {
   void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target, std::int64_t,
               std::int64_t length) const {
     store_results(factors<true, double>(state, nullptr), results<true>(), row(tiles, k), target,
-                  length, tiles.streams());
+                  length, tiles.streams(), prefetch_distance(tiles));
   }
 
  private:

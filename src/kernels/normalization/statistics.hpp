@@ -225,18 +225,20 @@ class Statistics {
                               scale_.row(tiles, kScale, k, begin, length),
                               bias_.row(tiles, kBias, k, begin, length)};
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
-      normalize_row<decltype(per_group)::value>(state, row, target, length, streaming);
+      normalize_row<decltype(per_group)::value>(state, row, target, length, streaming,
+                                                prefetch_distance(tiles));
     });
   }
 
   template <bool kPerGroup, class Out>
   DMLOPS_NO_INLINE void normalize_row(const State& state, const MomentRow<T>& row, Out* target,
-                                      std::int64_t length, bool streaming) const {
+                                      std::int64_t length, bool streaming,
+                                      std::int64_t ahead) const {
     store_results(
         factors<kPerGroup, double>(
             state,
             [&](int operand) { return (operand == kScale ? row.scales : row.biases).number(); }),
-        results<kPerGroup>(), row, target, length, streaming);
+        results<kPerGroup>(), row, target, length, streaming, ahead);
   }
 
   const Reduction& reduction_;
