@@ -183,6 +183,10 @@ constexpr NormalizationLoops<T> normalization_loops() {
   constexpr Transform activate = &transform<T, float, f32x, 1, Activate<Act>>;
   if constexpr (kIsLong<Act>) {
     return {{nullptr, nullptr}, {nullptr, nullptr}, activate};
+  } else if constexpr (kForSize) {
+    return {{&Loops::template by_row<>, nullptr},
+            {&Loops::template by_element<>, nullptr},
+            std::is_same_v<Act, Identity> ? nullptr : activate};
   } else {
     return {{&Loops::template by_row<>, &Loops::template by_row<true>},
             {&Loops::template by_element<>, &Loops::template by_element<true>},
