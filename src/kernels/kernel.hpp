@@ -129,8 +129,8 @@ struct Reduction {
   // Few groups are distributed over threads in parts: groups of normalizations that lie side by
   // side, at most kPartGroups at once, or a group of the softmax family that is a dense row. A
   // stage of a part computes the lanes of sums, or the results, of some elements of each group. The
-  // sums are in `part_sums`, of kPartSumBytes. The stage after the results writes the numbers of
-  // each group, which may share the memory of inputs.
+  // sums are in `part_sums`, of kPartSumBytes or row_part_bytes(). The stage after the results
+  // writes the numbers of each group, which may share the memory of inputs.
   int part = 0, parts = 1;
   void* part_sums = nullptr;
 };
@@ -143,7 +143,15 @@ constexpr std::size_t kPartSumBytes =
 
 // The parts of a dense row in the softmax family, each of whole blocks of its sums.
 constexpr std::int64_t kMaxRowParts = 64;
-constexpr std::int64_t kMaxRowBlocks = 320;
+struct RowPartNumbers {
+  float smallest, largest;
+  std::int64_t largest_index, non_max_count;
+};
+// The bytes of the numbers of all parts, and of the lanes of two sums of each block.
+constexpr std::size_t row_part_bytes(std::int64_t blocks) {
+  return sizeof(RowPartNumbers) * kMaxRowParts +
+         static_cast<std::size_t>(2 * blocks * kSumLanes) * sizeof(double);
+}
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <new>
 
 #include "core/insertion_sort.hpp"
 #include "core/pool.hpp"
@@ -69,17 +71,21 @@ std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_siz
 bool are_long_rows(const Reduction& reduction, std::int64_t elements, std::int64_t element_size) {
   const ReductionNest& nest = reduction.elements;
   return nest.rank == 1 && nest.strides[0][0] == element_size &&
-         nest.strides[1][0] == element_size && elements >= 2 * kSumBlock &&
-         elements <= kMaxRowBlocks * kSumBlock;
+         nest.strides[1][0] == element_size && elements >= 2 * kSumBlock;
 }
 
 // Computes few groups, up to `at_once` at a time, with the elements of each distributed over the
-// threads.
-void run_in_parts(const Reduction& reduction, std::int64_t at_once, std::int64_t parts,
-                  ReductionKernel kernel, const void* parameters) {
+// threads, and sums of `sum_bytes`. Returns false, and computes nothing, if memory is exhausted.
+bool run_in_parts(const Reduction& reduction, std::int64_t at_once, std::int64_t parts,
+                  std::size_t sum_bytes, ReductionKernel kernel, const void* parameters) {
   alignas(kLineBytes) unsigned char sums[kPartSumBytes];
+  std::unique_ptr<unsigned char[]> larger;
+  if (sum_bytes > sizeof sums) {
+    larger.reset(new (std::nothrow) unsigned char[sum_bytes]);
+    if (larger == nullptr) return false;
+  }
   Reduction block = reduction;
-  block.part_sums = sums;
+  block.part_sums = larger == nullptr ? sums : larger.get();
   const std::int64_t count = reduction.end;
   const std::int64_t size = reduction.kept.rank > 0 ? reduction.kept.sizes[0] : 1;
   for (block.first = 0; block.first < count; block.first = block.end) {
@@ -94,6 +100,7 @@ void run_in_parts(const Reduction& reduction, std::int64_t at_once, std::int64_t
     }
     kernel(block, parameters);  // the stage after the results: the numbers of each group
   }
+  return true;
 }
 
 }  // namespace
@@ -174,13 +181,17 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   const std::int64_t unit = count >= 64 * wanted ? 64 : line;
   const auto shards = std::min(wanted, (count + unit - 1) / unit);
   const bool has_parts = traits.has_parts && reduction.stage == Reduction::kAllStages;
-  if (has_parts && side_by_side && line > 1 && 2 * shards <= wanted)
-    return run_in_parts(reduction, kPartGroups, std::min<std::int64_t>(wanted, kMomentLanes),
-                        kernel, parameters);
-  if (traits.has_row_parts && 2 * shards <= wanted &&
-      are_long_rows(reduction, elements, element_size))
-    return run_in_parts(reduction, 1, std::min({wanted, elements / kSumBlock, kMaxRowParts}),
-                        kernel, parameters);
+  const auto run_parts = [&](std::int64_t at_once, std::int64_t parts, std::size_t sum_bytes) {
+    return run_in_parts(reduction, at_once, parts, sum_bytes, kernel, parameters);
+  };
+  const bool few = 2 * shards <= wanted;
+  if (few && has_parts && side_by_side && line > 1 &&
+      run_parts(kPartGroups, std::min<std::int64_t>(wanted, kMomentLanes), kPartSumBytes))
+    return;
+  if (few && traits.has_row_parts && are_long_rows(reduction, elements, element_size) &&
+      run_parts(1, std::min({wanted, elements / kSumBlock, kMaxRowParts}),
+                row_part_bytes(elements / kSumBlock + 1)))
+    return;
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = reduction;

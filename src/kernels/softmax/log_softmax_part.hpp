@@ -19,7 +19,7 @@ void log_softmax_part(const Reduction& group) {
       sum.store_to(lanes);
       seen += sum.seen();
     });
-    part.numbers() = {fold(seen.smallest, Minimum()), fold(seen.largest, Maximum()), 0};
+    part.numbers() = {fold(seen.smallest, Minimum()), fold(seen.largest, Maximum()), 0, 0};
     return;
   }
   using Sum = typename LaneSums<T>::Lane;
@@ -38,7 +38,7 @@ void log_softmax_part(const Reduction& group) {
       sum.store_to(lanes);
       counted += sum.non_max_count();
     });
-    part.non_max_count() = counted;
+    part.numbers().non_max_count = counted;
     return;
   }
   if (!enough) {

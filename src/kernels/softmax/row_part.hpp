@@ -14,17 +14,12 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class RowPart {
  public:
-  // Of a part.
-  struct Numbers {
-    float smallest, largest;
-    std::int64_t index;  // of the largest element
-  };
-
   static constexpr int kResultStage = 2;
 
   explicit RowPart(const Reduction& group)
       : count_(group.elements.sizes[0]),
-        shared_(*static_cast<Shared*>(group.part_sums)),
+        numbers_(static_cast<RowPartNumbers*>(group.part_sums)),
+        lanes_(reinterpret_cast<Lanes>(numbers_ + kMaxRowParts)),
         part_(group.part),
         parts_(group.parts) {
     GroupOffsets<1> offsets(group.kept);
@@ -41,26 +36,25 @@ class RowPart {
   std::int64_t length() const { return min(count_, end_ * kSumBlock) - begin(); }
   const T* input() const { return input_ + begin(); }
   T* output() const { return output_ + begin(); }
-  Numbers& numbers() { return shared_.numbers[part_]; }
-  std::int64_t& non_max_count() { return shared_.non_max_counts[part_]; }
+  RowPartNumbers& numbers() { return numbers_[part_]; }
 
   // Calls visit(elements, their number, lanes of sum s) for each block of the part.
   template <class Visit>
   void for_each_block(int s, const Visit& visit) {
     for (std::int64_t b = first_; b < end_; ++b)
-      visit(input_ + b * kSumBlock, min(kSumBlock, count_ - b * kSumBlock), shared_.lanes[s][b]);
+      visit(input_ + b * kSumBlock, min(kSumBlock, count_ - b * kSumBlock), lanes(s)[b]);
   }
 
   // Calls visit(numbers) for each part, in order.
   template <class Visit>
   void for_each_part(const Visit& visit) const {
-    for (int p = 0; p < parts_; ++p) visit(shared_.numbers[p]);
+    for (int p = 0; p < parts_; ++p) visit(numbers_[p]);
   }
   // Finds the extrema of the group; ignores NaN.
   void set_extrema(float& smallest, float& largest) const {
     smallest = kInfinity;
     largest = -kInfinity;
-    for_each_part([&](const Numbers& numbers) {
+    for_each_part([&](const RowPartNumbers& numbers) {
       if (numbers.smallest < smallest) smallest = numbers.smallest;
       if (numbers.largest > largest) largest = numbers.largest;
     });
@@ -69,32 +63,30 @@ class RowPart {
   // Returns the count of all parts.
   std::int64_t all_non_max() const {
     std::int64_t total = 0;
-    for (int p = 0; p < parts_; ++p) total += shared_.non_max_counts[p];
+    for_each_part([&](const RowPartNumbers& numbers) { total += numbers.non_max_count; });
     return total;
   }
 
   // Returns sum s over the group.
   double sum(int s) const {
-    double lanes[kSumLanes];
-    for (int j = 0; j < kSumLanes; ++j) lanes[j] = shared_.lanes[s][0][j];
+    double total[kSumLanes];
+    std::memcpy(total, lanes(s)[0], sizeof total);
     for (std::int64_t b = 1; b < blocks(); ++b) {
-      for (int j = 0; j < kSumLanes; ++j) lanes[j] += shared_.lanes[s][b][j];
+      for (int j = 0; j < kSumLanes; ++j) total[j] += lanes(s)[b][j];
     }
-    return add_lanes(kSumLanes, [&](int lane) { return lanes[lane]; });
+    return add_lanes(kSumLanes, [&](int lane) { return total[lane]; });
   }
 
  private:
-  struct Shared {
-    double lanes[2][kMaxRowBlocks][kSumLanes];
-    Numbers numbers[kMaxRowParts];
-    std::int64_t non_max_counts[kMaxRowParts];
-  };
-  static_assert(sizeof(Shared) <= kPartSumBytes, "the memory of all parts");
+  using Lanes = double (*)[kSumLanes];
 
+  // The lanes of sum s of each block.
+  Lanes lanes(int s) const { return lanes_ + s * blocks(); }
   std::int64_t blocks() const { return (count_ + kSumBlock - 1) / kSumBlock; }
 
   const std::int64_t count_;
-  Shared& shared_;
+  RowPartNumbers* const numbers_;  // of each part
+  const Lanes lanes_;
   const int part_, parts_;
   std::int64_t first_, end_;  // blocks of the part
   const T* input_;

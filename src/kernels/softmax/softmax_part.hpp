@@ -45,7 +45,7 @@ void softmax_part(const Reduction& group) {
                              smallest = min(smallest, v);
                              largest = max(largest, v);
                            });
-    part.numbers() = {fold(smallest, Minimum()), fold(largest, Maximum()), 0};
+    part.numbers() = {fold(smallest, Minimum()), fold(largest, Maximum()), 0, 0};
     return;
   }
   float smallest, largest;
@@ -73,12 +73,12 @@ void hardmax_part(const Reduction& group) {
   typename Hardmax<T>::State state = Hardmax<T>::kNone;
   if (group.stage == 0) {
     Hardmax<T>::find(state, part.input(), part.begin(), part.length());
-    part.numbers() = {0, state.max, state.index};
+    part.numbers() = {0, state.max, state.index, 0};
     return;
   }
   part.for_each_part([&](const auto& numbers) {
     const bool is_first = numbers.largest > state.max || numbers.largest != numbers.largest;
-    if (state.max == state.max && is_first) state = {numbers.largest, numbers.index};
+    if (state.max == state.max && is_first) state = {numbers.largest, numbers.largest_index};
   });
   Hardmax<T>::write(state, part.output(), part.begin(), part.length());
 }
