@@ -285,7 +285,8 @@ def assert_same_bits(actual: Array, expected: Array, context: object = "") -> No
     assert actual.dtype == expected.dtype, f"{context}: dtype {actual.dtype}, not {expected.dtype}"
     assert actual.shape == expected.shape, f"{context}: shape {actual.shape}, not {expected.shape}"
     unsigned = f"u{actual.dtype.itemsize}"
-    _assert_all(actual.view(unsigned) == expected.view(unsigned), actual, expected, context)
+    left, right = (np.asarray(a).view(unsigned) for a in (actual, expected))
+    _assert_all(left == right, actual, expected, context)
 
 
 def assert_within(actual: Array, expected: Float64, allowed: Float64, context: object = "") -> None:
