@@ -40,8 +40,15 @@ struct ActivatedLoops {
     if (!kForSize && !kStreaming && loads_parameters_once(rows)) {
       for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
     }
+    const bool prefetches = !kForSize && !kStreaming && !is_cached(rows);
     for (; r < rows.count; ++r) {
+      const T* const next = input_row(rows, r) + kPrefetched;
+      const Out* const next_target = output_row(rows, r) + kPrefetched;
       transform_one<kStreaming>(rows, r, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+        if (prefetches) {
+          __builtin_prefetch(next + i, 0, 2);
+          __builtin_prefetch(next_target + i, 1, 2);
+        }
         return canonical_nan(act(channels[i].normalize(x)));
       });
     }
@@ -75,13 +82,19 @@ struct ActivatedLoops {
     }
   }
 
+  // Elements ahead that rows beyond the caches prefetch, which the hardware prefetcher does not.
+  static constexpr std::int64_t kPrefetched = 2048;
+  static bool is_cached(const Block& rows) {
+    const std::int64_t bytes =
+        rows.rows->length * rows.rows->count * std::int64_t{sizeof(T) + sizeof(Out)};
+    return bytes <= kCached;
+  }
+
   // True if several rows share each load of parameters, which take more loads than the input. Not
   // for rows beyond the caches: memory latency hides the loads, and the hardware prefetcher follows
   // single rows better. Requires whole vectors, and equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
-    const std::int64_t bytes =
-        rows.rows->length * rows.rows->count * std::int64_t{sizeof(T) + sizeof(Out)};
-    return bytes <= kCached && rows.length >= kLanesHere && rows.output_offsets == nullptr &&
+    return is_cached(rows) && rows.length >= kLanesHere && rows.output_offsets == nullptr &&
            rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
   }
 
