@@ -160,11 +160,15 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
                                              [&](int a, int b) { return key(a) < key(b); }) -
                             dimensions);
   };
+  // Each block has a fixed cost.
+  const auto are_few = [this](int d) {
+    return nest_.sizes[d] * rows_.length * nest_.element_size < kBlockBytes / 2;
+  };
   // Rows of a broadcast input are computed once.
   if (nest_.operands == 2) {
     for (int i = 0; i < count; ++i) {
-      if (nest_.strides[1][dimensions[i]] == 0 && (i == 0 || rows_.layout[1] != Layout::in_place))
-        return i;
+      if (nest_.strides[1][dimensions[i]] != 0 || are_few(dimensions[i])) continue;
+      if (i == 0 || rows_.layout[1] != Layout::in_place) return i;
     }
   }
   // Rows that share cache lines of the input belong to one block.
@@ -175,9 +179,8 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   if (rows_.layout[1] == Layout::strided || rows_.layout[1] == Layout::gathered) {
     const int i = index_of_min(input_stride);
     const std::int64_t stride = input_stride(dimensions[i]);
-    const bool few =
-        nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
-    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1]) && !few) return i;
+    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1]) && !are_few(dimensions[i]))
+      return i;
   }
   // Rows with the same parameters belong to one block.
   bool varies = false;
@@ -191,9 +194,10 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     };
     return index_of_min(shared);
   }
-  // Packed blocks need several rows.
+  // Blocks need several rows.
   constexpr std::int64_t kFewRows = 16;
-  if (rows_.layout[1] == Layout::in_place || nest_.sizes[dimensions[0]] >= kFewRows) return 0;
+  const bool in_place = rows_.layout[1] == Layout::in_place;
+  if (nest_.sizes[dimensions[0]] >= kFewRows || (in_place && !are_few(dimensions[0]))) return 0;
   return index_of_min([&](int d) { return -nest_.sizes[d]; });
 }
 
