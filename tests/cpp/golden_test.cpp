@@ -54,11 +54,12 @@ void run_in_place(const GoldenCase& golden, const Tensors& inputs, Tensors& outp
   golden.call(in, out);
 }
 
-// Copies elements of Size bytes. Sanitizers make a call of memcpy() with a variable size slow.
-template <std::size_t Size>
+// Copies elements of kSize bytes. Sanitizers make a call of memcpy() with a variable size slow.
+template <std::size_t kSize>
 void copy_elements(char* to, std::size_t to_step, const char* from, std::size_t from_step,
                    std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, Size);
+  for (std::size_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_step, from + i * from_step, kSize);
 }
 
 void copy_elements(std::size_t size, char* to, std::size_t to_step, const char* from,

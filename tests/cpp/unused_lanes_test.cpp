@@ -21,7 +21,7 @@ namespace {
 
 constexpr unsigned int kDenormalOperand = 2;  // the bit of MXCSR
 
-constexpr std::uint32_t kSubnormal = 0x00000123, kUsual = 0x3f803f80;  // of all types
+constexpr std::uint32_t kSubnormalBits = 0x00000123, kUsualBits = 0x3f803f80;  // of all types
 
 // Fills the memory below the caller's stack frame.
 [[gnu::noinline]] void fill_stack(std::uint32_t bits) {
@@ -67,32 +67,32 @@ void check(unsigned int seed) {
   const auto tensor = [&](const Sizes& of) {
     return Tensor(type, of, draw.values(product(of), 1.5, 0.1), draw.strides(of));
   };
-  const Tensor x = tensor(sizes), other = tensor(sizes), out = tensor(sizes);
-  const Tensor a = tensor(along), b = tensor(along), c = tensor(along), d = tensor(along),
-               e = tensor(along);
-  const ConstTensorView X = x.view(), O = other.view(), Y = out.view(), A = a.view(), B = b.view(),
-                        C = c.view(), D = d.view(), E = e.view();
+  const Tensor x_tensor = tensor(sizes), other_tensor = tensor(sizes), out = tensor(sizes);
+  const Tensor own[] = {tensor(along), tensor(along), tensor(along), tensor(along), tensor(along)};
+  const ConstTensorView x = x_tensor.view(), other = other_tensor.view(), y = out.view();
+  const ConstTensorView a = own[0].view(), b = own[1].view(), c = own[2].view(), d = own[3].view(),
+                        e = own[4].view();
   const unsigned int reduced = 1u << axis;
   const std::pair<const char*, OperatorPlan> plans[] = {
-      {"hard_sigmoid", plan_activation(Activation::hard_sigmoid, X, {0.25f, 0.5f}, out.view())},
-      {"tanh", plan_activation(Activation::tanh, X, {}, out.view())},
-      {"parameterized_relu", plan_parameterized_relu(X, A, out.view())},
-      {"batch_normalization", plan_batch_normalization({X, A, B, C, D}, 0.5f, {}, out.view())},
-      {"softmax", plan_softmax(X, reduced, out.view())},
-      {"log_softmax", plan_log_softmax(X, reduced, out.view())},
+      {"hard_sigmoid", plan_activation(Activation::hard_sigmoid, x, {0.25f, 0.5f}, out.view())},
+      {"tanh", plan_activation(Activation::tanh, x, {}, out.view())},
+      {"parameterized_relu", plan_parameterized_relu(x, a, out.view())},
+      {"batch_normalization", plan_batch_normalization({x, a, b, c, d}, 0.5f, {}, out.view())},
+      {"softmax", plan_softmax(x, reduced, out.view())},
+      {"log_softmax", plan_log_softmax(x, reduced, out.view())},
       {"mean_variance_normalization",
-       plan_mean_variance_normalization({&Y, &X, &A, &B}, reduced, {true, true, 0.5f, {}})},
+       plan_mean_variance_normalization({&y, &x, &a, &b}, reduced, {true, true, 0.5f, {}})},
       {"batch_normalization_training",
-       plan_batch_normalization_training({&Y, &X, &A, &B, &O, &D, &E}, 0.5f, {})},
+       plan_batch_normalization_training({&y, &x, &a, &b, &other, &d, &e}, 0.5f, {})},
       {"batch_normalization_training_grad",
-       plan_batch_normalization_grad({&Y, &X, &O, nullptr, nullptr, &A, &B, &C, &D, &E}, true,
+       plan_batch_normalization_grad({&y, &x, &other, nullptr, nullptr, &a, &b, &c, &d, &e}, true,
                                      0.5f)},
   };
   std::ostringstream text;
   for (std::size_t k = 0; k < sizes.size(); ++k)
-    text << (k == 0 ? "" : ", ") << sizes[k] << " at " << X.strides[k] << " to " << Y.strides[k];
+    text << (k == 0 ? "" : ", ") << sizes[k] << " at " << x.strides[k] << " to " << y.strides[k];
   for (const auto& [name, plan] : plans) {
-    EXPECT_EQ(reads_subnormals(plan, kSubnormal), reads_subnormals(plan, kUsual))
+    EXPECT_EQ(reads_subnormals(plan, kSubnormalBits), reads_subnormals(plan, kUsualBits))
         << name << " on " << isa() << ", seed " << seed << ", axis " << axis << ", "
         << (type == DataType::float32 ? "float32: " : "float16: ") << text.str();
   }
