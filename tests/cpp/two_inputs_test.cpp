@@ -157,7 +157,7 @@ struct Laid {
 
 // A generator with a small state. Sanitizers check each access to that of std::mt19937_64.
 struct SplitMix64 {
-  using result_type = std::uint64_t;
+  using result_type = std::uint64_t;  // NOLINT(readability-identifier-naming): a standard name
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return UINT64_MAX; }
   result_type operator()() {
