@@ -147,10 +147,13 @@ struct RowPartNumbers {
   float smallest, largest;
   std::int64_t largest_index, non_max_count;
 };
+constexpr std::int64_t row_blocks(std::int64_t elements) {
+  return (elements + kSumBlock - 1) / kSumBlock;
+}
 // The bytes of the numbers of all parts, and of the lanes of two sums of each block.
-constexpr std::size_t row_part_bytes(std::int64_t blocks) {
+constexpr std::size_t row_part_bytes(std::int64_t elements) {
   return sizeof(RowPartNumbers) * kMaxRowParts +
-         static_cast<std::size_t>(2 * blocks * kSumLanes) * sizeof(double);
+         static_cast<std::size_t>(2 * row_blocks(elements) * kSumLanes) * sizeof(double);
 }
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);

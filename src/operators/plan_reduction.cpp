@@ -12,7 +12,8 @@ OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             unsigned int reduced,
                             const decltype(ReductionParameters::parameters)& parameters,
                             bool copies) {
-  const ConstTensorView &input = *operands[1], *const output = operands[0];
+  const ConstTensorView& input = *operands[1];
+  const ConstTensorView* const output = operands[0];
   const auto size = element_size(input.type);
   OperatorPlan plan;
   plan.nest.element_size = static_cast<std::int64_t>(size);

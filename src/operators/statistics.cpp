@@ -101,7 +101,7 @@ void fill(const TensorView& output, float value) {
 }
 
 // True if the groups of an operand are nearer to each other than the elements of a group.
-bool are_side_by_side(const ConstTensorView& operand, unsigned int reduced) {
+bool are_groups_nearer(const ConstTensorView& operand, unsigned int reduced) {
   std::int64_t element = INT64_MAX, group = INT64_MAX;
   for (int d = 0; d < operand.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
@@ -117,19 +117,20 @@ bool are_side_by_side(const ConstTensorView& operand, unsigned int reduced) {
 // the other operands have the output's order. Tiles of long groups have few groups.
 bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   constexpr std::int64_t kLongGroup = 1024;  // elements
-  const ConstTensorView &input = *operands[1], *const output = operands[0];
+  const ConstTensorView& input = *operands[1];
+  const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
   std::int64_t elements = 1, groups = 1;
   for (int d = 0; d < input.rank; ++d)
     ((reduced >> d & 1u) != 0 ? elements : groups) *= input.sizes[static_cast<std::size_t>(d)];
-  const bool side_by_side = are_side_by_side(*output, reduced);
-  if (elements <= kLongGroup || side_by_side == are_side_by_side(input, reduced)) return false;
+  const bool side_by_side = are_groups_nearer(*output, reduced);
+  if (elements <= kLongGroup || side_by_side == are_groups_nearer(input, reduced)) return false;
   // Columns that do not fill a cache line are not worth a copy.
   if (side_by_side && groups * static_cast<std::int64_t>(element_size(input.type)) < kLineBytes)
     return false;
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
     if (operand == nullptr || axes_without(*operand) != axes_without(input)) return true;
-    return are_side_by_side(*operand, reduced) == side_by_side &&
+    return are_groups_nearer(*operand, reduced) == side_by_side &&
            (operand->data == nullptr || operand->data != output->data);
   });
 }

@@ -287,8 +287,9 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
   const std::int64_t row_bytes = has_common_steps() ? loop_nest.length * nest_.element_size : 0;
   const int split = split_loop(loop_nest, row_bytes, shards);
   if (split != kElements) {
-    return for_each_box(loop_nest, split, shards, i,
-                        [&](const LoopNest& box) { run_rows(rows, box, kernel, parameters); });
+    return for_each_box_of_shard(loop_nest, split, shards, i, [&](const LoopNest& box) {
+      run_rows(rows, box, kernel, parameters);
+    });
   }
   // A single gathered row is no longer than an offset table, so it forms one shard. Shards of an
   // aligned row share no cache line.

@@ -190,7 +190,7 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
     return;
   if (few && traits.has_row_parts && are_long_rows(reduction, elements, element_size) &&
       run_parts(1, std::min({wanted, elements / kSumBlock, kMaxRowParts}),
-                row_part_bytes(elements / kSumBlock + 1)))
+                row_part_bytes(elements)))
     return;
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {

@@ -50,8 +50,8 @@ void for_each_box(const LoopNest& nest, int first, int d, std::int64_t begin, st
 
 // Calls visit(nest) for the iterations in shard i of the loops from `first` on.
 template <class Visit>
-void for_each_box(const LoopNest& nest, int first, std::int64_t shards, std::int64_t i,
-                  const Visit& visit) {
+void for_each_box_of_shard(const LoopNest& nest, int first, std::int64_t shards, std::int64_t i,
+                           const Visit& visit) {
   std::int64_t count = 1;
   for (int d = first; d < nest.rank; ++d) count *= nest.loops[d].size;
   const std::int64_t begin = shard_begin(count, shards, i, 1),

@@ -136,7 +136,7 @@ TEST(Shards, VisitEachIterationOnce) {
         const LoopNest nest = loops(sizes, visits.data());
         for (std::int64_t i = 0; i < shards; ++i) {
           std::int64_t in_shard = 0;
-          for_each_box(nest, static_cast<int>(first), shards, i, [&](const LoopNest& box) {
+          for_each_box_of_shard(nest, static_cast<int>(first), shards, i, [&](const LoopNest& box) {
             std::int64_t size = 1;
             for (int d = 0; d < box.rank; ++d) size *= box.loops[d].size;
             in_shard += size;
@@ -157,7 +157,7 @@ TEST(Shards, MoveTheOffsetsOfRows) {
   char memory[4];
   LoopNest nest = loops({4}, memory);
   nest.row_offsets = offsets;
-  for_each_box(nest, 0, 2, 1, [&](const LoopNest& box) {
+  for_each_box_of_shard(nest, 0, 2, 1, [&](const LoopNest& box) {
     EXPECT_EQ(box.row_offsets, offsets + 2);
     EXPECT_EQ(box.loops[0].size, 2);
   });

@@ -38,8 +38,9 @@ class GroupTiles {
     for (int o = 0; o < kFirstGroupOperand && kept_.rank > 0; ++o) {
       if (reduction.data[o] == nullptr || shared_[o] || step(o) == kSize) continue;
       if (abs(kept_.strides[o][0]) >= min(kLineBytes, abs(step(o)))) continue;
-      const std::int64_t most = o == 1 ? kTileGroups : batch_ < 4 ? kLineBytes / kSize : batch_;
-      batch_ = batch_ < min(most, kept_.sizes[0]) ? min(most, kept_.sizes[0]) : batch_;
+      if (o != 1 && batch_ >= 4) continue;
+      const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / kSize, kept_.sizes[0]);
+      if (batch_ < together) batch_ = together;
     }
     batch_ = min(batch_, kTileGroups);
     tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;

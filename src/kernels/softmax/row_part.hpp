@@ -82,7 +82,7 @@ class RowPart {
 
   // The lanes of sum s of each block.
   Lanes lanes(int s) const { return lanes_ + s * blocks(); }
-  std::int64_t blocks() const { return (count_ + kSumBlock - 1) / kSumBlock; }
+  std::int64_t blocks() const { return row_blocks(count_); }
 
   const std::int64_t count_;
   RowPartNumbers* const numbers_;  // of each part
