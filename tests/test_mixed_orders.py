@@ -12,7 +12,7 @@ import samples
 from reference import FLOATS, assert_same_bits
 
 import dmlops
-from dmlops import _core
+from dmlops import BufferTensorDesc, Device, _core
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
@@ -82,3 +82,37 @@ def test_orders_do_not_change_the_bits(
                     assert_same_bits(result, of_rows)
     finally:
         _core.set_split_threshold(threshold)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(20, 1030), (20, 90)], ids=str)
+def test_compiled_operators_have_the_bits_of_functions(shape: tuple[int, int], dtype: str) -> None:
+    of = BufferTensorDesc.from_array
+    for order in itertools.product(ORDERS, repeat=3):
+        for name, operator in (
+            ("batch_normalization_training", dmlops.BatchNormalizationTrainingOperatorDesc),
+            (
+                "batch_normalization_training_grad",
+                dmlops.BatchNormalizationTrainingGradOperatorDesc,
+            ),
+        ):
+            full, numbers = operands(name, shape, dtype)
+            x, other = (np.array(a, order=o) for a, o in zip(full, order, strict=False))
+            expected = run(name, full, numbers, np.empty(shape, dtype))
+            outputs = [np.empty(shape, dtype, order=order[2])]
+            outputs += [np.empty((shape[0], 1), dtype) for _ in range(2)]
+            if name == "batch_normalization_training":
+                inputs = [x, *numbers, other]
+                names = ["input", "scale", "bias", "fused_add"]
+                names += ["output", "output_mean", "output_variance"]
+            else:
+                inputs = [x, other, *numbers]
+                names = ["input", "input_gradient", "mean", "variance", "scale"]
+                names += ["output_gradient", "output_scale_gradient", "output_bias_gradient"]
+            tensors: Any = {
+                f"{tensor}_tensor": of(array)
+                for tensor, array in zip(names, [*inputs, *outputs], strict=True)
+            }
+            Device().compile(operator(**tensors)).dispatch(inputs, outputs)
+            for result, of_rows in zip(outputs, expected, strict=True):
+                assert_same_bits(result, of_rows)

@@ -85,6 +85,23 @@ TEST(Allocation, OfThreads) {
   EXPECT_EQ(y, expected);
 }
 
+// Without memory for the sums of its parts, the row is computed by one thread.
+TEST(Allocation, OfTheSumsOfALongRow) {
+  std::vector<float> x(400'000), expected(x.size()), y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+  set_num_threads(1);
+  softmax(view(x), view(expected));
+  set_num_threads(4);
+  softmax(view(x), view(y));  // starts the threads
+  EXPECT_EQ(y, expected);
+  y.assign(y.size(), 7);
+  until_failure = 0;
+  softmax(view(x), view(y));
+  EXPECT_EQ(until_failure, -1) << "nothing was allocated";
+  until_failure = -1;
+  EXPECT_EQ(y, expected);
+}
+
 TEST(Allocation, OfAnOverlappingInputsCopy) {
   std::vector<float> x = {-1, -2, -3, 4, 5}, before = x;
   const int failures =
