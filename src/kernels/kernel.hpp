@@ -49,8 +49,8 @@ struct Rows {
   const std::int64_t* offsets[kMaxOperands];
   std::int64_t
       run[kMaxOperands];  // elements of a run, which have a common step; set with `offsets`
-  // Byte offsets of the output's rows, replacing the pitch, or null.
-  const std::int64_t* row_offsets = nullptr;
+  // Byte offsets of an operand's rows, replacing the pitch, or null.
+  const std::int64_t* row_offsets[kMaxOperands] = {};
   bool streaming = false;  // write the output by non-temporal stores
 };
 

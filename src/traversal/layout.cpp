@@ -34,40 +34,67 @@ LoopLayout::LoopLayout(const Nest& nest, char* const* data, bool streaming) : ne
   choose_outer_loops();
 }
 
-// Extends a chain by a whole dimension that continues it contiguously in the operand.
+// Extends a chain by a dimension that continues it contiguously in the operand, in reverse order if
+// its stride is negative. A dimension that exceeds an offset table is split into chunks if the
+// chain is short.
 bool LoopLayout::extend(Chain& chain, int operand) {
+  if (chain.chunk != 0) return false;
   for (int d = 0; d < nest_.rank; ++d) {
-    if (taken_[d] || nest_.strides[operand][d] != chain.length * nest_.element_size) continue;
-    if (chain.rank > 0 && chain.length * nest_.sizes[d] > kTable) continue;
+    const std::int64_t stride = nest_.strides[operand][d];
+    if (taken_[d] || std::llabs(stride) != chain.length * nest_.element_size) continue;
+    std::int64_t size = nest_.sizes[d];
+    if (chain.rank > 0 && chain.length * size > kTable) {
+      if (chain.length >= kShort || row_.chunk != 0 || column_.chunk != 0) continue;
+      const std::int64_t chunks = (chain.length * size + kTable - 1) / kTable;
+      size = chain.chunk = std::min((size + chunks - 1) / chunks, kTable / chain.length);
+    }
     taken_[d] = true;
+    reversed_[d] = stride < 0;
     chain.dimensions[chain.rank++] = d;
-    chain.length *= nest_.sizes[d];
+    chain.length *= size;
     return true;
   }
   return false;
 }
 
-// True if the output is dense along dimensions other than the input: both should be long enough for
-// whole cache lines, so the shorter one is extended first.
+// True if the output is dense along dimensions other than an input of a formula.
 bool LoopLayout::choose_transposition() {
-  const std::int64_t size = nest_.element_size, step = nest_.strides[1][0];
-  if (nest_.operands != 2 || nest_.rank < 2 || nest_.strides[0][0] != size) return false;
-  if (step == 0 || std::llabs(step) == size) return false;
-  if (extend(column_, 1) && extend(row_, 0)) {
+  if (nest_.operands > 3 || nest_.rank < 2 || nest_.strides[0][0] != nest_.element_size)
+    return false;
+  for (int k = 1; k < nest_.operands; ++k) {
+    if (transpose(k)) return true;
+  }
+  return false;
+}
+
+// Chooses dimensions contiguous in the output as rows, and those contiguous in the operand as
+// columns, if they differ. Both should be long enough for whole cache lines, so the shorter one is
+// extended first.
+bool LoopLayout::transpose(int operand) {
+  const std::int64_t step = nest_.strides[operand][0];
+  if (step == 0 || std::llabs(step) == nest_.element_size) return false;
+  if (extend(column_, operand) && extend(row_, 0)) {
     const auto can_grow = [](const Chain& chain) {
       return chain.rank > 1 || chain.length < kShort;
     };
-    const auto grow = [&](Chain& chain, int operand) {
-      return can_grow(chain) && extend(chain, operand);
-    };
-    while (row_.length < kShort && grow(row_, 0)) continue;
-    while (column_.length <= row_.length ? grow(column_, 1) || grow(row_, 0)
-                                         : grow(row_, 0) || grow(column_, 1)) {
+    const auto grow_row = [&] { return can_grow(row_) && extend(row_, 0); };
+    const auto grow_column = [&] { return can_grow(column_) && extend(column_, operand); };
+    while (row_.length < kShort && grow_row()) continue;
+    while (column_.length <= row_.length ? grow_column() || grow_row()
+                                         : grow_row() || grow_column()) {
     }
-    if (column_.length >= kFewestColumns) return true;
+    if (column_.length >= kFewestColumns) {
+      for (int d = 0; d < nest_.rank; ++d) {
+        if (!reversed_[d]) continue;
+        for (int k = 0; k < nest_.operands; ++k)
+          rows_.data[k] += nest_.strides[k][d] * (nest_.sizes[d] - 1);
+      }
+      return true;
+    }
   }
   row_ = column_ = Chain();
   std::fill_n(taken_, nest_.rank, false);
+  std::fill_n(reversed_, nest_.rank, false);
   return false;
 }
 
@@ -93,42 +120,52 @@ void LoopLayout::choose_row() {
   }
 }
 
-// Fills the offset table of a chain in an operand, over its dimensions from `first` on. Each
-// dimension repeats the offsets of the inner ones.
-void LoopLayout::fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const {
+// Returns the offsets of a chain in an operand, over its dimensions from `first` on. Each dimension
+// repeats the offsets of the inner ones.
+const std::int64_t* LoopLayout::offset_table(const Chain& chain, int operand, int first) {
+  std::int64_t* const offsets = tables_[tables_used_++];
   offsets[0] = 0;
   std::int64_t filled = 1;
   for (int i = first; i < chain.rank; ++i) {
     const int d = chain.dimensions[i];
     const std::int64_t size =
         i == chain.rank - 1 && chain.chunk != 0 ? chain.chunk : nest_.sizes[d];
-    const std::int64_t stride = nest_.strides[operand][d];
-    const std::int64_t total = filled * size;
-    for (std::int64_t k = filled; k < total; ++k) offsets[k] = offsets[k - filled] + stride;
+    const std::int64_t step = stride(operand, d), total = filled * size;
+    for (std::int64_t k = filled; k < total; ++k) offsets[k] = offsets[k - filled] + step;
     filled = total;
   }
+  return offsets;
+}
+
+// Returns the number of the chain's dimensions, the innermost first, with a common step.
+int LoopLayout::common_steps(const Chain& chain, int operand) const {
+  std::int64_t next = stride(operand, chain.dimensions[0]);
+  int i = 0;
+  for (; i < chain.rank && stride(operand, chain.dimensions[i]) == next; ++i)
+    next *= nest_.sizes[chain.dimensions[i]];
+  return i;
 }
 
 void LoopLayout::set_operand(int k) {
-  const std::int64_t size = nest_.element_size;
-  const std::int64_t step = nest_.strides[k][row_.dimensions[0]];
-  std::int64_t run = nest_.sizes[row_.dimensions[0]];
-  int in_run = 1;  // dimensions with a common step
-  for (; in_run < row_.rank; ++in_run) {
-    const int d = row_.dimensions[in_run];
-    if (nest_.strides[k][d] != step * run) break;
-    run *= nest_.sizes[d];
+  const std::int64_t size = nest_.element_size, step = stride(k, row_.dimensions[0]);
+  bool across = false;  // contiguous along the columns
+  if (column_.rank > 0) {
+    const bool common = common_steps(column_, k) == column_.rank;
+    across = common && stride(k, column_.dimensions[0]) == size;
+    if (!common) main_.row_offsets[k] = offset_table(column_, k, 0);
   }
   rows_.step[k] = step;
   rows_.offsets[k] = nullptr;
+  const int in_run = common_steps(row_, k);
   if (in_run < row_.rank) {
+    std::int64_t run = 1;
+    for (int i = 0; i < in_run; ++i) run *= nest_.sizes[row_.dimensions[i]];
     // Runs are packed as runs if they are contiguous, broadcast or long. The elements of other
-    // runs, and of the columns of a transposition, are gathered one by one.
+    // runs, and of transposed operands, are gathered one by one.
     const bool simple =
         step == size || (k != 0 && (step == 0 || run >= kShort || run * size > kLongRun));
-    const bool by_run = simple && column_.rank == 0;
-    fill(tables_[k], row_, k, by_run ? in_run : 0);
-    rows_.offsets[k] = tables_[k];
+    const bool by_run = simple && !across;
+    rows_.offsets[k] = offset_table(row_, k, by_run ? in_run : 0);
     rows_.run[k] = by_run ? run : 1;
     rows_.layout[k] = Layout::gathered;
   } else if (step == size || row_.length == 1) {
@@ -142,7 +179,7 @@ void LoopLayout::set_operand(int k) {
 std::int64_t LoopLayout::packing_work() const {
   std::int64_t work = 0;
   for (int k = 0; k < nest_.operands; ++k) {
-    const Layout layout = k == 1 ? input_layout(main_) : rows_.layout[k];
+    const Layout layout = layout_of(k, main_);
     if (layout == Layout::in_place || layout == Layout::broadcast) continue;
     const bool one_by_one =
         layout == Layout::gathered
@@ -171,15 +208,16 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       if (i == 0 || rows_.layout[1] != Layout::in_place) return i;
     }
   }
-  // Rows that share cache lines of the input belong to one block.
-  const auto input_stride = [&](int d) {
-    const std::int64_t stride = std::llabs(nest_.strides[1][d]);
-    return stride == 0 ? INT64_MAX : stride;
-  };
-  if (rows_.layout[1] == Layout::strided || rows_.layout[1] == Layout::gathered) {
-    const int i = index_of_min(input_stride);
-    const std::int64_t stride = input_stride(dimensions[i]);
-    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[1]) && !are_few(dimensions[i]))
+  // Rows that share cache lines of an input belong to one block.
+  for (int k = 1; k < (nest_.operands == 3 ? 3 : 2); ++k) {
+    if (rows_.layout[k] != Layout::strided && rows_.layout[k] != Layout::gathered) continue;
+    const auto distance = [&](int d) {
+      const std::int64_t stride = std::llabs(nest_.strides[k][d]);
+      return stride == 0 ? INT64_MAX : stride;
+    };
+    const int i = index_of_min(distance);
+    const std::int64_t stride = distance(dimensions[i]);
+    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) && !are_few(dimensions[i]))
       return i;
   }
   // Rows with the same parameters belong to one block.
@@ -203,7 +241,8 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
 
 void LoopLayout::choose_outer_loops() {
   int dimensions[kMaxRank], count = 0;
-  const int chunked = row_.chunk != 0 ? row_.dimensions[row_.rank - 1] : -1;
+  const Chain& split = column_.chunk != 0 ? column_ : row_;
+  const int chunked = split.chunk != 0 ? split.dimensions[split.rank - 1] : -1;
   for (int d = 0; d < nest_.rank; ++d) {
     if (!taken_[d] || d == chunked) dimensions[count++] = d;
   }
@@ -216,42 +255,47 @@ void LoopLayout::choose_outer_loops() {
   const auto add = [this](LoopNest& loop_nest, int d, std::int64_t size, std::int64_t chunk) {
     Loop& loop = loop_nest.loops[loop_nest.rank++];
     loop.size = size;
-    for (int k = 0; k < nest_.operands; ++k) loop.strides[k] = nest_.strides[k][d] * chunk;
+    for (int k = 0; k < nest_.operands; ++k) loop.strides[k] = stride(k, d) * chunk;
   };
   if (column_.rank > 0) {
     add(main_, column_.dimensions[0], column_.length, 1);
-    if (column_.rank > 1) {
-      fill(tables_[0], column_, 0, 0);
-      main_.row_offsets = tables_[0];
-      main_.loops[0].strides[0] = 0;
+    for (int k = 0; k < nest_.operands; ++k) {
+      if (main_.row_offsets[k] != nullptr) main_.loops[0].strides[k] = 0;
     }
+    tail_ = main_;
   }
   for (int i = 0; i < count; ++i) {
     const int d = dimensions[i];
     if (d == chunked) {
-      add(main_, d, nest_.sizes[d] / row_.chunk, row_.chunk);
+      add(main_, d, nest_.sizes[d] / split.chunk, split.chunk);
     } else {
       add(main_, d, nest_.sizes[d], 1);
       add(tail_, d, nest_.sizes[d], 1);
     }
   }
   main_.operands = tail_.operands = nest_.operands;
-  main_.length = row_.length;
+  main_.length = tail_.length = row_.length;
   std::copy_n(rows_.data, nest_.operands, main_.data);
   std::copy_n(rows_.data, nest_.operands, tail_.data);
-  if (chunked < 0) return;
-  const std::int64_t done = nest_.sizes[chunked] / row_.chunk * row_.chunk;
-  tail_.length = row_.length / row_.chunk * (nest_.sizes[chunked] - done);
-  for (int k = 0; k < nest_.operands; ++k) tail_.data[k] += done * nest_.strides[k][chunked];
+  const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
+  if (remainder == 0) {
+    tail_.length = 0;
+    return;
+  }
+  std::int64_t& shortened = &split == &row_ ? tail_.length : tail_.loops[0].size;
+  shortened = shortened / split.chunk * remainder;
+  const std::int64_t done = nest_.sizes[chunked] - remainder;
+  for (int k = 0; k < nest_.operands; ++k) tail_.data[k] += done * stride(k, chunked);
 }
 
-// Returns the access pattern of the input, which is transposed if it is packed and contiguous
+// Returns the access pattern of an operand. An input is transposed if it is packed and contiguous
 // across the rows.
-Layout LoopLayout::input_layout(const LoopNest& loop_nest) const {
-  const Layout layout = rows_.layout[1];
+Layout LoopLayout::layout_of(int k, const LoopNest& loop_nest) const {
+  const Layout layout = rows_.layout[k];
   const bool packed = layout == Layout::strided || layout == Layout::gathered;
-  if (!packed || has_runs() || loop_nest.rank == 0 || loop_nest.loops[0].size == 1) return layout;
-  return loop_nest.loops[0].strides[1] == nest_.element_size ? Layout::transposed : layout;
+  if (k == 0 || !packed || has_runs(0) || has_runs(k)) return layout;
+  if (loop_nest.rank == 0 || loop_nest.loops[0].size == 1) return layout;
+  return loop_nest.loops[0].strides[k] == nest_.element_size ? Layout::transposed : layout;
 }
 
 bool LoopLayout::has_common_steps() const {
@@ -259,10 +303,7 @@ bool LoopLayout::has_common_steps() const {
                      [](const std::int64_t* offsets) { return offsets == nullptr; });
 }
 
-bool LoopLayout::has_runs() const {
-  return (rows_.offsets[0] != nullptr && rows_.run[0] > 1) ||
-         (rows_.offsets[1] != nullptr && rows_.run[1] > 1);
-}
+bool LoopLayout::has_runs(int k) const { return rows_.offsets[k] != nullptr && rows_.run[k] > 1; }
 
 void LoopLayout::run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
                           const void* parameters) const {
@@ -270,7 +311,7 @@ void LoopLayout::run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel
   std::copy_n(loop_nest.data, nest_.operands, rows.data);
   if (loop_nest.rank > 0) {
     rows.count = loop_nest.loops[0].size;
-    rows.row_offsets = loop_nest.row_offsets;
+    std::copy_n(loop_nest.row_offsets, nest_.operands, rows.row_offsets);
     for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loop_nest.loops[0].strides[k];
     rows.outer_rank = loop_nest.rank - 1;
     rows.outer = loop_nest.loops + 1;
@@ -281,7 +322,7 @@ void LoopLayout::run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel
 void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i,
                            RowKernel kernel, const void* parameters) const {
   Rows rows = rows_;
-  rows.layout[1] = input_layout(loop_nest);
+  for (int k = 1; k < nest_.operands; ++k) rows.layout[k] = layout_of(k, loop_nest);
   if (shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
   // Elements of gathered rows have no common step.
   const std::int64_t row_bytes = has_common_steps() ? loop_nest.length * nest_.element_size : 0;

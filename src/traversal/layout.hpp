@@ -9,8 +9,8 @@ namespace dmlops {
 
 // Kernels traverse two loops: rows of elements. Short rows are extended over further dimensions, of
 // which the last may be split into chunks. Operands without a common step along an extended row are
-// gathered through an offset table. In a transposition of many small dimensions, those
-// contiguous in the output form the rows, and those contiguous in the input form the columns.
+// gathered through an offset table. In a transposition, dimensions contiguous in the output form
+// the rows, and those contiguous in an input form the columns.
 class LoopLayout {
  public:
   // `data` points to the operands' first elements. Keeps a reference to the nest.
@@ -34,16 +34,22 @@ class LoopLayout {
     std::int64_t chunk = 0;  // indices of the last dimension, if it is split
   };
 
+  // Stride of an operand, negated where the dimension is traversed in reverse order.
+  std::int64_t stride(int k, int d) const {
+    return reversed_[d] ? -nest_.strides[k][d] : nest_.strides[k][d];
+  }
   bool choose_transposition();
+  bool transpose(int operand);
   void choose_row();
   bool extend(Chain& chain, int operand);
   void set_operand(int k);
-  void fill(std::int64_t* offsets, const Chain& chain, int operand, int first) const;
+  int common_steps(const Chain& chain, int operand) const;
+  const std::int64_t* offset_table(const Chain& chain, int operand, int first);
   void choose_outer_loops();
   int row_counter(const int* dimensions, int count) const;
   bool has_common_steps() const;  // true if no operand is gathered
-  bool has_runs() const;          // true if output or input consists of runs of several elements
-  Layout input_layout(const LoopNest& loop_nest) const;
+  bool has_runs(int k) const;     // true if rows of the operand consist of runs of several elements
+  Layout layout_of(int k, const LoopNest& loop_nest) const;
   void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
   void run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
@@ -51,10 +57,12 @@ class LoopLayout {
 
   const Nest& nest_;
   bool taken_[kMaxRank] = {};  // dimensions of the row or of the column
+  bool reversed_[kMaxRank] = {};
   Chain row_, column_;
   Rows rows_;
   LoopNest main_;
   LoopNest tail_;  // the remainder of a split dimension
+  int tables_used_ = 0;
   std::int64_t tables_[kMaxOperands][kTable];
 };
 

@@ -101,7 +101,8 @@ bool streams(std::int64_t traffic, bool packed, bool in_place) {
 
 bool streams(const Nest& nest, char* const* data) {
   const std::int64_t size = nest.element_size;
-  const bool packed = nest.strides[1][0] != size;
+  const auto is_packed = [&nest, size](int k) { return nest.strides[k][0] != size; };
+  const bool packed = is_packed(1) || (nest.operands == 3 && is_packed(2));
   const bool in_place = std::find(data + 1, data + nest.operands, data[0]) != data + nest.operands;
   std::int64_t elements = element_count(nest);
   // The transposition of a single large matrix writes lines that no hardware prefetcher follows, so

@@ -41,8 +41,10 @@ LoopNest with_iterations(const LoopNest& nest, int d, std::int64_t begin, std::i
   LoopNest part = nest;
   Loop& loop = part.loops[d];
   loop.size = end - begin;
-  for (int k = 0; k < part.operands; ++k) part.data[k] += begin * loop.strides[k];
-  if (d == 0 && part.row_offsets != nullptr) part.row_offsets += begin;
+  for (int k = 0; k < part.operands; ++k) {
+    part.data[k] += begin * loop.strides[k];
+    if (d == 0 && part.row_offsets[k] != nullptr) part.row_offsets[k] += begin;
+  }
   return part;
 }
 

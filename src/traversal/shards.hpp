@@ -15,7 +15,7 @@ struct LoopNest {
   char* data[kMaxOperands];
   int rank = 0;
   Loop loops[kMaxRank];
-  const std::int64_t* row_offsets = nullptr;  // those of Rows
+  const std::int64_t* row_offsets[kMaxOperands] = {};  // those of Rows
 };
 
 constexpr int kElements = -1;  // the loop over the elements of a row

@@ -19,30 +19,31 @@ using Offsets = std::array<std::int64_t, 3>;  // of an element in each operand
 
 // The elements and layouts that a kernel was given.
 struct Seen {
-  std::mutex mutex;
   std::vector<Offsets> elements;
   std::set<std::pair<int, Layout>> layouts;  // by operand
-  bool runs = false, row_offsets = false, outer_loops = false;
+  std::set<int> row_offsets;                 // operands
+  bool runs = false, outer_loops = false;
+  std::int64_t longest = 0;  // elements of rows in a call
 };
 
 struct Recorder {
   char* const* data;
   Seen* seen;
+  std::mutex* mutex;
 };
 
 // A kernel that records the offsets of its elements.
 void record(const Rows& rows, const void* parameters) {
   const Recorder& recorder = *static_cast<const Recorder*>(parameters);
   Seen& seen = *recorder.seen;
-  const std::lock_guard<std::mutex> lock(seen.mutex);
+  const std::lock_guard<std::mutex> lock(*recorder.mutex);
   std::int64_t iterations = 1;
   for (int d = 0; d < rows.outer_rank; ++d) iterations *= rows.outer[d].size;
   const auto offset = [&](int k, std::int64_t iteration, std::int64_t row, std::int64_t i) {
     std::int64_t result = rows.data[k] - recorder.data[k];
     for (int d = 0; d < rows.outer_rank; iteration /= rows.outer[d++].size)
       result += iteration % rows.outer[d].size * rows.outer[d].strides[k];
-    const bool has_row_offset = k == 0 && rows.row_offsets != nullptr;
-    result += has_row_offset ? rows.row_offsets[row] : row * rows.pitch[k];
+    result += rows.row_offsets[k] != nullptr ? rows.row_offsets[k][row] : row * rows.pitch[k];
     if (rows.offsets[k] == nullptr) return result + i * rows.step[k];
     return result + rows.offsets[k][i / rows.run[k]] + i % rows.run[k] * rows.step[k];
   };
@@ -56,11 +57,12 @@ void record(const Rows& rows, const void* parameters) {
       }
     }
   }
+  seen.longest = std::max(seen.longest, rows.length * rows.count);
   for (int k = 0; k < rows.operands; ++k) {
     seen.layouts.emplace(k, rows.layout[k]);
     seen.runs = seen.runs || (rows.offsets[k] != nullptr && rows.run[k] > 1);
+    if (rows.row_offsets[k] != nullptr) seen.row_offsets.insert(k);
   }
-  seen.row_offsets = seen.row_offsets || rows.row_offsets != nullptr;
   seen.outer_loops = seen.outer_loops || rows.outer_rank > 0;
 }
 
@@ -92,6 +94,59 @@ class NestDraw {
   std::mt19937 random_;
 };
 
+// Expects each element of a nest once, and returns what the kernel was given.
+Seen check_elements(const Nest& nest, std::int64_t shards) {
+  std::vector<Offsets> expected;
+  for (std::int64_t i = 0; i < element_count(nest); ++i) {
+    Offsets element = {};
+    for (int k = 0; k < nest.operands; ++k) {
+      std::int64_t position = i;
+      for (int d = 0; d < nest.rank; position /= nest.sizes[d++])
+        element[static_cast<std::size_t>(k)] += position % nest.sizes[d] * nest.strides[k][d];
+    }
+    expected.push_back(element);
+  }
+  std::sort(expected.begin(), expected.end());
+  Seen seen;
+  std::mutex mutex;
+  const Recorder recorder = {nest.data, &seen, &mutex};
+  LoopLayout(nest, nest.data, false).run(shards, &record, &recorder);
+  std::sort(seen.elements.begin(), seen.elements.end());
+  EXPECT_EQ(seen.elements, expected) << shards << " shards";
+  return seen;
+}
+
+TEST(LoopLayout, TransposesEachInputInEitherDirection) {
+  const Dimensions sizes = {20, 30};
+  static char memory[1];
+  const ConstTensorView dense(memory, DataType::float32, 2, sizes, {120, 4});
+  for (const std::int64_t step : {4, -4}) {
+    const ConstTensorView across(memory, DataType::float32, 2, sizes, {step, -80});
+    for (const int k : {1, 2}) {
+      ConstTensorView inputs[] = {dense, dense};
+      inputs[k - 1] = across;
+      const Nest nest = make_nest({memory, DataType::float32, 2, sizes, {120, 4}}, inputs, 2);
+      EXPECT_EQ(check_elements(nest, 1).layouts.count({k, Layout::transposed}), 1u) << step;
+    }
+  }
+}
+
+// The output's rows or the input's columns are short, and continued by 745 elements.
+TEST(LoopLayout, SplitsLongDimensionsOfATransposition) {
+  const Dimensions sizes = {9, 745, 3};
+  static char memory[1];
+  const Dimensions dense = {745 * 12, 12, 4};
+  const Dimensions strides[][2] = {{dense, {4, 36, 745 * 36}}, {{4, 40, 745 * 40}, dense}};
+  for (const auto& [output, input] : strides) {
+    const ConstTensorView x(memory, DataType::float32, 3, sizes, input);
+    const Nest nest = make_nest({memory, DataType::float32, 3, sizes, output}, &x, 1);
+    for (const std::int64_t shards : {1, 3}) {
+      const Seen seen = check_elements(nest, shards);
+      EXPECT_TRUE(seen.longest >= 9 * 32) << seen.longest;
+    }
+  }
+}
+
 TEST(LoopLayout, EveryElementOnceAndEveryMember) {
   Seen all;
   for (unsigned int seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
@@ -108,26 +163,11 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
     const ConstTensorView operands[] = {draw.tensor(sizes, rank, false),
                                         draw.tensor(sizes, rank, false)};
     const Nest nest = make_nest(draw.tensor(sizes, rank, true), operands, inputs);
-    std::vector<Offsets> expected;
-    for (std::int64_t i = 0; i < element_count(nest); ++i) {
-      Offsets element = {};
-      for (int k = 0; k < nest.operands; ++k) {
-        std::int64_t position = i;
-        for (int d = 0; d < nest.rank; position /= nest.sizes[d++])
-          element[static_cast<std::size_t>(k)] += position % nest.sizes[d] * nest.strides[k][d];
-      }
-      expected.push_back(element);
-    }
-    std::sort(expected.begin(), expected.end());
     for (const std::int64_t shards : {1, 3}) {
-      Seen seen;
-      const Recorder recorder = {nest.data, &seen};
-      LoopLayout(nest, nest.data, false).run(shards, &record, &recorder);
-      std::sort(seen.elements.begin(), seen.elements.end());
-      EXPECT_EQ(seen.elements, expected) << shards << " shards";
+      Seen seen = check_elements(nest, shards);
       all.layouts.merge(seen.layouts);
       all.runs = all.runs || seen.runs;
-      all.row_offsets = all.row_offsets || seen.row_offsets;
+      all.row_offsets.merge(seen.row_offsets);
       all.outer_loops = all.outer_loops || seen.outer_loops;
     }
   }
@@ -136,9 +176,11 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
       {0, Layout::in_place},   {0, Layout::strided},   {0, Layout::gathered},
       {1, Layout::in_place},   {1, Layout::broadcast}, {1, Layout::strided},
       {1, Layout::transposed}, {1, Layout::gathered},  {2, Layout::in_place},
-      {2, Layout::broadcast},  {2, Layout::strided},   {2, Layout::gathered}};
+      {2, Layout::broadcast},  {2, Layout::strided},   {2, Layout::transposed},
+      {2, Layout::gathered}};
   EXPECT_EQ(all.layouts, every);
-  EXPECT_TRUE(all.runs && all.row_offsets && all.outer_loops);
+  EXPECT_EQ(all.row_offsets, (std::set<int>{0, 1, 2}));
+  EXPECT_TRUE(all.runs && all.outer_loops);
 }
 
 }  // namespace

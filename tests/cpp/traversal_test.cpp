@@ -156,9 +156,9 @@ TEST(Shards, MoveTheOffsetsOfRows) {
   const std::int64_t offsets[] = {0, 5, 1, 7};
   char memory[4];
   LoopNest nest = loops({4}, memory);
-  nest.row_offsets = offsets;
+  nest.row_offsets[0] = offsets;
   for_each_box_of_shard(nest, 0, 2, 1, [&](const LoopNest& box) {
-    EXPECT_EQ(box.row_offsets, offsets + 2);
+    EXPECT_EQ(box.row_offsets[0], offsets + 2);
     EXPECT_EQ(box.loops[0].size, 2);
   });
 }

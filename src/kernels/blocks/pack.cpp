@@ -187,8 +187,14 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
                        SteppedColumns{source, step, count * size, length}, spills) ||
        pack_narrow<U>(target, target_pitch, length, count, source, step)))
     return;
-  for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
-    pack_run<U>(target, length, source, step);
+  std::int64_t r = 0;
+  if (step == 0 && target_pitch == length * size) {
+    r = fill_runs<U>(target, target_pitch, count, [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+      return from.data + i * from.pitch;
+    });
+  }
+  for (; r < count; ++r)
+    pack_run<U>(target + r * target_pitch, length, source + r * from.pitch, step);
 }
 
 template <class U>

@@ -19,9 +19,15 @@ struct Source {
   std::int64_t skip = 0;  // elements of the first run before the row
 };
 
-// Returns operand k of a traversal, from (row, column) on.
+// Returns the first element of a row of operand k.
+DMLOPS_INLINE char* row_of(const Rows& rows, int k, std::int64_t row) {
+  const std::int64_t* const offsets = rows.row_offsets[k];
+  return rows.data[k] + (offsets != nullptr ? offsets[row] : row * rows.pitch[k]);
+}
+
+// Returns operand k of a traversal, from (row, column) on; if its rows have offsets, the row alone.
 DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
-  const char* const data = rows.data[k] + row * rows.pitch[k];
+  const char* const data = row_of(rows, k, row);
   if (rows.offsets[k] == nullptr)
     return {data + column * rows.step[k], rows.pitch[k], rows.step[k]};
   const std::int64_t run = rows.run[k];

@@ -160,8 +160,8 @@ void transform(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
   for (std::int64_t r = 0; r < block.count; ++r) {
-    const char* const input = block.input_row(r);
-    T* const output = reinterpret_cast<T*>(block.output_row(r));
+    const char* const input = block.inputs[0][r];
+    T* const output = reinterpret_cast<T*>(block.output[r]);
     const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
     if constexpr (kEverySecond) {
       transform_row<V, kUnroll>(output, EverySecond<In>{input}, block.length, indexed);
@@ -175,8 +175,8 @@ void transform_streaming(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
   for (std::int64_t r = 0; r < block.count; ++r) {
-    stream_row<V>(reinterpret_cast<T*>(block.output_row(r)),
-                  reinterpret_cast<const T*>(block.input_row(r)), block.length,
+    stream_row<V>(reinterpret_cast<T*>(block.output[r]),
+                  reinterpret_cast<const T*>(block.inputs[0][r]), block.length,
                   [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
   }
 }
@@ -189,8 +189,8 @@ void transform_elements(const Block& given, const void* context) {
   constexpr std::int64_t kChunk = sizeof(T) == 1 ? 64 : 32;
   T chunk[kChunk];
   for (std::int64_t r = 0; r < block.count; ++r) {
-    T* const output = reinterpret_cast<T*>(block.output_row(r));
-    const T* const input = reinterpret_cast<const T*>(block.input_row(r));
+    T* const output = reinterpret_cast<T*>(block.output[r]);
+    const T* const input = reinterpret_cast<const T*>(block.inputs[0][r]);
     std::int64_t i = 0;
     for (; i + kChunk <= block.length; i += kChunk) {
       std::memcpy(chunk, input + i, sizeof chunk);
@@ -203,8 +203,8 @@ void transform_elements(const Block& given, const void* context) {
     std::memcpy(padded, input + i, bytes);
     Block tail;
     tail.length = kChunk;
-    tail.output = reinterpret_cast<char*>(padded);
-    tail.input = tail.output;
+    tail.output.data = reinterpret_cast<char*>(padded);
+    tail.inputs[0].data = tail.output.data;
     transform_elements<T, Formula>(tail, context);
     std::memcpy(output + i, padded, bytes);
   }

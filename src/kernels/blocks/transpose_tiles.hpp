@@ -39,17 +39,17 @@ DMLOPS_INLINE void for_each_square(const TransposeTile& tile, std::int64_t side,
   }
 }
 
-// Transposes a tile into a buffer. The hardware prefetcher does not follow this order, so each
-// tile prefetches the next one, into L2, since L1 cannot hold both.
+// Transposes a tile of operand k into a buffer. The hardware prefetcher does not follow this order,
+// so each tile prefetches the next one, into L2, since L1 cannot hold both.
 template <class U>
-void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, const TransposeTile& tile,
-                    const TransposeTile& next) {
+void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, int k,
+                    const TransposeTile& tile, const TransposeTile& next) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  const std::int64_t step = rows.step[1];
-  const char* const input = rows.data[1] + tile.rows.begin * size;
-  const char* const next_input = rows.data[1] + next.rows.begin * size;
-  if (rows.offsets[1] != nullptr) {
-    const std::int64_t* const offsets = rows.offsets[1] + tile.columns.begin;
+  const std::int64_t step = rows.step[k];
+  const char* const input = rows.data[k] + tile.rows.begin * size;
+  const char* const next_input = rows.data[k] + next.rows.begin * size;
+  if (rows.offsets[k] != nullptr) {
+    const std::int64_t* const offsets = rows.offsets[k] + tile.columns.begin;
     return for_each_square(
         tile, side, [](std::int64_t) {},
         [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {

@@ -13,20 +13,27 @@
 
 namespace dmlops::DMLOPS_TRAVERSAL_TARGET {
 
-// Dense rows, in the operands or in buffers.
+constexpr int kMaxInputs = 2;  // of a formula
+
+// Dense rows of an operand, in place or in a buffer.
+template <class Byte>
+struct DenseRows {
+  Byte* data;
+  std::int64_t pitch = 0;                 // bytes between rows
+  const std::int64_t* offsets = nullptr;  // replaces the pitch unless null
+
+  DMLOPS_INLINE Byte* operator[](std::int64_t r) const {
+    return data + (offsets != nullptr ? offsets[r] : r * pitch);
+  }
+};
+
 struct Block {
   const Rows* rows = nullptr;        // in the outer loops' current iteration
   std::int64_t row = 0, column = 0;  // the position of the first element in the traversal
   std::int64_t count = 1, length;    // rows, elements of a row
-  char* output;
-  const char* input;
-  std::int64_t output_pitch = 0, input_pitch = 0;  // bytes between rows
-  const std::int64_t* output_offsets = nullptr;    // replaces the pitch unless null
-
-  DMLOPS_INLINE char* output_row(std::int64_t r) const {
-    return output + (output_offsets != nullptr ? output_offsets[r] : r * output_pitch);
-  }
-  DMLOPS_INLINE const char* input_row(std::int64_t r) const { return input + r * input_pitch; }
+  DenseRows<char> output;
+  DenseRows<const char> inputs[kMaxInputs];
+  int constant = 0;  // the operand with one element for each row, or 0
 };
 
 // Computes a block's output from its input.
@@ -44,11 +51,10 @@ struct Traversal {
   std::int64_t size;  // bytes of an element
   Transforms transforms;
   const void* context;
-  // True if a result depends on its element of operand 1 only, so that broadcast results are
-  // computed once, and contiguous rows may be merged.
+  // True if a result depends on its elements of the inputs only, so that contiguous rows may be
+  // merged, and broadcast results of one input are computed once.
   bool elementwise;
-  // True if operand 1 is broadcast along rows, and the transforms read its elements.
-  bool reads_constants = false;
+  int inputs = 1;  // the operands from 1 on that the traversal passes as dense rows
   // If positive, the inner loop iterates over the rows, the outer one over packed blocks of at most
   // this number of columns.
   std::int64_t shared_columns = 0;
@@ -69,8 +75,8 @@ DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size,
       rows.layout[1] == Layout::in_place && !rows.streaming) {
     Block block;
     block.length = rows.length;
-    block.output = rows.data[0];
-    block.input = rows.data[1];
+    block.output.data = rows.data[0];
+    block.inputs[0].data = rows.data[1];
     return transforms.dense(block, context);
   }
   traverse(rows, {size, transforms, context, true});

@@ -41,8 +41,8 @@ ByteTable byte_table(const Formula& formula) {
   for (int i = 0; i < 256; ++i) table.results[i] = static_cast<std::uint8_t>(i);
   Block block;
   block.length = 256;
-  block.output = reinterpret_cast<char*>(table.results);
-  block.input = block.output;
+  block.output.data = reinterpret_cast<char*>(table.results);
+  block.inputs[0].data = block.output.data;
   transform_elements<T, Formula>(block, &formula);
   return table;
 }

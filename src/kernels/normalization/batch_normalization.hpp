@@ -29,7 +29,7 @@ class Normalization {
                      {&normalize<false>, nullptr, streaming},
                      this,
                      false,
-                     false,
+                     1,
                      along_ && !own_ ? Channels<T>::kCapacity : 0});
   }
 
@@ -64,12 +64,12 @@ class Normalization {
     part.column += column;
     part.length = length;
     part.count = count;
-    part.input += row * block.input_pitch + column * std::int64_t{sizeof(T)};
-    part.output += column * std::int64_t{sizeof(T)};
-    if (block.output_offsets != nullptr) {
-      part.output_offsets += row;
+    part.inputs[0].data += row * block.inputs[0].pitch + column * std::int64_t{sizeof(T)};
+    part.output.data += column * std::int64_t{sizeof(T)};
+    if (block.output.offsets != nullptr) {
+      part.output.offsets += row;
     } else {
-      part.output += row * block.output_pitch;
+      part.output.data += row * block.output.pitch;
     }
     return part;
   }
@@ -121,15 +121,13 @@ class Normalization {
   DMLOPS_INLINE void through_buffer(const Block& chunk, const Loop& normalize) const {
     alignas(kVectorBytes) float buffer[Channels<T>::kCapacity];
     Block normalized = chunk;
-    normalized.output = reinterpret_cast<char*>(buffer);
-    normalized.output_pitch = chunk.length * std::int64_t{sizeof(float)};
-    normalized.output_offsets = nullptr;
+    normalized.output = {reinterpret_cast<char*>(buffer),
+                         chunk.length * std::int64_t{sizeof(float)}};
     normalize(normalized);
     Block activated = chunk;
-    activated.input = normalized.output;
-    activated.input_pitch = normalized.output_pitch;
-    if (chunk.output_offsets == nullptr &&
-        chunk.output_pitch == chunk.length * std::int64_t{sizeof(T)}) {
+    activated.inputs[0] = {normalized.output.data, normalized.output.pitch};
+    if (chunk.output.offsets == nullptr &&
+        chunk.output.pitch == chunk.length * std::int64_t{sizeof(T)}) {
       activated.length *= chunk.count;
       activated.count = 1;
     }
@@ -149,9 +147,8 @@ class Normalization {
       slice.row = slice.column = 0;  // relative to the packed parameters
       for (std::int64_t column = 0; column < chunk.length; column += kChunk) {
         slice.length = min(kChunk, chunk.length - column);
-        slice.input = chunk.input_row(r) + column * std::int64_t{sizeof(T)};
-        slice.output = chunk.output_row(r) + column * std::int64_t{sizeof(T)};
-        slice.output_offsets = nullptr;
+        slice.inputs[0] = {chunk.inputs[0][r] + column * std::int64_t{sizeof(T)}};
+        slice.output = {chunk.output[r] + column * std::int64_t{sizeof(T)}};
         for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
           pack<Bits<T>>(reinterpret_cast<char*>(packed[k]), 0, slice.length, 1,
                         source_of(*chunk.rows, k, chunk.row + r, chunk.column + column));

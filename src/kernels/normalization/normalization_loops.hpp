@@ -66,10 +66,10 @@ struct ActivatedLoops {
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
 
   DMLOPS_INLINE static Out* output_row(const Block& rows, std::int64_t r) {
-    return reinterpret_cast<Out*>(rows.output_row(r));
+    return reinterpret_cast<Out*>(rows.output[r]);
   }
   DMLOPS_INLINE static const T* input_row(const Block& rows, std::int64_t r) {
-    return reinterpret_cast<const T*>(rows.input_row(r));
+    return reinterpret_cast<const T*>(rows.inputs[0][r]);
   }
 
   template <bool kStreaming, class Formula>
@@ -94,8 +94,8 @@ struct ActivatedLoops {
   // for rows beyond the caches: memory latency hides the loads, and the hardware prefetcher follows
   // single rows better. Requires whole vectors, and equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
-    return is_cached(rows) && rows.length >= kLanesHere && rows.output_offsets == nullptr &&
-           rows.output_pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
+    return is_cached(rows) && rows.length >= kLanesHere && rows.output.offsets == nullptr &&
+           rows.output.pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
   }
 
   // Normalizes kTogether rows from row r on.
@@ -171,8 +171,8 @@ DMLOPS_NO_INLINE void normalize_unshared(const Block& rows, const Rows& operands
     };
     const T *const mean = operand(kMean), *const variance = operand(kVariance);
     const T *const scale = operand(kScale), *const bias = operand(kBias);
-    transform_row<f32x, 1>(reinterpret_cast<Out*>(rows.output_row(r)),
-                           reinterpret_cast<const T*>(rows.input_row(r)), rows.length,
+    transform_row<f32x, 1>(reinterpret_cast<Out*>(rows.output[r]),
+                           reinterpret_cast<const T*>(rows.inputs[0][r]), rows.length,
                            [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
                              return canonical_nan(normalized<T>(
                                  x, load<f32x>(mean + i), load<f32x>(variance + i),

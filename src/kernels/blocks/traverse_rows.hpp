@@ -1,0 +1,63 @@
+// The rows of a traversal's operands: dense in the operand, packed into a block, or written from
+// one.
+#pragma once
+
+#include "kernels/blocks/pack.hpp"
+#include "kernels/blocks/traverse.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Returns the rows of operand k from (row, column) on, which are dense in the operand.
+template <class Byte>
+DenseRows<Byte> rows_in_place(const Rows& rows, int k, std::int64_t row, std::int64_t column,
+                              std::int64_t step) {
+  DenseRows<Byte> result{rows.data[k] + column * step, rows.pitch[k]};
+  if (rows.row_offsets[k] != nullptr) {
+    result.offsets = rows.row_offsets[k] + row;
+  } else {
+    result.data += row * rows.pitch[k];
+  }
+  return result;
+}
+
+// Points a block's output to the operand.
+inline void place_output(Block& block, const Rows& rows, std::int64_t size) {
+  block.output = rows_in_place<char>(rows, 0, block.row, block.column, size);
+}
+
+// Writes dense results to a range of an output row.
+inline void write(const Rows& rows, std::int64_t size, std::int64_t row, std::int64_t column,
+                  std::int64_t length, const char* results, const char* ahead = nullptr) {
+  char* const target = row_of(rows, 0, row);
+  if (rows.layout[0] != Layout::in_place) {
+    const std::int64_t* const offsets = rows.offsets[0];
+    const std::int64_t step = rows.step[0], run = rows.run[0];
+    if (offsets != nullptr)
+      return unpack(size, target, step, offsets + column / run, results, length, run);
+    return unpack(size, target + column * step, step, nullptr, results, length, 1);
+  }
+  if (rows.streaming) return copy_streaming(target + column * size, results, length * size, ahead);
+  copy_run(target + column * size, results, length * size);
+}
+
+// Packs ranges of the rows of operand k, `pitch` bytes apart in the buffer. If they are dense
+// there, the buffer needs kSpill extra bytes.
+inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t row,
+                      std::int64_t column, std::int64_t length, std::int64_t count, char* buffer,
+                      std::int64_t pitch) {
+  const std::int64_t together = rows.row_offsets[k] == nullptr ? count : 1;
+  for (std::int64_t r = 0; r < count; r += together, buffer += pitch) {
+    pack(size, buffer, pitch, length, together, source_of(rows, k, row + r, column),
+         pitch == length * size);
+  }
+}
+
+// Returns the input of a formula of two that is constant along rows and kept in a register, or 0.
+// Constants of short rows are packed, so that several rows are transformed as one.
+inline int constant_operand(const Rows& rows, const Traversal& t) {
+  if (kForSize || t.inputs == 1 || rows.length * t.size < 192) return 0;
+  if (rows.layout[1] == Layout::broadcast) return 1;
+  return rows.layout[2] == Layout::broadcast ? 2 : 0;
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
