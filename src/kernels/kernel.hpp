@@ -24,7 +24,7 @@ enum class Layout : std::uint8_t {
   in_place,    // dense rows; nothing is packed
   broadcast,   // one value for each row
   strided,     // any step, of either sign
-  transposed,  // contiguous across the rows
+  transposed,  // contiguous, or a few elements apart, across the rows
   gathered,    // gathered through an offset table
 };
 

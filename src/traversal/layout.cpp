@@ -11,9 +11,13 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
-constexpr std::int64_t kLongRun = 64;       // bytes of a strided run that is packed by itself
+constexpr std::int64_t kFewestColumns = 8;   // contiguous elements from which transposing pays off
+constexpr std::int64_t kSmallestTile = 256;  // elements, likewise
+constexpr std::int64_t kLongRun = 64;        // bytes of a strided run that is packed by itself
 constexpr std::int64_t kShort = 32;  // shorter rows and columns are extended by an offset table
+
+// Returns the largest step of a transposed operand's columns, in bytes.
+std::int64_t largest_step(std::int64_t size) { return std::min<std::int64_t>(4 * size, 16); }
 
 // The largest power of two up to n.
 std::int64_t power_of_two_up_to(std::int64_t n) {
@@ -34,14 +38,13 @@ LoopLayout::LoopLayout(const Nest& nest, char* const* data, bool streaming) : ne
   choose_outer_loops();
 }
 
-// Extends a chain by a dimension that continues it contiguously in the operand, in reverse order if
-// its stride is negative. A dimension that exceeds an offset table is split into chunks if the
-// chain is short.
+// Extends a chain by a dimension that continues it in the operand, in reverse order if its stride
+// is negative. A dimension that exceeds an offset table is split into chunks if the chain is short.
 bool LoopLayout::extend(Chain& chain, int operand) {
   if (chain.chunk != 0) return false;
   for (int d = 0; d < nest_.rank; ++d) {
     const std::int64_t stride = nest_.strides[operand][d];
-    if (taken_[d] || std::llabs(stride) != chain.length * nest_.element_size) continue;
+    if (taken_[d] || std::llabs(stride) != chain.length * chain.step) continue;
     std::int64_t size = nest_.sizes[d];
     if (chain.rank > 0 && chain.length * size > kTable) {
       if (chain.length >= kShort || row_.chunk != 0 || column_.chunk != 0) continue;
@@ -71,8 +74,13 @@ bool LoopLayout::choose_transposition() {
 // columns, if they differ. Both should be long enough for whole cache lines, so the shorter one is
 // extended first.
 bool LoopLayout::transpose(int operand) {
-  const std::int64_t step = nest_.strides[operand][0];
-  if (step == 0 || std::llabs(step) == nest_.element_size) return false;
+  row_.step = nest_.element_size;
+  column_.step = largest_step(nest_.element_size);
+  for (int d = 0; d < nest_.rank; ++d) {
+    const std::int64_t distance = std::llabs(nest_.strides[operand][d]);
+    if (distance != 0) column_.step = std::min(column_.step, distance);
+  }
+  if (std::llabs(nest_.strides[operand][0]) <= column_.step) return false;
   if (extend(column_, operand) && extend(row_, 0)) {
     const auto can_grow = [](const Chain& chain) {
       return chain.rank > 1 || chain.length < kShort;
@@ -83,7 +91,10 @@ bool LoopLayout::transpose(int operand) {
     while (column_.length <= row_.length ? grow_column() || grow_row()
                                          : grow_row() || grow_column()) {
     }
-    if (column_.length >= kFewestColumns) {
+    const bool is_stepped = column_.step != nest_.element_size;
+    const bool is_whole = row_.rank + column_.rank == nest_.rank;
+    if (column_.length >= kFewestColumns && (!is_stepped || row_.length >= kFewestColumns) &&
+        (is_whole || column_.length * row_.length >= kSmallestTile)) {
       for (int d = 0; d < nest_.rank; ++d) {
         if (!reversed_[d]) continue;
         for (int k = 0; k < nest_.operands; ++k)
@@ -146,12 +157,17 @@ int LoopLayout::common_steps(const Chain& chain, int operand) const {
   return i;
 }
 
+// True if rows a stride apart share cache lines, whose elements a transposition uses together.
+bool LoopLayout::is_across(std::int64_t stride, std::int64_t step) const {
+  return stride > 0 && stride <= largest_step(nest_.element_size) && stride < std::llabs(step);
+}
+
 void LoopLayout::set_operand(int k) {
   const std::int64_t size = nest_.element_size, step = stride(k, row_.dimensions[0]);
   bool across = false;  // contiguous along the columns
   if (column_.rank > 0) {
     const bool common = common_steps(column_, k) == column_.rank;
-    across = common && stride(k, column_.dimensions[0]) == size;
+    across = common && is_across(stride(k, column_.dimensions[0]), step);
     if (!common) main_.row_offsets[k] = offset_table(column_, k, 0);
   }
   rows_.step[k] = step;
@@ -295,7 +311,7 @@ Layout LoopLayout::layout_of(int k, const LoopNest& loop_nest) const {
   const bool packed = layout == Layout::strided || layout == Layout::gathered;
   if (k == 0 || !packed || has_runs(0) || has_runs(k)) return layout;
   if (loop_nest.rank == 0 || loop_nest.loops[0].size == 1) return layout;
-  return loop_nest.loops[0].strides[k] == nest_.element_size ? Layout::transposed : layout;
+  return is_across(loop_nest.loops[0].strides[k], rows_.step[k]) ? Layout::transposed : layout;
 }
 
 bool LoopLayout::has_common_steps() const {

@@ -10,7 +10,7 @@ namespace dmlops {
 // Kernels traverse two loops: rows of elements. Short rows are extended over further dimensions, of
 // which the last may be split into chunks. Operands without a common step along an extended row are
 // gathered through an offset table. In a transposition, dimensions contiguous in the output form
-// the rows, and those contiguous in an input form the columns.
+// the rows, and those contiguous in an input, or with a step of a few elements, form the columns.
 class LoopLayout {
  public:
   // `data` points to the operands' first elements. Keeps a reference to the nest.
@@ -31,6 +31,7 @@ class LoopLayout {
     int rank = 0;
     int dimensions[kMaxRank];
     std::int64_t length = 1;
+    std::int64_t step = 0;   // bytes between its elements in the operand that it follows
     std::int64_t chunk = 0;  // indices of the last dimension, if it is split
   };
 
@@ -43,6 +44,7 @@ class LoopLayout {
   void choose_row();
   bool extend(Chain& chain, int operand);
   void set_operand(int k);
+  bool is_across(std::int64_t stride, std::int64_t step) const;
   int common_steps(const Chain& chain, int operand) const;
   const std::int64_t* offset_table(const Chain& chain, int operand, int first);
   void choose_outer_loops();

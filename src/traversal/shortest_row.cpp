@@ -40,7 +40,7 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
     if (repeats(k)) {
       shortest = 256;
     } else if (nest.strides[k][0] == 0) {
-      return kLineBytes / size;  // each run is filled by a store
+      return few ? 128 : kLineBytes / size;  // each run is filled by a store
     } else {
       return few ? 128 : 16;
     }

@@ -120,8 +120,8 @@ TEST(LoopLayout, TransposesEachInputInEitherDirection) {
   const Dimensions sizes = {20, 30};
   static char memory[1];
   const ConstTensorView dense(memory, DataType::float32, 2, sizes, {120, 4});
-  for (const std::int64_t step : {4, -4}) {
-    const ConstTensorView across(memory, DataType::float32, 2, sizes, {step, -80});
+  for (const std::int64_t step : {4, -4, 8, -16}) {
+    const ConstTensorView across(memory, DataType::float32, 2, sizes, {step, -20 * step});
     for (const int k : {1, 2}) {
       ConstTensorView inputs[] = {dense, dense};
       inputs[k - 1] = across;
@@ -129,6 +129,22 @@ TEST(LoopLayout, TransposesEachInputInEitherDirection) {
       EXPECT_EQ(check_elements(nest, 1).layouts.count({k, Layout::transposed}), 1u) << step;
     }
   }
+}
+
+// Many tiles of 110 elements cost more than their elements one by one.
+TEST(LoopLayout, TransposesTilesOfManyElements) {
+  static char memory[1];
+  const auto layouts_of = [](std::int64_t rows, std::int64_t others) {
+    const Dimensions sizes = {others, rows, 10};
+    const ConstTensorView x(memory, DataType::float32, 3, sizes, {80 * rows, 4, 4 * rows});
+    const Dimensions output = {40 * rows, 40, 4};
+    return check_elements(make_nest({memory, DataType::float32, 3, sizes, output}, &x, 1), 1)
+        .layouts;
+  };
+  const auto transposed = std::make_pair(1, Layout::transposed);
+  EXPECT_EQ(layouts_of(11, 9).count(transposed), 0u);
+  EXPECT_EQ(layouts_of(11, 1).count(transposed), 1u);
+  EXPECT_EQ(layouts_of(26, 9).count(transposed), 1u);
 }
 
 // The output's rows or the input's columns are short, and continued by 745 elements.

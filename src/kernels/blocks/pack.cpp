@@ -147,6 +147,23 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   }
 }
 
+// Packs contiguous rows of less than a vector into dense ones.
+template <class Word>
+void pack_words_of_rows(char* target, std::int64_t count, const Source& from) {
+  if (from.rows == nullptr) return pack_strided<Word>(target, count, from.data, from.pitch);
+  pack_words<Word>(target, count,
+                   [&from](std::int64_t r) DMLOPS_LAMBDA_INLINE { return from.row(r); });
+}
+DMLOPS_NO_INLINE void pack_short_rows(char* target, std::int64_t bytes, std::int64_t count,
+                                      const Source& from) {
+  if (bytes == 1) return pack_words_of_rows<std::uint8_t>(target, count, from);
+  if (bytes == 2) return pack_words_of_rows<std::uint16_t>(target, count, from);
+  if (bytes == 4) return pack_words_of_rows<std::uint32_t>(target, count, from);
+  if (bytes == 8) return pack_words_of_rows<std::uint64_t>(target, count, from);
+  if (from.rows != nullptr) return copy_runs<false>(target, from.data, from.rows, count, bytes);
+  copy_runs<false>(target, from.data, SteppedRuns{from.pitch}, count, bytes);
+}
+
 // True if pack_strided() packs vectors rather than elements.
 template <class U>
 bool is_packed_by_vectors(std::int64_t step, std::int64_t length) {
@@ -162,10 +179,10 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
           const Source& from, bool spills) {
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t step = from.step;
-  const char* source = from.data;
+  const char* const source = from.data;
   if (from.offsets != nullptr && from.run > 1) {
-    for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch)
-      pack_runs<U>(target, length, source, from);
+    for (std::int64_t r = 0; r < count; ++r)
+      pack_runs<U>(target + r * target_pitch, length, from.row(r), from);
     return;
   }
   if (from.offsets != nullptr) {
@@ -175,10 +192,11 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
                                                      GatheredColumns{source, offsets}, spills))
       return;
-    for (std::int64_t r = 0; r < count; ++r, source += from.pitch, target += target_pitch) {
-      pack_words<U>(target, length, [source, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-        return source + offsets[i];
-      });
+    for (std::int64_t r = 0; r < count; ++r) {
+      const char* const row = from.row(r);
+      pack_words<U>(target + r * target_pitch, length,
+                    [row, offsets](std::int64_t i)
+                        DMLOPS_LAMBDA_INLINE { return row + offsets[i]; });
     }
     return;
   }
@@ -187,14 +205,14 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
                        SteppedColumns{source, step, count * size, length}, spills) ||
        pack_narrow<U>(target, target_pitch, length, count, source, step)))
     return;
+  if (step == size && target_pitch == length * size && target_pitch < kVectorBytes)
+    return pack_short_rows(target, target_pitch, count, from);
   std::int64_t r = 0;
   if (step == 0 && target_pitch == length * size) {
-    r = fill_runs<U>(target, target_pitch, count, [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-      return from.data + i * from.pitch;
-    });
+    r = fill_runs<U>(target, target_pitch, count,
+                     [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE { return from.row(i); });
   }
-  for (; r < count; ++r)
-    pack_run<U>(target + r * target_pitch, length, source + r * from.pitch, step);
+  for (; r < count; ++r) pack_run<U>(target + r * target_pitch, length, from.row(r), step);
 }
 
 template <class U>

@@ -8,8 +8,8 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr std::int64_t kSpill = 16;  // bytes that pack() may overwrite after its target
 
-// Rows `pitch` bytes apart, whose elements are `step` bytes apart, in runs at `offsets` unless
-// null.
+// Rows `pitch` bytes apart, or at `rows` unless null, whose elements are `step` bytes apart, in
+// runs at `offsets` unless null.
 struct Source {
   const char* data;
   std::int64_t pitch;
@@ -17,6 +17,11 @@ struct Source {
   const std::int64_t* offsets = nullptr;
   std::int64_t run = 1;   // elements of a run
   std::int64_t skip = 0;  // elements of the first run before the row
+  const std::int64_t* rows = nullptr;
+
+  DMLOPS_INLINE const char* row(std::int64_t r) const {
+    return data + (rows != nullptr ? rows[r] : r * pitch);
+  }
 };
 
 // Returns the first element of a row of operand k.
@@ -25,13 +30,22 @@ DMLOPS_INLINE char* row_of(const Rows& rows, int k, std::int64_t row) {
   return rows.data[k] + (offsets != nullptr ? offsets[row] : row * rows.pitch[k]);
 }
 
-// Returns operand k of a traversal, from (row, column) on; if its rows have offsets, the row alone.
+// Returns operand k of a traversal, from (row, column) on.
 DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
-  const char* const data = row_of(rows, k, row);
-  if (rows.offsets[k] == nullptr)
-    return {data + column * rows.step[k], rows.pitch[k], rows.step[k]};
-  const std::int64_t run = rows.run[k];
-  return {data, rows.pitch[k], rows.step[k], rows.offsets[k] + column / run, run, column % run};
+  Source source{rows.data[k], rows.pitch[k], rows.step[k]};
+  if (rows.row_offsets[k] != nullptr) {
+    source.rows = rows.row_offsets[k] + row;
+  } else {
+    source.data += row * source.pitch;
+  }
+  if (rows.offsets[k] == nullptr) {
+    source.data += column * source.step;
+  } else {
+    source.run = rows.run[k];
+    source.offsets = rows.offsets[k] + column / source.run;
+    source.skip = column % source.run;
+  }
+  return source;
 }
 
 // Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. If `spills`,

@@ -92,10 +92,17 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
   }
 }
 
+// The offsets of runs at a common distance.
+struct SteppedRuns {
+  std::int64_t step;
+
+  DMLOPS_INLINE std::int64_t operator[](std::int64_t i) const { return i * step; }
+};
+
 // Copies runs of `bytes` between a dense row and memory at `offsets`, each run as its first and its
 // last V.
-template <bool kUnpack, class V>
-DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const std::int64_t* offsets,
+template <bool kUnpack, class V, class Offsets>
+DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const Offsets& offsets,
                                      std::int64_t count, std::int64_t bytes) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t dense = i * bytes;
@@ -104,8 +111,8 @@ DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const std
   }
 }
 
-template <bool kUnpack>
-DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, const std::int64_t* offsets,
+template <bool kUnpack, class Offsets>
+DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, Offsets offsets,
                                 std::int64_t count, std::int64_t bytes) {
   const auto by_ends = [=](auto v) DMLOPS_LAMBDA_INLINE {
     copy_runs_by_ends<kUnpack, decltype(v)>(target, source, offsets, count, bytes);

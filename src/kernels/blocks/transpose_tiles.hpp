@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/blocks/memory.hpp"
+#include "kernels/blocks/pack_row.hpp"
 #include "kernels/blocks/transpose.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -22,6 +23,19 @@ struct Span {
 struct TransposeTile {
   Span columns, rows;
 };
+
+// Longer rows have less overhead; higher tiles use more of each input line.
+template <class U>
+constexpr std::int64_t kTileLines = sizeof(U) >= 4 ? 4 : 2;
+template <class U>
+constexpr std::int64_t kMaxTileRows = 256 / kTileLines<U>;
+
+// Packs elements `step` bytes apart. Not inlined, since the loop has many forms.
+template <class U>
+DMLOPS_NO_INLINE void pack_column(char* target, std::int64_t length, const char* source,
+                                  std::int64_t step) {
+  pack_strided<U>(target, length, source, step);
+}
 
 // Calls visit(c, r) for the corner of each square of a tile, and begin(i) before each column of
 // squares.
@@ -45,27 +59,43 @@ template <class U>
 void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, int k,
                     const TransposeTile& tile, const TransposeTile& next) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  const std::int64_t step = rows.step[k];
-  const char* const input = rows.data[k] + tile.rows.begin * size;
-  const char* const next_input = rows.data[k] + next.rows.begin * size;
-  if (rows.offsets[k] != nullptr) {
-    const std::int64_t* const offsets = rows.offsets[k] + tile.columns.begin;
+  const std::int64_t step = rows.step[k], row_step = rows.pitch[k];
+  const std::int64_t* const offsets =
+      rows.offsets[k] != nullptr ? rows.offsets[k] + tile.columns.begin : nullptr;
+  const char* const input = rows.data[k] + tile.rows.begin * row_step;
+  const char* const next_input = rows.data[k] + next.rows.begin * row_step;
+  const auto column = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    return input + (offsets != nullptr ? offsets[c] : (tile.columns.begin + c) * step);
+  };
+  const auto prefetch = [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+    if (offsets != nullptr) return;
+    for (std::int64_t c = i; c < min(i + side, next.columns.count); ++c)
+      prefetch_lines<2>(next_input + (next.columns.begin + c) * step, next.rows.count * row_step);
+  };
+  if (row_step != size) {
+    // Columns of elements that are a few elements apart are packed first.
+    constexpr std::int64_t dense_pitch = kMaxTileRows<U> * size;
+    alignas(kLineBytes) char dense[side * dense_pitch];
     return for_each_square(
-        tile, side, [](std::int64_t) {},
+        tile, side,
+        [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+          prefetch(i);
+          const std::int64_t first = min(i, tile.columns.count - side);
+          for (std::int64_t c = 0; c < side; ++c)
+            pack_column<U>(dense + c * dense_pitch, tile.rows.count, column(first + c), row_step);
+        },
         [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-          transpose_square<U>(buffer + r * pitch + c * size, pitch, input + r * size, offsets + c);
+          transpose_square<U>(buffer + r * pitch + c * size, pitch, dense + r * size, dense_pitch);
         });
   }
-  for_each_square(
-      tile, side,
-      [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-        for (std::int64_t c = i; c < min(i + side, next.columns.count); ++c)
-          prefetch_lines<2>(next_input + (next.columns.begin + c) * step, next.rows.count * size);
-      },
-      [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-        transpose_square<U>(buffer + r * pitch + c * size, pitch,
-                            input + (tile.columns.begin + c) * step + r * size, step);
-      });
+  for_each_square(tile, side, prefetch, [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
+    char* const target = buffer + r * pitch + c * size;
+    if (offsets != nullptr) {
+      transpose_square<U>(target, pitch, input + r * size, offsets + c);
+    } else {
+      transpose_square<U>(target, pitch, column(c) + r * size, step);
+    }
+  });
 }
 
 // Returns the number of elements between the start of a cache line and `first`; 0 if rows `pitch`

@@ -34,6 +34,8 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
 }
 
+constexpr std::int64_t kShortRow = 32;  // bytes below which rows in place are packed, to be merged
+
 void traverse_blocks(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kVectorBytes];
   static_assert(kSpill <= kVectorBytes);
@@ -47,6 +49,14 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
     packed[i] = rows.layout[i + 1] != Layout::in_place && i + 1 != constant;
     packs = packs || packed[i];
     transposed = transposed || rows.layout[i + 1] == Layout::transposed;
+  }
+  // Short rows in place would be transformed one by one.
+  const bool merges = t.elementwise && packs && rows.length * size < kShortRow &&
+                      rows.row_offsets[0] == nullptr && rows.pitch[0] == rows.length * size;
+  for (int i = 0; i < t.inputs && merges; ++i) {
+    const bool contiguous =
+        rows.row_offsets[i + 1] == nullptr && rows.pitch[i + 1] == rows.length * size;
+    packed[i] = packed[i] || (i + 1 != constant && !contiguous);
   }
   std::int64_t block_length = rows.length, block_count = rows.count;
   if (packs || buffered) {
@@ -129,8 +139,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
 template <class U>
 void traverse_transposed(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  // Longer rows have less overhead; higher tiles use more of each input line.
-  constexpr std::int64_t lines = size >= 4 ? 4 : 2, height = 256 / lines, width = lines * side;
+  constexpr std::int64_t lines = kTileLines<U>, height = kMaxTileRows<U>, width = lines * side;
   constexpr std::int64_t pitch =
       (lines + 1) * kLineBytes;  // not a power of two, against set conflicts
   alignas(kLineBytes) char buffers[kMaxInputs][height * pitch];
@@ -145,10 +154,9 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
   // A smaller first tile aligns the others to cache lines.
   const char* const input = rows.data[transposed];
   const std::int64_t left = gathered ? 0 : -past_line(rows.data[0], rows.pitch[0], size);
-  const std::int64_t top = gathered ? -past_line(input, 0, size)
-                           : rows.count < 4 * height
-                               ? 0
-                               : -past_line(input, rows.step[transposed], size);
+  std::int64_t top = 0;
+  if (rows.pitch[transposed] == size && (gathered || rows.count >= 4 * height))
+    top = -past_line(input, gathered ? 0 : rows.step[transposed], size);
   struct Corner {
     std::int64_t column, row;
   };

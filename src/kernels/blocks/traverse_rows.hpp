@@ -45,11 +45,7 @@ inline void write(const Rows& rows, std::int64_t size, std::int64_t row, std::in
 inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t row,
                       std::int64_t column, std::int64_t length, std::int64_t count, char* buffer,
                       std::int64_t pitch) {
-  const std::int64_t together = rows.row_offsets[k] == nullptr ? count : 1;
-  for (std::int64_t r = 0; r < count; r += together, buffer += pitch) {
-    pack(size, buffer, pitch, length, together, source_of(rows, k, row + r, column),
-         pitch == length * size);
-  }
+  pack(size, buffer, pitch, length, count, source_of(rows, k, row, column), pitch == length * size);
 }
 
 // Returns the input of a formula of two that is constant along rows and kept in a register, or 0.
