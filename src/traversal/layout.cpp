@@ -91,9 +91,12 @@ bool LoopLayout::transpose(int operand) {
     while (column_.length <= row_.length ? grow_column() || grow_row()
                                          : grow_row() || grow_column()) {
     }
-    const bool is_stepped = column_.step != nest_.element_size;
+    // Short rows of the output are written together if they are contiguous.
+    const bool is_dense = column_.step == nest_.element_size &&
+                          common_steps(column_, 0) == column_.rank &&
+                          stride(0, column_.dimensions[0]) == row_.length * nest_.element_size;
     const bool is_whole = row_.rank + column_.rank == nest_.rank;
-    if (column_.length >= kFewestColumns && (!is_stepped || row_.length >= kFewestColumns) &&
+    if (column_.length >= kFewestColumns && (is_dense || row_.length >= kFewestColumns) &&
         (is_whole || column_.length * row_.length >= kSmallestTile)) {
       for (int d = 0; d < nest_.rank; ++d) {
         if (!reversed_[d]) continue;
@@ -236,13 +239,20 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) && !are_few(dimensions[i]))
       return i;
   }
-  // Rows with the same parameters belong to one block.
+  // Rows with the same parameters, or for which an input is packed once, belong to one block.
+  const auto is_shared = [&](int k, int d) { return nest_.strides[k][d] == 0; };
+  const auto is_parameter = [&](int k) {
+    const Layout layout = rows_.layout[k];
+    if (nest_.operands > 3) return k > 1 && layout != Layout::broadcast;
+    return nest_.operands == 3 && (layout == Layout::strided || layout == Layout::gathered) &&
+           std::any_of(dimensions, dimensions + count, [&](int d) { return is_shared(k, d); });
+  };
   bool varies = false;
-  for (int k = 2; k < nest_.operands; ++k) varies = varies || rows_.layout[k] != Layout::broadcast;
+  for (int k = 1; k < nest_.operands; ++k) varies = varies || is_parameter(k);
   if (varies) {
     const auto shared = [&](int d) {
-      for (int k = 2; k < nest_.operands; ++k) {
-        if (nest_.strides[k][d] != 0) return std::int64_t{0};
+      for (int k = 1; k < nest_.operands; ++k) {
+        if (is_parameter(k) && !is_shared(k, d)) return std::int64_t{0};
       }
       return -nest_.sizes[d];
     };

@@ -147,6 +147,25 @@ TEST(LoopLayout, TransposesTilesOfManyElements) {
   EXPECT_EQ(layouts_of(26, 9).count(transposed), 1u);
 }
 
+// Rows of 2 elements with gaps between them are extended instead.
+TEST(LoopLayout, TransposesRowsOfSeveralElements) {
+  static char memory[1];
+  const Dimensions sizes = {12, 2, 12, 2}, dense = {192, 96, 8, 4};
+  const ConstTensorView x(memory, DataType::float32, 4, sizes, {48, 1152, 4, 576});
+  const Nest nest = make_nest({memory, DataType::float32, 4, sizes, dense}, &x, 1);
+  EXPECT_EQ(check_elements(nest, 1).layouts.count({1, Layout::transposed}), 0u);
+}
+
+// The inner dimension has 5 rows, the next one 32.
+TEST(LoopLayout, BlocksHaveSeveralRows) {
+  static char memory[1];
+  const Dimensions sizes = {7, 32, 5, 40}, dense = {25600, 800, 160, 4};
+  const ConstTensorView inputs[] = {{memory, DataType::float32, 4, sizes, {640, 20, 4, 0}},
+                                    {memory, DataType::float32, 4, sizes, {160, 1120, 35840, 4}}};
+  const Nest nest = make_nest({memory, DataType::float32, 4, sizes, dense}, inputs, 2);
+  EXPECT_GE(check_elements(nest, 1).longest, 40 * 32);
+}
+
 // The output's rows or the input's columns are short, and continued by 745 elements.
 TEST(LoopLayout, SplitsLongDimensionsOfATransposition) {
   const Dimensions sizes = {9, 745, 3};

@@ -44,33 +44,55 @@ DMLOPS_INLINE const void* address(Pair<T> source) {
   return source.first;
 }
 
-// Transforms of elements of type T by a formula on vectors of type V. An element that is constant
-// along a row is kept in a register.
-template <class T, class V, class Formula>
-void transform_pairs(const Block& given, const void* context) {
+// True if the hardware prefetcher does not follow an input from row to row.
+DMLOPS_INLINE bool prefetches_rows(const Block& block, std::int64_t size) {
+  const DenseRows<const char>(&inputs)[kMaxInputs] = block.inputs;
+  const bool distant = abs(inputs[0].pitch) >= kDistantRows || abs(inputs[1].pitch) >= kDistantRows;
+  return !kForSize && distant && block.length * size <= kLongestPrefetched &&
+         inputs[0].offsets == nullptr && inputs[1].offsets == nullptr;
+}
+
+// Transforms of elements of type T by a formula on vectors of type V. `kConstant`: the input whose
+// element is constant along a row, and kept in a register, or 0.
+template <int kConstant, class T, class V, class Formula>
+DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
+  const bool prefetches = kConstant == 0 && prefetches_rows(block, sizeof(T));
   for (std::int64_t r = 0; r < block.count; ++r) {
+    if (prefetches) {
+      const std::int64_t bytes = block.length * std::int64_t{sizeof(T)};
+      for (const auto& rows : block.inputs)
+        prefetch_lines(rows.data + (r + kRowsAhead) * rows.pitch, bytes);
+    }
     T* const output = reinterpret_cast<T*>(block.output[r]);
-    const T* const first = reinterpret_cast<const T*>(block.inputs[0][r]);
-    const T* const second = reinterpret_cast<const T*>(block.inputs[1][r]);
-    if (!kForSize && block.constant == 1) {
-      const V x = load_broadcast<V>(first);
-      transform_row<V, kPairs>(output, second, block.length,
+    const Pair<T> inputs{reinterpret_cast<const T*>(block.inputs[0][r]),
+                         reinterpret_cast<const T*>(block.inputs[1][r])};
+    if constexpr (kConstant == 1) {
+      const V x = load_broadcast<V>(inputs.first);
+      transform_row<V, kPairs>(output, inputs.second, block.length,
                                [&](V y, std::int64_t)
                                    DMLOPS_LAMBDA_INLINE { return formula(x, y); });
-    } else if (!kForSize && block.constant == 2) {
-      const V y = load_broadcast<V>(second);
-      transform_row<V, kPairs>(output, first, block.length,
+    } else if constexpr (kConstant == 2) {
+      const V y = load_broadcast<V>(inputs.second);
+      transform_row<V, kPairs>(output, inputs.first, block.length,
                                [&](V x, std::int64_t)
                                    DMLOPS_LAMBDA_INLINE { return formula(x, y); });
     } else {
-      transform_row<V, kPairs>(output, Pair<T>{first, second}, block.length,
+      transform_row<V, kPairs>(output, inputs, block.length,
                                [&](const PairOf<V>& pair, std::int64_t) DMLOPS_LAMBDA_INLINE {
                                  return formula(pair.first, pair.second);
                                });
     }
   }
+}
+template <class T, class V, class Formula>
+void transform_pairs(const Block& block, const void* context) {
+  if constexpr (!kForSize) {
+    if (block.constant == 1) return transform_rows_of_pairs<1, T, V, Formula>(block, context);
+    if (block.constant == 2) return transform_rows_of_pairs<2, T, V, Formula>(block, context);
+  }
+  transform_rows_of_pairs<0, T, V, Formula>(block, context);
 }
 
 // A scalar transform.

@@ -34,8 +34,6 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
 }
 
-constexpr std::int64_t kShortRow = 32;  // bytes below which rows in place are packed, to be merged
-
 void traverse_blocks(const Rows& rows, const Traversal& t) {
   alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kVectorBytes];
   static_assert(kSpill <= kVectorBytes);

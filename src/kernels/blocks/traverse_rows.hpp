@@ -48,12 +48,24 @@ inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t r
   pack(size, buffer, pitch, length, count, source_of(rows, k, row, column), pitch == length * size);
 }
 
+constexpr std::int64_t kShortRow = 32;  // bytes below which rows in place are packed, to be merged
+
 // Returns the input of a formula of two that is constant along rows and kept in a register, or 0.
-// Constants of short rows are packed, so that several rows are transformed as one.
+// Constants of short rows are packed, so that several rows are transformed as one, unless the rows
+// of another operand are not contiguous.
 inline int constant_operand(const Rows& rows, const Traversal& t) {
-  if (kForSize || t.inputs == 1 || rows.length * t.size < 192) return 0;
-  if (rows.layout[1] == Layout::broadcast) return 1;
-  return rows.layout[2] == Layout::broadcast ? 2 : 0;
+  const std::int64_t bytes = rows.length * t.size;
+  if (kForSize || t.inputs == 1 || bytes < kShortRow) return 0;
+  const int constant = rows.layout[1] == Layout::broadcast   ? 1
+                       : rows.layout[2] == Layout::broadcast ? 2
+                                                             : 0;
+  if (constant == 0 || bytes >= 192) return constant;
+  for (const int k : {0, 3 - constant}) {
+    if (rows.layout[k] == Layout::in_place &&
+        (rows.row_offsets[k] != nullptr || rows.pitch[k] != bytes))
+      return constant;
+  }
+  return 0;
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
