@@ -110,6 +110,10 @@ struct ReductionNest {
   std::int64_t strides[kReductionOperands][kMaxRank] = {};  // in bytes
 };
 
+// Calls task(context, part) for each part in [0, count), by several threads.
+using ParallelFor = void (*)(int count, void (*task)(const void* context, int part),
+                             const void* context);
+
 // The groups that an operator reduces, and the range of groups that a call of the kernel computes.
 // Operand 0 is the output, operand 1 the input; absent ones have null data.
 struct Reduction {
@@ -126,34 +130,29 @@ struct Reduction {
   int stage = kAllStages;
   std::int64_t group_elements = 0;
   static constexpr int kAllStages = -1;
-  // Few groups are distributed over threads in parts: groups of normalizations that lie side by
-  // side, at most kPartGroups at once, or a group of the softmax family that is a dense row. A
-  // stage of a part computes the lanes of sums, or the results, of some elements of each group. The
-  // sums are in `part_sums`, of kPartSumBytes or row_part_bytes(). The stage after the results
-  // writes the numbers of each group, which may share the memory of inputs.
-  int part = 0, parts = 1;
+  // Few groups are computed in parts, by several threads. A part has some blocks of the groups'
+  // sums or, `by_lanes`, some lanes of the sums of up to kPartGroups groups that lie side by side.
+  // The kernel calls `parallel_for`, and keeps sums in `part_sums`.
+  int parts = 1;
+  bool by_lanes = false;
+  ParallelFor parallel_for = nullptr;
   void* part_sums = nullptr;
 };
 
 constexpr std::int64_t kPartGroups = 64;
-constexpr int kPartStages = 3;   // two sweeps, and the results
+constexpr int kMaxParts = 64;
 constexpr int kMaxPartSums = 3;  // of a sweep
+// The bytes of the sums by lanes: of two sweeps.
 constexpr std::size_t kPartSumBytes =
-    (kPartStages - 1) * kMaxPartSums * kMomentLanes * kPartGroups * sizeof(double);
+    2 * kMaxPartSums * kMomentLanes * kPartGroups * sizeof(double);
 
-// The parts of a dense row in the softmax family, each of whole blocks of its sums.
-constexpr std::int64_t kMaxRowParts = 64;
-struct RowPartNumbers {
-  float smallest, largest;
-  std::int64_t largest_index, non_max_count;
-};
-constexpr std::int64_t row_blocks(std::int64_t elements) {
+constexpr std::int64_t sum_blocks(std::int64_t elements) {
   return (elements + kSumBlock - 1) / kSumBlock;
 }
-// The bytes of the numbers of all parts, and of the lanes of two sums of each block.
-constexpr std::size_t row_part_bytes(std::int64_t elements) {
-  return sizeof(RowPartNumbers) * kMaxRowParts +
-         static_cast<std::size_t>(2 * row_blocks(elements) * kSumLanes) * sizeof(double);
+// The bytes of the lanes of each block's sums and of their totals, in float64.
+constexpr std::size_t part_sum_bytes(std::int64_t groups, std::int64_t elements,
+                                     std::int64_t lanes) {
+  return static_cast<std::size_t>(groups * (sum_blocks(elements) + 1) * lanes) * sizeof(double);
 }
 
 using ReductionKernel = void (*)(const Reduction& reduction, const void* parameters);

@@ -72,8 +72,9 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, Con
                   unsigned int reduced, TensorView output) {
   std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
-  OperatorPlan plan = plan_reduction(kernels, {weight, false, true}, {&target, &input}, reduced, {},
-                                     copies_first(input, output, reduced));
+  OperatorPlan plan =
+      plan_reduction(kernels, {weight, kSumLanes, 4, false, true}, {&target, &input}, reduced, {},
+                     copies_first(input, output, reduced));
   plan.copies = std::move(copies);
   return plan;
 }

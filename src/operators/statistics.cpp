@@ -18,7 +18,7 @@
 namespace dmlops {
 namespace {
 
-constexpr ReductionTraits kTraits = {4, true};
+constexpr ReductionTraits kTraits = {4, kMaxPartSums* kMomentLanes, 16, true};
 
 // Inputs that can be read while the outputs are written: dense copies of those that partly overlap
 // an output.

@@ -67,38 +67,47 @@ std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_siz
   return shared && reduction.kept.sizes[0] >= line ? line : 1;
 }
 
-// True if each group is a dense row, in the input and in the output, of blocks enough for parts.
-bool are_long_rows(const Reduction& reduction, std::int64_t elements, std::int64_t element_size) {
+// True if each group is a dense row, in the input and in the output.
+bool are_dense_rows(const Reduction& reduction, std::int64_t element_size) {
   const ReductionNest& nest = reduction.elements;
-  return nest.rank == 1 && nest.strides[0][0] == element_size &&
-         nest.strides[1][0] == element_size && elements >= 2 * kSumBlock;
+  return nest.rank == 1 && nest.strides[0][0] == element_size && nest.strides[1][0] == element_size;
 }
 
-// Computes few groups, up to `at_once` at a time, with the elements of each distributed over the
-// threads, and sums of `sum_bytes`. Returns false, and computes nothing, if memory is exhausted.
-bool run_in_parts(const Reduction& reduction, std::int64_t at_once, std::int64_t parts,
-                  std::size_t sum_bytes, ReductionKernel kernel, const void* parameters) {
+// Returns the first address that is a multiple of a cache line.
+void* aligned(unsigned char* memory) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  return memory + (kLineBytes - address % kLineBytes) % kLineBytes;
+}
+
+// Computes few groups in up to `wanted` parts. Returns false, and computes nothing, if the groups
+// are too short for parts, or if memory is exhausted.
+bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
+                  const ReductionTraits& traits, ReductionKernel kernel, const void* parameters) {
+  const std::int64_t count = groups.end;
+  std::int64_t at_once = kPartGroups, size = count;
+  std::size_t bytes = kPartSumBytes;
+  if (groups.by_lanes) {
+    wanted = std::min<std::int64_t>(wanted, kMomentLanes);
+    size = groups.kept.sizes[0];
+  } else {
+    at_once = std::min<std::int64_t>(count, traits.dense_parts ? 1 : kPartGroups);
+    const std::int64_t most = at_once * elements / (traits.shortest_part * kSumBlock);
+    wanted = std::min<std::int64_t>({wanted, most, kMaxParts});
+    if (elements < 2 * kSumBlock || wanted < 2) return false;
+    bytes = part_sum_bytes(at_once, elements, traits.part_lanes);
+  }
   alignas(kLineBytes) unsigned char sums[kPartSumBytes];
   std::unique_ptr<unsigned char[]> larger;
-  if (sum_bytes > sizeof sums) {
-    larger.reset(new (std::nothrow) unsigned char[sum_bytes]);
+  if (bytes > sizeof sums) {
+    larger.reset(new (std::nothrow) unsigned char[bytes + kLineBytes]);
     if (larger == nullptr) return false;
   }
-  Reduction block = reduction;
-  block.part_sums = larger == nullptr ? sums : larger.get();
-  const std::int64_t count = reduction.end;
-  const std::int64_t size = reduction.kept.rank > 0 ? reduction.kept.sizes[0] : 1;
-  for (block.first = 0; block.first < count; block.first = block.end) {
-    block.end = block.first + std::min(at_once, size - block.first % size);
-    block.parts = static_cast<int>(parts);
-    for (block.stage = 0; block.stage < kPartStages; ++block.stage) {
-      parallel_for(block.parts, [&](int i) {
-        Reduction part = block;
-        part.part = i;
-        kernel(part, parameters);
-      });
-    }
-    kernel(block, parameters);  // the stage after the results: the numbers of each group
+  groups.part_sums = larger == nullptr ? sums : aligned(larger.get());
+  groups.parts = static_cast<int>(wanted);
+  groups.parallel_for = parallel_for;
+  for (groups.first = 0; groups.first < count; groups.first = groups.end) {
+    groups.end = groups.first + std::min(at_once, size - groups.first % size);
+    kernel(groups, parameters);
   }
   return true;
 }
@@ -172,25 +181,19 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   const std::int64_t count = reduction.end;
   const bool side_by_side = are_side_by_side(reduction, 1, element_size);
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
-                      !(side_by_side && traits.has_parts);
+                      !(side_by_side && traits.has_lanes);
   reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   // float16 elements take as long as float32 ones.
   const std::int64_t work = traits.weight * std::max<std::int64_t>(2 * element_size, 8);
   const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
-  const std::int64_t line = groups_in_line(reduction, element_size);
-  const std::int64_t unit = count >= 64 * wanted ? 64 : line;
-  const auto shards = std::min(wanted, (count + unit - 1) / unit);
-  const bool has_parts = traits.has_parts && reduction.stage == Reduction::kAllStages;
-  const auto run_parts = [&](std::int64_t at_once, std::int64_t parts, std::size_t sum_bytes) {
-    return run_in_parts(reduction, at_once, parts, sum_bytes, kernel, parameters);
-  };
-  const bool few = 2 * shards <= wanted;
-  if (few && has_parts && side_by_side && line > 1 &&
-      run_parts(kPartGroups, std::min<std::int64_t>(wanted, kMomentLanes), kPartSumBytes))
-    return;
-  if (few && traits.has_row_parts && are_long_rows(reduction, elements, element_size) &&
-      run_parts(1, std::min({wanted, elements / kSumBlock, kMaxRowParts}),
-                row_part_bytes(elements)))
+  const std::int64_t unit = groups_in_line(reduction, element_size);
+  const std::int64_t units = (count + unit - 1) / unit, shards = std::min(wanted, units);
+  const std::int64_t largest = (units + shards - 1) / shards;
+  reduction.by_lanes = traits.has_lanes && side_by_side && unit > 1;
+  // Shards of whole units would occupy at most 3/4 of the threads' time.
+  if (4 * units <= 3 * wanted * largest && reduction.stage == Reduction::kAllStages &&
+      (!traits.dense_parts || are_dense_rows(reduction, element_size)) &&
+      run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
     return;
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {

@@ -12,11 +12,13 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
                          unsigned int reduced);
 
 struct ReductionTraits {
-  int weight = 1;  // the time of an element, in units of an elementwise operator's
-  // Groups side by side can be computed in parts, and are read in place if their elements have a
-  // common step.
-  bool has_parts = false;
-  bool has_row_parts = false;  // dense rows can be computed in parts
+  int weight = 1;                  // the time of an element, in units of an elementwise operator's
+  int part_lanes = 0;              // of the sums of a block, of groups in parts
+  std::int64_t shortest_part = 1;  // in blocks of the sums
+  // Groups side by side can be computed in parts by lanes, and are read in place if their elements
+  // have a common step.
+  bool has_lanes = false;
+  bool dense_parts = false;  // only dense rows can be computed in parts
 };
 
 // Splits the groups into shards where there is enough work, and calls the kernel. Sets

@@ -16,7 +16,7 @@
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
 #include "draw.hpp"
-#include "kernels/normalization/moment_columns.hpp"
+#include "kernels/normalization/reduce_moments.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"

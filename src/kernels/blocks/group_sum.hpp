@@ -40,6 +40,14 @@ class GroupSum {
     }
     filled_ = 0;
     has_blocks_ = false;
+    kept_ = nullptr;
+  }
+
+  // From now on, the lanes of each block are kept at `lanes`, [blocks][kSums][kWidth], rather than
+  // added up. end_blocks() must follow the last element.
+  DMLOPS_INLINE void keep_blocks(double* lanes) { kept_ = lanes; }
+  DMLOPS_INLINE void end_blocks() {
+    if (filled_ > 0) end_block();
   }
 
   // Adds elements of the group, a multiple of 16 except at the end of the group. `terms(i, used,
@@ -140,15 +148,20 @@ class GroupSum {
     return has_blocks_ ? load_doubles(blocks_[sum] + lane) + sums : sums;
   }
 
-  DMLOPS_INLINE void end_block() {
+  DMLOPS_NO_INLINE void end_block() {
+    double* const ended = kept_ == nullptr ? blocks_[0] : kept_;
     for (int s = 0; s < kSums; ++s) {
       for (int j = 0; j < kWidth; j += kLanesHere) {
-        store(blocks_[s] + j, with_blocks(s, j));
+        store(ended + s * kWidth + j, with_blocks(s, j));
         store(lanes_[s] + j, V{});
       }
     }
     filled_ = 0;
-    has_blocks_ = true;
+    if (kept_ == nullptr) {
+      has_blocks_ = true;
+    } else {
+      kept_ += kSums * kWidth;
+    }
   }
 
   // Adds lane j + kHalf to lane j, and so on.
@@ -172,6 +185,7 @@ class GroupSum {
   alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of the previous blocks
   std::int64_t filled_;  // elements of the current block, in whole steps of 16
   bool has_blocks_;
+  double* kept_;  // where the lanes of each block are kept, or null
 };
 
 // Loads the vector of a row's elements from i on, of which `used` exist; the other lanes are 0.

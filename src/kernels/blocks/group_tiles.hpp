@@ -94,13 +94,28 @@ class GroupTiles {
   // Calls visit(begin, length) for each tile of the selected groups.
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(const Visit& visit) {
-    for (std::int64_t begin = 0, length; begin < count_; begin += length) {
+    for_each_tile(0, count_, visit);
+  }
+  // Calls visit(begin, length) for each tile of the elements [from, to), a part of the selected
+  // groups: it begins and ends at multiples of part_unit() blocks, or at the end of the groups.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_tile(std::int64_t from, std::int64_t to, const Visit& visit) {
+    for (std::int64_t begin = from, length; begin < to; begin += length) {
       const std::int64_t left = run_ - begin % run_;  // elements in the run
-      length = min(tile_length_, left);
-      if (begin + length < count_) length = length / kGroupStep * kGroupStep;
-      if (length == 0) length = min(kGroupStep, count_ - begin);  // spans the end of the run
+      length = min(min(tile_length_, left), to - begin);
+      if (begin + length < to) length = length / kGroupStep * kGroupStep;
+      if (length == 0) length = min(kGroupStep, to - begin);  // spans the end of the run
       visit(begin, length);
     }
+  }
+  // Returns the number of blocks at whose multiples parts begin: tables have whole runs.
+  std::int64_t part_unit() const {
+    std::int64_t unit = 1;
+    for (int o = 0; o < kFirstGroupOperand; ++o) {
+      const std::int64_t run = loops_[o].run(), step = unit;
+      while (has_table_[o] && unit * kSumBlock % run != 0) unit += step;
+    }
+    return unit;
   }
 
   // Sets the rows of operands, given as bits, to a tile, and packs its elements unless they are
@@ -309,69 +324,5 @@ class GroupTiles {
   const char* row_[kFirstGroupOperand][kTileGroups];
   alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * sizeof(T)];
 };
-
-// Returns the lanes of a group's sums of a sweep, where groups are reduced in stages.
-template <class T>
-double* sums_of(const GroupTiles<T>& tiles, int sweep, std::int64_t k) {
-  return reinterpret_cast<double*>(tiles.group_operand(kGroupSums + sweep, k));
-}
-
-// Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
-// then finish(). Bit o of reads(s) is set if sweep s reads operand o; reads(kSweeps) is for
-// finish(). kHasSums: groups can be reduced in stages, by their `sums`.
-template <class T, class Formula>
-DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
-  GroupTiles<T> tiles(reduction);
-  typename Formula::State states[kTileGroups];
-  for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
-    groups = tiles.select(first, reduction.end);
-    for (std::int64_t k = 0; k < groups; ++k) formula.begin(states[k], tiles, k);
-    for (int s = 0; s < Formula::kSweeps; ++s) {
-      bool needed[kTileGroups], any = false;
-      for (std::int64_t k = 0; k < groups; ++k) {
-        needed[k] = formula.needs(s, states[k]);
-        any = any || needed[k];
-      }
-      if (!any) continue;
-      if constexpr (Formula::kHasSums) {
-        if (s < reduction.stage) {
-          for (std::int64_t k = 0; k < groups; ++k) {
-            if (!needed[k]) continue;
-            states[k].sums.load_lanes(sums_of(tiles, s, k));
-            formula.end(s, states[k], reduction.group_elements);
-          }
-          continue;
-        }
-      }
-      tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
-        tiles.load(formula.reads(s), begin, length);
-        for (std::int64_t k = 0; k < groups; ++k) {
-          if (needed[k]) formula.sweep(s, states[k], tiles, k, begin, length);
-        }
-      });
-      if constexpr (Formula::kHasSums) {
-        if (s == reduction.stage) {
-          for (std::int64_t k = 0; k < groups; ++k) {
-            if (needed[k]) states[k].sums.store_lanes(sums_of(tiles, s, k));
-          }
-          break;
-        }
-      }
-      for (std::int64_t k = 0; k < groups; ++k) {
-        if (needed[k]) formula.end(s, states[k], tiles.count());
-      }
-    }
-    if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
-    tiles.for_each_tile([&](std::int64_t begin, std::int64_t length) {
-      tiles.load(formula.reads(Formula::kSweeps), begin, length);
-      for (std::int64_t k = 0; k < groups; ++k)
-        formula.finish(states[k], tiles, k, tiles.target(k, begin), begin, length);
-      tiles.store(begin, length);
-    });
-    // At the end, since outputs may share the memory of inputs.
-    for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
-  }
-  if (tiles.streams()) finish_non_temporal();
-}
 
 }  // namespace dmlops::DMLOPS_TARGET

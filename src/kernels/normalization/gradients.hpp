@@ -1,7 +1,8 @@
 // The gradients of batch normalization.
 #pragma once
 
-#include "kernels/normalization/moment_columns.hpp"
+#include "kernels/normalization/moments.hpp"
+#include "kernels/normalization/reduce_moments.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -15,6 +16,7 @@ class Gradients {
   static constexpr int kSweeps = 2, kSums = 3;
   static constexpr bool kHasSums = true;
   static constexpr int kSecond = kOutputGradient, kScale = 0, kBias = 0;
+  using Parameters = GradientParameters;
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
@@ -31,14 +33,16 @@ class Gradients {
     GroupSum<kSums, Vector> sums;
   };
 
-  explicit Gradients(const GradientParameters& parameters) : parameters_(parameters) {}
+  Gradients(const Reduction&, const GradientParameters& parameters) : parameters_(parameters) {}
 
   // Given mean and variance, the gradient of the input does not depend on the input.
   unsigned int reads(int s) const {
     return 1u << kOutputGradient | (s < kSweeps || parameters_.training ? 1u << 1 : 0);
   }
   static bool reduces() { return true; }
-  DMLOPS_INLINE static bool needs(int s, const State& state) { return state.near_zero == (s == 0); }
+  DMLOPS_INLINE static bool needs(int s, const Numbers<double>& group) {
+    return group.near_zero == (s == 0);
+  }
 
   template <class Number, class Load>
   void begin(Numbers<Number>& group, const Load& load) const {
@@ -70,8 +74,8 @@ class Gradients {
     sums[1] = sums[1] + g;
     sums[2] = sums[2] + g * d;
   }
-  static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
-                    std::int64_t length) {
+  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k,
+                                  std::int64_t, std::int64_t length) {
     sweep_row<Gradients>(s, state, row(tiles, k), length);
   }
 
@@ -109,9 +113,9 @@ class Gradients {
     visit(kScaleGradient, &Numbers<Number>::scale_gradient);
     visit(kBiasGradient, &Numbers<Number>::bias_gradient);
   }
-  static void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) {
+  static void report(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k) {
     for_each_output<double>([&](int operand, double Numbers<double>::*number) {
-      store_number<T>(tiles.group_operand(operand, k), state.*number);
+      store_number<T>(tiles.group_operand(operand, k), group.*number);
     });
   }
 
@@ -179,9 +183,9 @@ class Gradients {
   static bool activates() { return false; }
   static void activate(float*, std::int64_t) {}
 
-  void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target, std::int64_t,
-              std::int64_t length) const {
-    store_results(factors<true, double>(state, nullptr), results<true>(), row(tiles, k), target,
+  void finish(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k, T* target,
+              std::int64_t, std::int64_t length) const {
+    store_results(factors<true, double>(group, nullptr), results<true>(), row(tiles, k), target,
                   length, tiles.streams(), prefetch_distance(tiles));
   }
 
@@ -195,8 +199,7 @@ class Gradients {
 
 template <class T>
 void gradients(const Reduction& reduction, const void* parameters) {
-  Gradients<T> formula(*static_cast<const GradientParameters*>(parameters));
-  reduce_moments<T>(reduction, formula);
+  reduce_moments<T, Gradients<T>>(reduction, parameters);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

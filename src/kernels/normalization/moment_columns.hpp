@@ -40,17 +40,18 @@ class MomentColumns {
     block_.for_each_selection(first, groups_.end, compute, is_adjacent() ? kMaxColumns : kColumns);
   }
 
-  // Computes a part of up to 64 groups, for a stage.
-  void run_part() {
-    const std::int64_t columns = groups_.end - groups_.first, part = groups_.part,
-                       parts = groups_.parts, blocks = block_.blocks();
+  // Computes a part of a stage: the sums of sweep `stage` or, after the sweeps, the results. The
+  // stage after these reports.
+  void run_part(int stage, std::int64_t part) {
+    const std::int64_t columns = groups_.end - groups_.first, parts = groups_.parts,
+                       blocks = block_.blocks();
     block_.select(groups_.first, columns);
     select(groups_.first, columns);
     begin(0, columns);
     for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
       sums_.share(groups_.part_sums, s);
       const bool needed = needs_sweep(s, 0, columns);
-      if (s == groups_.stage) {
+      if (s == stage) {
         lanes_ = {kMomentLanes * part / parts, kMomentLanes * (part + 1) / parts, kMomentLanes};
         if (needed) add_up(s, 0, columns);
         return;
@@ -59,8 +60,8 @@ class MomentColumns {
       sums_.fold_shared(block_.count(), columns);
       end(s, 0, columns);
     }
-    if (groups_.stage < Formula::kSweeps) return;
-    if (groups_.stage > Formula::kSweeps) return report();
+    if (stage < Formula::kSweeps) return;
+    if (stage > Formula::kSweeps) return report();
     finish(kBlockRows * (blocks * part / parts),
            min(block_.count(), kBlockRows * (blocks * (part + 1) / parts)));
     if (block_.streaming()) finish_non_temporal();
@@ -359,34 +360,5 @@ class MomentColumns {
   typename ColumnBlock<T>::Rows x_ = {};
   alignas(kVectorBytes) Numbers numbers_[kHalves];
 };
-
-// Shorter groups are computed down columns, unless there are few groups.
-constexpr std::int64_t kMomentsAlongRows = 64;
-
-// True if the groups are computed along rows.
-DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
-  const ElementLoops in = element_loops(groups, 1);
-  const std::int64_t count = groups.end - groups.first;
-  if (groups.parts > 1) return false;
-  if (groups.stage != Reduction::kAllStages || (count <= 8 && 8 * count <= in.count())) return true;
-  if (in.count() < kMomentsAlongRows) return false;
-  // Groups that are nearer than the elements of a group share cache lines.
-  const auto nearer = [&](int operand) {
-    const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
-    return step != 0 && step < min(kLineBytes, abs(element_loops(groups, operand).step()));
-  };
-  return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
-}
-
-template <class T, class Formula>
-void reduce_moments(const Reduction& reduction, Formula& formula) {
-  if (fills_moment_rows(reduction)) {
-    reduce_groups<T>(reduction, formula);
-  } else {
-    static_assert(Formula::kSweeps + 1 == kPartStages && Formula::kSums <= kMaxPartSums);
-    MomentColumns<T, Formula> columns(reduction, formula);
-    reduction.parts > 1 ? columns.run_part() : columns.run();
-  }
-}
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -1,7 +1,8 @@
 // Normalization with the input's mean and variance.
 #pragma once
 
-#include "kernels/normalization/moment_columns.hpp"
+#include "kernels/normalization/moments.hpp"
+#include "kernels/normalization/reduce_moments.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -13,6 +14,7 @@ class Statistics {
   static constexpr bool kHasSums = true;
   static constexpr int kSecond = kStatisticsAdded, kScale = kStatisticsScale,
                        kBias = kStatisticsBias;
+  using Parameters = StatisticsParameters;
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
@@ -32,8 +34,8 @@ class Statistics {
     return 1u << 1 | (s < kSweeps ? 0 : 1u << kScale | 1u << kBias | 1u << kSecond);
   }
   bool reduces() const { return parameters_.use_mean || parameters_.use_variance; }
-  DMLOPS_INLINE bool needs(int s, const State& state) const {
-    return s == 0 ? reduces() : !state.near_zero;
+  DMLOPS_INLINE bool needs(int s, const Numbers<double>& group) const {
+    return s == 0 ? reduces() : !group.near_zero;
   }
 
   template <class Number, class Load>
@@ -60,8 +62,8 @@ class Statistics {
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + d * d;
   }
-  static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t,
-                    std::int64_t length) {
+  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k,
+                                  std::int64_t, std::int64_t length) {
     sweep_row<Statistics>(s, state, MomentRow<T>{tiles.row(1, k), {nullptr, true}}, length);
   }
 
@@ -89,10 +91,10 @@ class Statistics {
     visit(kStatisticsMean, &Numbers<Number>::center);
     visit(kStatisticsVariance, &Numbers<Number>::variance);
   }
-  void report(const State& state, GroupTiles<T>& tiles, std::int64_t k) const {
+  void report(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k) const {
     for_each_output<double>([&](int operand, double Numbers<double>::*number) {
       if (reduction_.data[operand] != nullptr)
-        store_number<T>(tiles.group_operand(operand, k), state.*number);
+        store_number<T>(tiles.group_operand(operand, k), group.*number);
     });
   }
 
@@ -181,11 +183,11 @@ class Statistics {
     parameters_.activation(rows, &parameters_.activation_parameters);
   }
 
-  void finish(const State& state, GroupTiles<T>& tiles, std::int64_t k, T* target,
-              std::int64_t begin, std::int64_t length) {
-    if (!activates()) return normalize(state, tiles, k, target, begin, length, tiles.streams());
+  DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k,
+                            T* target, std::int64_t begin, std::int64_t length) {
+    if (!activates()) return normalize(group, tiles, k, target, begin, length, tiles.streams());
     alignas(kVectorBytes) float normalized[kTileElements];
-    normalize(state, tiles, k, normalized, begin, length, false);
+    normalize(group, tiles, k, normalized, begin, length, false);
     activate(normalized, length);
     store_row(target, length, tiles.streams(),
               [&](std::int64_t i, std::int64_t used)
@@ -217,7 +219,7 @@ class Statistics {
   };
 
   template <class Out>
-  DMLOPS_INLINE void normalize(const State& state, GroupTiles<T>& tiles, std::int64_t k,
+  DMLOPS_INLINE void normalize(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k,
                                Out* target, std::int64_t begin, std::int64_t length,
                                bool streaming) {
     const bool adds = reduction_.data[kSecond] != nullptr;
@@ -225,18 +227,21 @@ class Statistics {
                               scale_.row(tiles, kScale, k, begin, length),
                               bias_.row(tiles, kBias, k, begin, length)};
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
-      normalize_row<decltype(per_group)::value>(state, row, target, length, streaming,
+      normalize_row<decltype(per_group)::value>(group, row, target, length, streaming,
                                                 prefetch_distance(tiles));
     });
   }
 
+  // Aligned as sweep_tiles() is.
   template <bool kPerGroup, class Out>
-  DMLOPS_NO_INLINE void normalize_row(const State& state, const MomentRow<T>& row, Out* target,
-                                      std::int64_t length, bool streaming,
-                                      std::int64_t ahead) const {
+  DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_row(const Numbers<double>& group,
+                                                                   const MomentRow<T>& row,
+                                                                   Out* target, std::int64_t length,
+                                                                   bool streaming,
+                                                                   std::int64_t ahead) const {
     store_results(
         factors<kPerGroup, double>(
-            state,
+            group,
             [&](int operand) { return (operand == kScale ? row.scales : row.biases).number(); }),
         results<kPerGroup>(), row, target, length, streaming, ahead);
   }
@@ -248,8 +253,7 @@ class Statistics {
 
 template <class T>
 void statistics(const Reduction& reduction, const void* parameters) {
-  Statistics<T> formula(reduction, *static_cast<const StatisticsParameters*>(parameters));
-  reduce_moments<T>(reduction, formula);
+  reduce_moments<T, Statistics<T>>(reduction, parameters);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/blocks/group_sum.hpp"
-#include "kernels/blocks/group_tiles.hpp"
+#include "kernels/blocks/reduce_groups.hpp"
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/columns.hpp"

@@ -1,96 +1,93 @@
-// A dense row in parts, each computed by a thread: whole blocks of the sums, in three stages.
-//
-// Stage 0 finds the extrema, and computes sums that do not depend on them. Stage 1 computes the
-// sums that do, and stage 2 the results. A stage begins when all parts have finished the one
-// before. Each part combines the sums of all parts, in the same order.
+// A dense row in parts: each has some blocks of the row's sums, and is computed by a thread.
 #pragma once
 
 #include "kernels/blocks/group_layout.hpp"
+#include "kernels/blocks/group_parts.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/lane_sums.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
+// The elements of a part, and the numbers that it finds.
 template <class T>
-class RowPart {
+struct RowPart {
+  const T* input;
+  T* output;
+  std::int64_t begin, length;  // of the elements in the row
+  float smallest, largest;     // ignore NaN
+  std::int64_t index;          // of the largest element
+  std::int64_t non_max_count;
+  double* lanes;  // of its first block's sum
+
+  // Calls visit(elements, their number, lanes of the sum) for each block.
+  template <class Visit>
+  void for_each_block(const Visit& visit) const {
+    for (std::int64_t i = 0; i < length; i += kSumBlock)
+      visit(input + i, min(kSumBlock, length - i), lanes + i / kSumBlock * kSumLanes);
+  }
+};
+
+template <class T>
+class RowParts {
  public:
-  static constexpr int kResultStage = 2;
-
-  explicit RowPart(const Reduction& group)
-      : count_(group.elements.sizes[0]),
-        numbers_(static_cast<RowPartNumbers*>(group.part_sums)),
-        lanes_(reinterpret_cast<Lanes>(numbers_ + kMaxRowParts)),
-        part_(group.part),
-        parts_(group.parts) {
-    GroupOffsets<1> offsets(group.kept);
-    offsets.select(group.first, 1);
-    input_ = reinterpret_cast<const T*>(group.data[1] + offsets.input.runs[0].offset);
-    output_ = reinterpret_cast<T*>(group.data[0] + offsets.output.runs[0].offset);
-    first_ = blocks() * part_ / parts_;
-    end_ = blocks() * (part_ + 1) / parts_;
+  explicit RowParts(const Reduction& row)
+      : row_(row), count_(row.elements.sizes[0]), sums_(row, count_, kSumLanes) {
+    GroupOffsets<1> offsets(row.kept);
+    offsets.select(row.first, 1);
+    const std::int64_t blocks = sum_blocks(count_);
+    for (int p = 0; p < row.parts; ++p) {
+      const std::int64_t first = blocks * p / row.parts, begin = first * kSumBlock;
+      RowPart<T>& part = parts_[p];
+      part.input = reinterpret_cast<const T*>(row.data[1] + offsets.input.runs[0].offset) + begin;
+      part.output = reinterpret_cast<T*>(row.data[0] + offsets.output.runs[0].offset) + begin;
+      part.begin = begin;
+      part.length = min(count_, blocks * (p + 1) / row.parts * kSumBlock) - begin;
+      part.lanes = sums_.lanes(0, first);
+    }
   }
 
-  std::int64_t count() const { return count_; }  // elements of the group
-  // The elements of the part, from begin() on.
-  std::int64_t begin() const { return first_ * kSumBlock; }
-  std::int64_t length() const { return min(count_, end_ * kSumBlock) - begin(); }
-  const T* input() const { return input_ + begin(); }
-  T* output() const { return output_ + begin(); }
-  RowPartNumbers& numbers() { return numbers_[part_]; }
+  std::int64_t count() const { return count_; }  // elements of the row
 
-  // Calls visit(elements, their number, lanes of sum s) for each block of the part.
+  // Calls compute(part) for each part, by several threads.
+  template <class Compute>
+  void for_each(const Compute& compute) {
+    for_each_part(row_, row_.parts, [&](int p) {
+      RowPart<T> part = parts_[p];
+      compute(part);
+      parts_[p] = part;
+    });
+  }
+  // Calls visit(part) for each part, in order.
   template <class Visit>
-  void for_each_block(int s, const Visit& visit) {
-    for (std::int64_t b = first_; b < end_; ++b)
-      visit(input_ + b * kSumBlock, min(kSumBlock, count_ - b * kSumBlock), lanes(s)[b]);
+  void combine(const Visit& visit) const {
+    for (int p = 0; p < row_.parts; ++p) visit(parts_[p]);
   }
 
-  // Calls visit(numbers) for each part, in order.
-  template <class Visit>
-  void for_each_part(const Visit& visit) const {
-    for (int p = 0; p < parts_; ++p) visit(numbers_[p]);
-  }
-  // Finds the extrema of the group; ignores NaN.
+  // Finds the extrema of the row; ignores NaN.
   void set_extrema(float& smallest, float& largest) const {
     smallest = kInfinity;
     largest = -kInfinity;
-    for_each_part([&](const RowPartNumbers& numbers) {
-      if (numbers.smallest < smallest) smallest = numbers.smallest;
-      if (numbers.largest > largest) largest = numbers.largest;
+    combine([&](const RowPart<T>& part) {
+      if (part.smallest < smallest) smallest = part.smallest;
+      if (part.largest > largest) largest = part.largest;
     });
   }
-
-  // Returns the count of all parts.
-  std::int64_t all_non_max() const {
-    std::int64_t total = 0;
-    for_each_part([&](const RowPartNumbers& numbers) { total += numbers.non_max_count; });
-    return total;
+  std::int64_t max_count() const {
+    std::int64_t count = count_;
+    combine([&](const RowPart<T>& part) { count -= part.non_max_count; });
+    return count;
   }
-
-  // Returns sum s over the group.
-  double sum(int s) const {
-    double total[kSumLanes];
-    std::memcpy(total, lanes(s)[0], sizeof total);
-    for (std::int64_t b = 1; b < blocks(); ++b) {
-      for (int j = 0; j < kSumLanes; ++j) total[j] += lanes(s)[b][j];
-    }
-    return add_lanes(kSumLanes, [&](int lane) { return total[lane]; });
+  // Returns the sum over the row.
+  double sum() const {
+    sums_.add_up();
+    return add_lanes(kSumLanes, [&](std::int64_t lane) { return sums_.total(0)[lane]; });
   }
 
  private:
-  using Lanes = double (*)[kSumLanes];
-
-  // The lanes of sum s of each block.
-  Lanes lanes(int s) const { return lanes_ + s * blocks(); }
-  std::int64_t blocks() const { return row_blocks(count_); }
-
+  const Reduction& row_;
   const std::int64_t count_;
-  RowPartNumbers* const numbers_;  // of each part
-  const Lanes lanes_;
-  const int part_, parts_;
-  std::int64_t first_, end_;  // blocks of the part
-  const T* input_;
-  T* output_;
+  const BlockSums sums_;
+  RowPart<T> parts_[kMaxParts];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -20,7 +20,7 @@ constexpr std::int64_t kSoftmaxAlongRows = 32;
 
 template <class T>
 void softmax(const Reduction& groups, const void*) {
-  if (groups.parts > 1) return softmax_part<T>(groups);
+  if (groups.parts > 1) return softmax_in_parts<T>(groups);
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   if (fills_rows(groups, in, out, kSoftmaxAlongRows)) {
     SoftmaxRows<T>(groups).run();
@@ -31,7 +31,7 @@ void softmax(const Reduction& groups, const void*) {
 
 template <class T>
 void hardmax(const Reduction& groups, const void*) {
-  if (groups.parts > 1) return hardmax_part<T>(groups);
+  if (groups.parts > 1) return hardmax_in_parts<T>(groups);
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   if (fills_rows(groups, in, out, kHardmaxAlongRows)) {
     Hardmax<T> formula;

@@ -1,0 +1,58 @@
+// Reductions of normalizations: along rows or down columns, as the layout requires, or in parts.
+#pragma once
+
+#include "kernels/normalization/moment_columns.hpp"
+#include "kernels/normalization/moment_parts.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Shorter groups are computed down columns, unless there are few groups.
+constexpr std::int64_t kMomentsAlongRows = 64;
+
+// True if the groups are computed along rows.
+DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
+  const ElementLoops in = element_loops(groups, 1);
+  const std::int64_t count = groups.end - groups.first;
+  if (groups.parts > 1) return !groups.by_lanes;
+  if (groups.stage != Reduction::kAllStages || (count <= 8 && 8 * count <= in.count())) return true;
+  if (in.count() < kMomentsAlongRows) return false;
+  // Groups that are nearer than the elements of a group share cache lines.
+  const auto nearer = [&](int operand) {
+    const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
+    return step != 0 && step < min(kLineBytes, abs(element_loops(groups, operand).step()));
+  };
+  return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
+}
+
+// Computes up to kPartGroups groups that lie side by side: a part has some lanes of their sums.
+template <class T, class Formula>
+void reduce_by_lanes(const Reduction& reduction, const Formula& formula) {
+  static_assert(Formula::kSweeps == 2 && Formula::kSums <= kMaxPartSums);
+  const auto run_part = [&](int stage, int part) {
+    MomentColumns<T, Formula> columns(reduction, formula);
+    columns.run_part(stage, part);
+  };
+  for (int stage = 0; stage <= Formula::kSweeps; ++stage)
+    for_each_part(reduction, reduction.parts, [&](int part) { run_part(stage, part); });
+  run_part(Formula::kSweeps + 1, 0);
+}
+
+template <class T, class Formula>
+void reduce_moments(const Reduction& reduction, const void* given) {
+  const auto& parameters = *static_cast<const typename Formula::Parameters*>(given);
+  const bool in_parts = reduction.parts > 1, along_rows = fills_moment_rows(reduction);
+  if (in_parts && along_rows) {
+    MomentParts<T, Formula>(reduction, parameters).run();
+    return;
+  }
+  Formula formula(reduction, parameters);
+  if (along_rows) {
+    reduce_groups<T>(reduction, formula);
+  } else if (in_parts) {
+    reduce_by_lanes<T>(reduction, formula);
+  } else {
+    MomentColumns<T, Formula>(reduction, formula).run();
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
