@@ -15,8 +15,8 @@ constexpr std::int64_t kColumnsAhead = 16;         // columns that are packed in
 constexpr std::int64_t kRowsAhead = 4;             // rows in place that are not near each other
 constexpr std::int64_t kRunAhead = 2048;           // bytes of the next run of a group, at most
 
-// Bytes between rows from which they are prefetched, up to a length.
-constexpr std::int64_t kDistantRows = 2048, kLongestPrefetched = 1024;
+// Bytes of the gaps between rows from which rows are prefetched, up to a length.
+constexpr std::int64_t kLargestGap = 256, kLongestPrefetched = 1024;
 
 // Bytes of a broadcast row from which non-temporal stores pay off.
 constexpr std::int64_t kShortestStreamedRow = 256;

@@ -133,9 +133,9 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, Offsets offset
   by_ends(std::uint16_t());
 }
 
-// Fills `count` contiguous runs of up to a vector, run i with the element at source(i), by vectors
-// no longer than necessary. Each run overwrites the excess of the previous run's vector. Returns
-// the number of filled runs; the last ones leave no space for a whole vector.
+// Fills `count` contiguous runs of up to two vectors, run i with the element at source(i), by
+// vectors no longer than necessary. Each run overwrites the excess of the previous run's vectors.
+// Returns the number of filled runs; the last ones leave no space for whole vectors.
 template <class U, class Source>
 DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int64_t count,
                                      const Source& source) {
@@ -153,6 +153,12 @@ DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int6
     by_vectors(std::integral_constant<int, 32>());
   } else if (bytes <= kVectorBytes) {
     by_vectors(std::integral_constant<int, 64>());
+  } else if (bytes <= 2 * kVectorBytes) {
+    for (const std::int64_t end = count - 2 * kVectorBytes / bytes; i < end; ++i) {
+      const Vec<U> values = splat<Vec<U>>(load_element<U>(source(i)));
+      store_element(target + i * bytes, values);
+      store_element(target + i * bytes + kVectorBytes, values);
+    }
   }
   return i;
 }

@@ -46,10 +46,13 @@ DMLOPS_INLINE const void* address(Pair<T> source) {
 
 // True if the hardware prefetcher does not follow an input from row to row.
 DMLOPS_INLINE bool prefetches_rows(const Block& block, std::int64_t size) {
-  const DenseRows<const char>(&inputs)[kMaxInputs] = block.inputs;
-  const bool distant = abs(inputs[0].pitch) >= kDistantRows || abs(inputs[1].pitch) >= kDistantRows;
-  return !kForSize && distant && block.length * size <= kLongestPrefetched &&
-         inputs[0].offsets == nullptr && inputs[1].offsets == nullptr;
+  const std::int64_t bytes = block.length * size;
+  const auto are_distant = [bytes](const DenseRows<const char>& rows) {
+    return rows.offsets == nullptr && abs(rows.pitch) >= bytes + kLargestGap;
+  };
+  return !kForSize && bytes <= kLongestPrefetched &&
+         (are_distant(block.inputs[0]) || are_distant(block.inputs[1])) &&
+         block.inputs[0].offsets == nullptr && block.inputs[1].offsets == nullptr;
 }
 
 // Transforms of elements of type T by a formula on vectors of type V. `kConstant`: the input whose
