@@ -152,6 +152,22 @@ def test_normalizations(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: st
             assert_same_bits(in_place, expected[0], f"{name} in place, {count} threads")
 
 
+def test_order_of_blocks() -> None:
+    """The exact sum is 0, so that the mean is the rounding errors, which depend on the order."""
+    random = np.random.default_rng(1)
+    values = np.ldexp(random.uniform(1, 2, 40_000), random.integers(-40, 41, 40_000))
+    values = values.astype(np.float32)
+    x = random.permutation(np.concatenate([values, -values])).reshape(1, -1)
+    one = np.ones((1, 1), np.float32)
+    with dmlops.num_threads(1):
+        expected = dmlops.batch_normalization_training(x, one, one)[1]
+    assert expected != 0
+    for count in (2, 3, 7, 16):
+        with threads(count):
+            mean = dmlops.batch_normalization_training(x, one, one)[1]
+        assert_same_bits(mean, expected, f"{count} threads")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_compiled_operators(dtype: str) -> None:
     sizes, axes = (2, 3, 4001), (0, 2)
