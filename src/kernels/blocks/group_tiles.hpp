@@ -58,6 +58,7 @@ class GroupTiles {
       if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
         loops_[o] = element_loops(reduction, o);
     }
+    is_cached_ = 2 * (reduction.end - reduction.first) * count_ * kSize <= kLikelyCached;
     streams_ = reduction.streaming && is_contiguous(0, 0, tile_length_) &&
                tile_length_ * kSize >= kShortestStreamed;
   }
@@ -122,12 +123,15 @@ class GroupTiles {
   // contiguous.
   DMLOPS_NO_INLINE void load(unsigned int operands, std::int64_t begin, std::int64_t length) {
     writes_in_place_ = is_contiguous(0, begin, length);
+    jump_[0] = writes_in_place_ ? jump(0, begin, length) : 0;
     for (int o = 1; o < kFirstGroupOperand; ++o) {
+      jump_[o] = 0;
       if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
       if (uniform_[o]) {
         for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k];
       } else if (is_contiguous(o, begin, length)) {
         const std::int64_t offset = offset_of(o, begin);
+        jump_[o] = jump(o, begin, length);
         for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k] + offset;
       } else {
         pack_tile(o, begin, length);
@@ -137,6 +141,17 @@ class GroupTiles {
 
   DMLOPS_INLINE const T* row(int operand, std::int64_t k) const {
     return reinterpret_cast<const T*>(row_[operand][k]);
+  }
+
+  // Returns the elements from the loaded tile to the next of its groups if that one begins another
+  // run, which the hardware prefetcher does not follow, and is unlikely to be cached; otherwise 0.
+  std::int64_t jump(int operand) const { return jump_[operand]; }
+  // Prefetches elements [begin, begin + count) of group k's row in the next tile if it is such.
+  // Inlined, since GCC 12 removes calls of functions that only prefetch.
+  DMLOPS_INLINE void prefetch_next(int operand, std::int64_t k, std::int64_t begin,
+                                   std::int64_t count) const {
+    if (jump_[operand] == 0) return;
+    prefetch_lines<2>(row_[operand][k] + (jump_[operand] + begin) * kSize, count * kSize);
   }
 
   // Returns the row for the results of group k in the loaded tile.
@@ -205,6 +220,11 @@ class GroupTiles {
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
     const ElementLoops& loops = loops_[o];
     return step(o) == kSize && (loops.rank == 1 || begin % loops.run() + length <= loops.run());
+  }
+  std::int64_t jump(int o, std::int64_t begin, std::int64_t length) const {
+    const std::int64_t end = begin + length;
+    if (is_cached_ || end >= count_ || loops_[o].rank == 1 || end % loops_[o].run() != 0) return 0;
+    return (offset_of(o, end) - offset_of(o, begin)) / kSize;
   }
   void merge(int o) {
     int rank = 0;
@@ -310,9 +330,10 @@ class GroupTiles {
   const ReductionNest& elements_;
   const ReductionNest& kept_;
   std::int64_t count_ = 1, batch_, tile_length_, run_, groups_ = 0;
-  bool streams_;
+  bool streams_, is_cached_;
   bool common_ = true;  // true if the selected groups have common steps
   bool writes_in_place_ = false;
+  std::int64_t jump_[kFirstGroupOperand];
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t packed_tile_[kFirstGroupOperand];  // first element of the packed tile, or kNone
   // The elements of a group in each operand, with dimensions merged as far as its strides allow.

@@ -21,6 +21,9 @@ constexpr std::int64_t kLargestGap = 256, kLongestPrefetched = 1024;
 // Bytes of a broadcast row from which non-temporal stores pay off.
 constexpr std::int64_t kShortestStreamedRow = 256;
 
+// Bytes of the input and the output of a reduction up to which runs of groups are not prefetched.
+constexpr std::int64_t kLikelyCached = 16 << 20;
+
 // Bytes of a transposition's output from which the output is prefetched.
 constexpr std::int64_t kUnlikelyCached = 1 << 20;
 

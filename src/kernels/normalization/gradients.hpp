@@ -76,7 +76,7 @@ class Gradients {
   }
   DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k,
                                   std::int64_t, std::int64_t length) {
-    sweep_row<Gradients>(s, state, row(tiles, k), length);
+    sweep_row<Gradients>(s, state, tiles, k, row(tiles, k), length);
   }
 
   template <class Number>

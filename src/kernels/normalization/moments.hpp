@@ -85,6 +85,7 @@ class OperandRow {
   DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used) const {
     return uniform_ ? Wide<T>::of(number()) : Wide<T>::load(row_, i, used);
   }
+  OperandRow from(std::int64_t i) const { return {uniform_ ? row_ : row_ + i, uniform_}; }
 
  private:
   const T* row_;
@@ -134,30 +135,42 @@ DMLOPS_INLINE auto fits_pair(Number number) {
   return (number == 0.0) | ((size > 0x1p-78) & (size < 0x1p100));
 }
 
-// Adds the terms of sweep s over a row.
-template <class Formula, class State, class Row>
-DMLOPS_INLINE void sweep_row(int s, State& state, const Row& row, std::int64_t length) {
+// Adds the terms of sweep s over the row of group k in the loaded tile, and prefetches the next
+// tile if it begins another run.
+template <class Formula, class State, class T>
+DMLOPS_INLINE void sweep_row(int s, State& state, const GroupTiles<T>& tiles, std::int64_t k,
+                             const MomentRow<T>& whole, std::int64_t length) {
   using Vector = typename Formula::Vector;
-  if (s == 0) {
-    state.sums.add(length,
-                   [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                     Formula::add_products(typename Row::At{row, i, used}, sums);
-                   });
-  } else {
-    const typename Formula::W::Minus minus_center(state.center);
-    state.sums.add(length,
-                   [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                     Formula::add_deviations(minus_center, typename Row::At{row, i, used}, sums);
-                   });
+  using Row = MomentRow<T>;
+  const bool jumps = (tiles.jump(1) | tiles.jump(Formula::kSecond)) != 0;
+  for (std::int64_t begin = 0, count; begin < length; begin += count) {
+    count = jumps ? min(kSumBlock, length - begin) : length;
+    const Row row = {whole.elements + begin, whole.added.from(begin)};
+    if (jumps) {
+      tiles.prefetch_next(1, k, begin, count);
+      tiles.prefetch_next(Formula::kSecond, k, begin, count);
+    }
+    if (s == 0) {
+      state.sums.add(count,
+                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                       Formula::add_products(typename Row::At{row, i, used}, sums);
+                     });
+    } else {
+      const typename Formula::W::Minus minus_center(state.center);
+      state.sums.add(count,
+                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                       Formula::add_deviations(minus_center, typename Row::At{row, i, used}, sums);
+                     });
+    }
   }
 }
 
 // Returns the distance in elements at which results prefetch the next tile: its rows follow those
-// of this tile if groups are whole, otherwise 0. The hardware prefetcher alone does not overlap
-// sums, results and memory traffic.
+// of this tile if groups are whole. The hardware prefetcher alone does not overlap sums, results
+// and memory traffic.
 template <class T>
 DMLOPS_INLINE std::int64_t prefetch_distance(const GroupTiles<T>& tiles) {
-  return tiles.has_whole_groups() ? kTileElements : 0;
+  return tiles.has_whole_groups() ? kTileElements : tiles.jump(0);
 }
 
 // Stores the results of a group in a row. Prefetches the input and the output `ahead` elements

@@ -64,7 +64,8 @@ class Statistics {
   }
   DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k,
                                   std::int64_t, std::int64_t length) {
-    sweep_row<Statistics>(s, state, MomentRow<T>{tiles.row(1, k), {nullptr, true}}, length);
+    sweep_row<Statistics>(s, state, tiles, k, MomentRow<T>{tiles.row(1, k), {nullptr, true}},
+                          length);
   }
 
   template <class Number>
