@@ -102,6 +102,27 @@ DMLOPS_NO_INLINE bool pack_narrow(char* target, std::int64_t target_pitch, std::
   return true;
 }
 
+// Packs columns whose elements are a few elements apart, by way of dense columns.
+template <class U>
+DMLOPS_NO_INLINE void pack_strided_columns(char* target, std::int64_t target_pitch,
+                                           std::int64_t length, std::int64_t count,
+                                           const Source& from) {
+  constexpr std::int64_t size = sizeof(U), kColumns = 16, kRows = 64;
+  alignas(kVectorBytes) char dense[kColumns * kRows * size];
+  const Source columns{dense, size, kRows * size};
+  const std::int64_t width = min(length, kColumns), height = min(count, kRows);
+  for (std::int64_t row = 0; row < count; row += kRows) {
+    const std::int64_t r = min(row, count - height);
+    for (std::int64_t column = 0; column < length; column += kColumns) {
+      const std::int64_t c = min(column, length - width);
+      for (std::int64_t i = 0; i < width; ++i)
+        pack_strided<U>(dense + i * kRows * size, height,
+                        from.data + r * from.pitch + (c + i) * from.step, from.pitch);
+      pack<U>(target + r * target_pitch + c * size, target_pitch, width, height, columns);
+    }
+  }
+}
+
 // Packs elements with a common step into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* source,
@@ -172,6 +193,16 @@ bool is_packed_by_vectors(std::int64_t step, std::int64_t length) {
          (step == 2 * size || (kShufflesBytes && size < 8 && step == 3 * size) || step == 4 * size);
 }
 
+// True if rows are a few elements apart, so that columns are packed by vectors. Of long rows and of
+// elements of 8 bytes, packing by elements is as fast.
+template <class U>
+bool is_strided_columns(const Source& from, std::int64_t length, std::int64_t count) {
+  constexpr std::int64_t size = sizeof(U), kFewestRows = 32, kFewest = 4, kLongest = 48;
+  return size < 8 && from.rows == nullptr && from.pitch > size && from.pitch <= 4 * size &&
+         abs(from.step) > from.pitch && length >= kFewest && length * size <= kLongest &&
+         count >= kFewestRows;
+}
+
 }  // namespace
 
 template <class U>
@@ -205,6 +236,8 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
                        SteppedColumns{source, step, count * size, length}, spills) ||
        pack_narrow<U>(target, target_pitch, length, count, source, step)))
     return;
+  if (is_strided_columns<U>(from, length, count))
+    return pack_strided_columns<U>(target, target_pitch, length, count, from);
   if (step == size && target_pitch == length * size && target_pitch < kVectorBytes)
     return pack_short_rows(target, target_pitch, count, from);
   std::int64_t r = 0;
