@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -90,3 +91,29 @@ def test_every_pair_of_layouts(name: str, isa: str, policy: str) -> None:
     operator, dtype = CALLS[name]
     for shape in shapes_for(name):
         cross_layouts(operator, values_for(shape, dtype), f"{name}, {isa}, {policy}")
+
+
+def _clip_within(x: Array, what: str) -> None:
+    """Clip into a part of an array, whose other elements must not change."""
+    guard = 80
+    whole = np.full(x.size + 2 * guard, 77, x.dtype)
+    out = whole[guard:-guard].reshape(x.shape)
+    dmlops.clip(x, 3, 100, out=out)
+    np.testing.assert_array_equal(out, np.clip(x, 3, 100), err_msg=what)
+    assert (np.r_[whole[:guard], whole[-guard:]] == 77).all(), what
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
+def test_rows_of_a_broadcast_column(dtype: str, isa: str) -> None:
+    """Rows of less than a vector, of several, and of more than share their vectors."""
+    column = samples.any_bits((700, 1), "uint8", seed=3).astype(dtype)
+    for count, width in itertools.product((1, 2, 3, 700), range(1, 290, 3)):
+        _clip_within(np.broadcast_to(column[:count], (count, width)), f"{count} x {width}")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
+def test_columns_with_a_step(dtype: str, isa: str) -> None:
+    """Columns whose elements are a few elements apart, as dense rows."""
+    for step, columns, rows in itertools.product((2, 3, 4), (3, 4, 7, 8, 15, 17), (31, 64, 130)):
+        x = samples.any_bits((columns, rows * step), "uint8", seed=5).astype(dtype)
+        _clip_within(x[:, ::step].T, f"{rows} x {columns}, step {step}")

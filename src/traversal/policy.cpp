@@ -59,6 +59,17 @@ std::atomic<std::int64_t> non_temporal_bytes{kUnknown};
 // src/thresholds.md.
 std::atomic<std::int64_t> split_bytes{512 * 1024};
 
+// Returns the number of elements of the largest input. Repeated ones are read from the caches.
+std::int64_t read_elements(const Nest& nest) {
+  std::int64_t most = 0;
+  for (int k = 1; k < nest.operands; ++k) {
+    std::int64_t elements = 1;
+    for (int d = 0; d < nest.rank; ++d) elements *= nest.strides[k][d] == 0 ? 1 : nest.sizes[d];
+    most = std::max(most, elements);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::int64_t non_temporal_threshold() {
@@ -101,15 +112,18 @@ bool streams(std::int64_t traffic, bool packed, bool in_place) {
 
 bool streams(const Nest& nest, char* const* data) {
   const std::int64_t size = nest.element_size;
-  const auto is_packed = [&nest, size](int k) { return nest.strides[k][0] != size; };
+  const auto is_packed = [&nest, size](int k) {
+    return nest.strides[k][0] != size && nest.strides[k][0] != 0;
+  };
   const bool packed = is_packed(1) || (nest.operands == 3 && is_packed(2));
   const bool in_place = std::find(data + 1, data + nest.operands, data[0]) != data + nest.operands;
-  std::int64_t elements = element_count(nest);
+  const std::int64_t written = element_count(nest);
+  std::int64_t traffic = size * (written + read_elements(nest));
   // The transposition of a single large matrix writes lines that no hardware prefetcher follows, so
   // its elements count twice.
   if (packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size)
-    elements = std::max(elements, 2 * nest.sizes[0] * nest.sizes[1]);
-  if (!streams(2 * size * elements, packed, in_place) || nest.strides[0][0] != size) return false;
+    traffic = std::max(traffic, 4 * size * nest.sizes[0] * nest.sizes[1]);
+  if (!streams(traffic, packed, in_place) || nest.strides[0][0] != size) return false;
   // Non-temporal stores write whole cache lines of whole elements.
   return reinterpret_cast<std::uintptr_t>(data[0]) % static_cast<std::uintptr_t>(size) == 0 &&
          std::all_of(nest.strides[0], nest.strides[0] + nest.rank,

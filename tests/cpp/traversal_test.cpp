@@ -204,6 +204,10 @@ TEST(Policy, NonTemporalStores) {
       {"transposed", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {4, 256}, 2), 4 * kTraffic},
       {"small matrices transposed", tensor({4, 16, 96}, {6144, 384, 4}, 3),
        tensor({4, 16, 96}, {6144, 4, 64}, 3), 2 * kTraffic},
+      {"broadcast column", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {4, 0}, 2),
+       kTraffic / 2 + 64 * 4},
+      {"broadcast row", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {0, 4}, 2),
+       kTraffic / 2 + 96 * 4},
       {"padded input", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {512, 4}, 2), kTraffic},
   };
   for (const Streamed& example : cases) {

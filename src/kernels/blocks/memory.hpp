@@ -18,8 +18,11 @@ constexpr std::int64_t kRunAhead = 2048;           // bytes of the next run of a
 // Bytes of the gaps between rows from which rows are prefetched, up to a length.
 constexpr std::int64_t kLargestGap = 256, kLongestPrefetched = 1024;
 
+// Bytes up to which contiguous broadcast rows share vectors.
+constexpr std::int64_t kLongestMerged = 4 * kVectorBytes;
+
 // Bytes of a broadcast row from which non-temporal stores pay off.
-constexpr std::int64_t kShortestStreamedRow = 256;
+constexpr std::int64_t kShortestStreamedRow = 1024;
 
 // Bytes of the input and the output of a reduction up to which runs of groups are not prefetched.
 constexpr std::int64_t kLikelyCached = 16 << 20;

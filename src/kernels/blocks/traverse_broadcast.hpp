@@ -9,14 +9,46 @@ namespace dmlops::DMLOPS_TARGET {
 // True if broadcast results need to be computed once only.
 inline bool is_formula_of_one(const Traversal& t) { return t.elementwise && t.inputs == 1; }
 
+// True if broadcast results are written by non-temporal stores.
+inline bool streams_broadcast(const Rows& rows, const Traversal& t) {
+  return rows.streaming && rows.length * t.size >= kShortestStreamedRow;
+}
+
+// Fills contiguous rows of at least a vector, each with one of the values. Only the last two stores
+// overlap.
+template <class U>
+void fill_contiguous_rows(char* target, std::int64_t length, std::int64_t count, const U* values) {
+  using V = Vec<U>;
+  constexpr std::int64_t lanes = kLanes<V>;
+  alignas(kVectorBytes) U mask[2 * lanes] = {};
+  for (std::int64_t i = 0; i < lanes; ++i) mask[i] = static_cast<U>(~U{0});
+  char* const last = target + (count * length - lanes) * std::int64_t{sizeof(U)};
+  V row = splat<V>(values[0]);
+  std::int64_t left = length;  // elements of the row that are not stored yet
+  for (std::int64_t r = 1; r < count; ++r) {
+    for (; left >= lanes; left -= lanes, target += sizeof(V)) store_element(target, row);
+    const V next = splat<V>(values[r]);
+    const V of_row = load_element<V>(reinterpret_cast<const char*>(mask + lanes - left));
+    store_element(target, (row & of_row) | (next & ~of_row));
+    target += sizeof(V);
+    left += length - lanes;
+    row = next;
+  }
+  for (; target < last; target += sizeof(V)) store_element(target, row);
+  store_element(last, splat<V>(values[count - 1]));
+}
+
 // Fills each row with one of the values.
 template <class U>
 void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values) {
   using V = Vec<U>;
   constexpr std::int64_t step = sizeof(V);
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
+  const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
+  if (contiguous && bytes >= step && bytes < kLongestMerged)
+    return fill_contiguous_rows<U>(row_of(rows, 0, row), rows.length, count, values);
   std::int64_t r = 0;
-  if (bytes < step && rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes) {
+  if (contiguous && bytes < step) {
     r = fill_runs<U>(row_of(rows, 0, row), bytes, count,
                      [values](std::int64_t i) DMLOPS_LAMBDA_INLINE {
                        return reinterpret_cast<const char*>(values + i);
@@ -40,7 +72,7 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
 template <class U>
 void traverse_broadcast(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
-  const bool streams = rows.streaming && rows.length * t.size >= kShortestStreamedRow;
+  const bool streams = streams_broadcast(rows, t);
   alignas(kVectorBytes) U results[kRows + kSpill];
   alignas(kVectorBytes) char filled[kBlockBytes];
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
@@ -83,7 +115,7 @@ inline void traverse_repeated(const Rows& rows, const Traversal& t) {
       pack_rows(rows, 1, t.size, 0, column, block.length, 1, buffer, block.length * t.size);
     }
     t.transforms.dense(block, t.context);
-    if (rows.layout[0] == Layout::in_place && !rows.streaming) {
+    if (rows.layout[0] == Layout::in_place && !streams_broadcast(rows, t)) {
       // Writes several contiguous rows at a time.
       const std::int64_t bytes = block.length * t.size;
       const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
