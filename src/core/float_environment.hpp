@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #if defined(__x86_64__) || defined(_M_X64)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #endif
 
 namespace dmlops {

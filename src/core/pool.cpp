@@ -20,7 +20,7 @@
 #include "core/processors.hpp"
 
 #if defined(__x86_64__) || defined(_M_X64)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #endif
 #if !defined(_WIN32)
 #include <pthread.h>

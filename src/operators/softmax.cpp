@@ -22,19 +22,19 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   constexpr std::int64_t kBlock = 64;     // groups, and elements
   constexpr std::int64_t kTile = 4096;    // elements
   const auto size = static_cast<std::int64_t>(element_size(input.type));
-  struct Dimension {
+  struct Extent {
     std::int64_t size, in, out;
   } kept[kMaxRank];
   int count = 0;
   std::int64_t elements = 1;
-  Dimension nearest_element = {0, INT64_MAX, INT64_MAX}, nearest_group = nearest_element;
+  Extent nearest_element = {0, INT64_MAX, INT64_MAX}, nearest_group = nearest_element;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if (input.sizes[axis] == 1) continue;
-    const Dimension dimension = {input.sizes[axis], std::llabs(input.strides[axis]),
-                                 std::llabs(output.strides[axis])};
+    const Extent dimension = {input.sizes[axis], std::llabs(input.strides[axis]),
+                              std::llabs(output.strides[axis])};
     const bool is_kept = (reduced >> d & 1u) == 0;
-    Dimension& nearest = is_kept ? nearest_group : nearest_element;
+    Extent& nearest = is_kept ? nearest_group : nearest_element;
     nearest.in = std::min(nearest.in, dimension.in);
     nearest.out = std::min(nearest.out, dimension.out);
     if (is_kept) {
@@ -51,19 +51,18 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
     return elements > kBlock && nearest_group.in < nearest_element.in;
   if (nearest_element.in <= kAdjacent) return false;
 
-  insertion_sort(kept, count, [](const Dimension& a, const Dimension& b) { return a.out < b.out; });
+  insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
   // Groups that are contiguous in the output are short runs in the input.
-  const auto continues = [&](int d, std::int64_t Dimension::*stride) {
+  const auto continues = [&](int d, std::int64_t Extent::*stride) {
     return kept[d + 1].*stride == kept[d].*stride * kept[d].size;
   };
   int last = 0;
-  while (last + 1 < count && continues(last, &Dimension::in) && continues(last, &Dimension::out))
-    ++last;
-  if (last + 1 < count && continues(last, &Dimension::out) &&
+  while (last + 1 < count && continues(last, &Extent::in) && continues(last, &Extent::out)) ++last;
+  if (last + 1 < count && continues(last, &Extent::out) &&
       kept[last].out * kept[last].size < kShortRun)
     return true;
   // Groups have another order, and blocks of them are not contiguous in both.
-  const auto inner = [](const Dimension& a, const Dimension& b) { return a.in < b.in; };
+  const auto inner = [](const Extent& a, const Extent& b) { return a.in < b.in; };
   if (std::is_sorted(kept, kept + count, inner)) return false;
   return kept[0].size < kBlock || std::min_element(kept, kept + count, inner) != kept;
 }
