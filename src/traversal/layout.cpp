@@ -60,10 +60,28 @@ bool LoopLayout::extend(Chain& chain, int operand) {
   return false;
 }
 
+// True if a formula of one input repeats an input that fits one row, which is computed once.
+bool LoopLayout::is_repeated_row() const {
+  if (nest_.operands != 2) return false;
+  bool repeated = false;
+  std::int64_t distinct = 1;
+  for (int d = 0; d < nest_.rank; ++d) {
+    repeated = repeated || nest_.strides[1][d] == 0;
+    if (nest_.strides[1][d] != 0) distinct *= nest_.sizes[d];
+  }
+  return repeated && distinct <= row_capacity();
+}
+
+// Returns the most elements of a row that is extended by an offset table.
+std::int64_t LoopLayout::row_capacity() const {
+  return std::min(kTable, kBlockBytes / nest_.element_size);
+}
+
 // True if the output is dense along dimensions other than an input of a formula.
 bool LoopLayout::choose_transposition() {
   if (nest_.operands > 3 || nest_.rank < 2 || nest_.strides[0][0] != nest_.element_size)
     return false;
+  if (is_repeated_row()) return false;
   for (int k = 1; k < nest_.operands; ++k) {
     if (transpose(k)) return true;
   }
@@ -113,15 +131,13 @@ bool LoopLayout::transpose(int operand) {
 }
 
 void LoopLayout::choose_row() {
-  const std::int64_t size = nest_.element_size;
   row_.rank = 1;
   row_.dimensions[0] = 0;
   row_.length = nest_.sizes[0];
   taken_[0] = true;
   if (row_.length >= shortest_row(nest_, kTable)) return;
-  const std::int64_t capacity = std::min(kTable, kBlockBytes / size);
   for (int d = 1; d < nest_.rank; ++d) {
-    std::int64_t chunk = std::min(nest_.sizes[d], capacity / row_.length);
+    std::int64_t chunk = std::min(nest_.sizes[d], row_capacity() / row_.length);
     if (chunk < 2) return;
     // Powers of two give most rows the same alignment.
     if (nest_.operands > 2 && chunk < nest_.sizes[d]) chunk = power_of_two_up_to(chunk);
