@@ -40,6 +40,23 @@ def test_factor_beyond_float32(operands: Sequence[float], expected: float) -> No
             np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 1e-30, 1e-5])
+def test_float16_parameters_of_all_classes(epsilon: float) -> None:
+    """A scale of float16 is of usual magnitude, 0, infinite or NaN, beside any variance."""
+    classes = [0.0, -0.0, 6e-8, 1.5, -2.0, 65504.0, -math.inf, math.inf, math.nan]
+    grids = np.meshgrid(classes, classes, [6e-8, 3.0, -1.0])
+    scale, variance, x = (grid.ravel().astype(np.float16) for grid in grids)
+    zero = np.zeros_like(x)
+    exact, _ = reference.batch_normalization(x, zero, variance, scale, zero, epsilon=epsilon)
+    for k in range(x.size):  # one element among usual ones, with parameters of each element
+        operands = [np.full(40, v, np.float16) for v in (x[k], 0.0, 1.0, 1.0, 0.0)]
+        operands[2][7], operands[3][7] = variance[k], scale[k]
+        result = normalize(operands[0], operands[1:], epsilon)[7]
+        with np.errstate(over="ignore"):
+            expected = exact[k].astype(np.float16)
+        np.testing.assert_allclose(result, expected, rtol=2e-3, atol=6e-8, err_msg=str(k))
+
+
 def any_magnitude(count: int, seed: int = 0) -> list[Array]:
     """Return operands of all magnitudes without overflow of float32."""
     bits = samples.any_bits((5, 8 * count), np.float32, seed=seed)

@@ -43,7 +43,8 @@ class Normalization {
   void normalize_chunks(const Block& block, bool streaming) {
     const std::int64_t capacity = Channels<T>::kCapacity;
     // The maximum number of elements of a chunk.
-    const std::int64_t limit = dense_ || is_long() ? capacity : std::int64_t{1} << 62;
+    const bool buffered = dense_ ? loops_.activate != nullptr : is_long();
+    const std::int64_t limit = buffered ? capacity : std::int64_t{1} << 62;
     const std::int64_t largest = along_ ? min(capacity, limit) : limit;
     // Rows of a block share the packed parameters of a chunk's columns.
     for (std::int64_t column = 0, length; column < block.length; column += length) {

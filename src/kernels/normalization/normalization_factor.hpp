@@ -65,9 +65,15 @@ DMLOPS_INLINE NormalizationFactor<T> usual_factor(f32x scale, f32x variance, f32
 DMLOPS_INLINE u32x from_usual(f32x x) { return bit_cast<u32x>(x) - 0x20000000u; }
 
 // Returns bits of which 30 and 31 are 0 in lanes of usual magnitude, whose factor lies between
-// 2^-96 and 2^97.
+// 2^-96 and 2^97. A scale of float16 is of usual magnitude, or it is 0, infinite or NaN, and so is
+// then usual_factor().
+template <class T>
 DMLOPS_INLINE u32x from_usual(f32x scale, f32x sum) {
-  return from_usual(sum) | (from_usual(scale) & 0x7fffffffu);
+  if constexpr (std::is_same_v<T, float>) {
+    return from_usual(sum) | (from_usual(scale) & 0x7fffffffu);
+  } else {
+    return from_usual(sum);
+  }
 }
 DMLOPS_INLINE bool all_usual(u32x distance) {
   return __builtin_expect(!any_bit(distance, 0xc0000000u), 1);
@@ -77,7 +83,7 @@ DMLOPS_INLINE bool all_usual(u32x distance) {
 // infinite or NaN because scale or sum is 0, infinite or NaN, or sum is negative.
 DMLOPS_INLINE i32x is_extreme(f32x scale, f32x sum) {
   const f32x size = abs(scale);
-  return (from_usual(scale, sum) >= 0x40000000u) & (sum > 0.0f) & (sum < kInfinity) &
+  return (from_usual<float>(scale, sum) >= 0x40000000u) & (sum > 0.0f) & (sum < kInfinity) &
          (size > 0.0f) & (size < kInfinity);
 }
 
@@ -86,7 +92,7 @@ DMLOPS_INLINE i32x is_extreme(f32x scale, f32x sum) {
 template <class T>
 DMLOPS_INLINE NormalizationFactor<T> normalization_factor(f32x scale, f32x variance, f32x epsilon) {
   const f32x sum = variance + epsilon;
-  const u32x distance = from_usual(scale, sum);
+  const u32x distance = from_usual<T>(scale, sum);
   NormalizationFactor<T> factor = usual_factor<T>(scale, variance, epsilon, sum);
   if (!all_usual(distance)) {
     const f32x quotient = scale * (1.0f / sqrt(sum));
@@ -126,7 +132,7 @@ template <class T>
 DMLOPS_INLINE f32x normalized(f32x x, f32x mean, f32x variance, f32x scale, f32x bias,
                               f32x epsilon) {
   const f32x sum = variance + epsilon;
-  if (!all_usual(from_usual(scale, sum)))
+  if (!all_usual(from_usual<T>(scale, sum)))
     return normalized_unusual<T>(x, mean, variance, scale, bias, epsilon);
   return usual_factor<T>(scale, variance, epsilon, sum).times_plus(x - mean, bias);
 }
