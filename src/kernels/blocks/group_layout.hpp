@@ -11,11 +11,7 @@ struct ElementLoops {
   const std::int64_t* sizes;
   const std::int64_t* strides;
 
-  std::int64_t count() const {
-    std::int64_t product = 1;
-    for (int d = 0; d < rank; ++d) product *= sizes[d];
-    return product;
-  }
+  std::int64_t count() const;
 
   std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
   std::int64_t step() const { return strides[rank - 1]; }  // its stride
@@ -61,26 +57,11 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
 }
 
 // True if the operand is broadcast along all dimensions.
-DMLOPS_INLINE bool has_no_strides(const ReductionNest& nest, int operand) {
-  for (int d = 0; d < nest.rank; ++d) {
-    if (nest.strides[operand][d] != 0) return false;
-  }
-  return true;
-}
+bool has_no_strides(const ReductionNest& nest, int operand);
 
 // True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.
-DMLOPS_INLINE bool fills_rows(const Reduction& groups, const ElementLoops& in,
-                              const ElementLoops& out, std::int64_t along_rows) {
-  const std::int64_t count = groups.end - groups.first;
-  // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
-  constexpr std::int64_t kShared = kLineBytes / 4;
-  const bool contiguous =
-      abs(in.step()) <= kShared && abs(out.step()) <= kShared && in.run() >= kSumLanes;
-  // Few groups leave most columns empty; the overhead of a group along a row equals that of 8
-  // elements per column.
-  const bool few = count <= 8 && 8 * count <= in.count();
-  return few || (contiguous && in.count() >= along_rows);
-}
+bool fills_rows(const Reduction& groups, const ElementLoops& in, const ElementLoops& out,
+                std::int64_t along_rows);
 
 // Groups in an operand, as up to kCapacity runs of groups with a common step. offsets() needs at
 // most kCapacity groups.

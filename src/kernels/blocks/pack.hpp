@@ -77,7 +77,7 @@ inline void pack(std::int64_t size, char* target, std::int64_t target_pitch, std
 }
 
 inline void unpack(std::int64_t size, char* target, std::int64_t step, const std::int64_t* offsets,
-                   const char* source, std::int64_t length, std::int64_t run) {
+                   const char* source, std::int64_t length, std::int64_t run = 1) {
   switch (size) {
     case 1:
       return unpack<std::uint8_t>(target, step, offsets, source, length, run);

@@ -6,17 +6,16 @@
 namespace dmlops::DMLOPS_TARGET {
 
 // Returns the lanes of a group's sums of a sweep, where groups are reduced in stages.
-template <class T>
-double* sums_of(const GroupTiles<T>& tiles, int sweep, std::int64_t k) {
+inline double* sums_of(const GroupTiles& tiles, int sweep, std::int64_t k) {
   return reinterpret_cast<double*>(tiles.group_operand(kGroupSums + sweep, k));
 }
 
 // Adds the elements [from, to) of the selected groups that need sweep s. Aligned, since the place
 // of the loops within cache lines would change the time by up to 12 %.
-template <class T, class Formula>
+template <class Formula>
 DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
-    int s, GroupTiles<T>& tiles, Formula& formula, typename Formula::State* states,
-    const bool* needed, std::int64_t groups, std::int64_t from, std::int64_t to) {
+    int s, GroupTiles& tiles, Formula& formula, typename Formula::State* states, const bool* needed,
+    std::int64_t groups, std::int64_t from, std::int64_t to) {
   tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
     tiles.load(formula.reads(s), begin, length);
     for (std::int64_t k = 0; k < groups; ++k) {
@@ -27,13 +26,13 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
 
 // Writes the results of the elements [from, to) of the selected groups.
 template <class T, class Formula>
-DMLOPS_NO_INLINE void finish_tiles(GroupTiles<T>& tiles, Formula& formula,
+DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula,
                                    const typename Formula::State* states, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
   tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
     tiles.load(formula.reads(Formula::kSweeps), begin, length);
     for (std::int64_t k = 0; k < groups; ++k)
-      formula.finish(states[k], tiles, k, tiles.target(k, begin), begin, length);
+      formula.finish(states[k], tiles, k, tiles.target<T>(k, begin), begin, length);
     tiles.store(begin, length);
   });
 }
@@ -43,7 +42,7 @@ DMLOPS_NO_INLINE void finish_tiles(GroupTiles<T>& tiles, Formula& formula,
 // finish(). kHasSums: groups can be reduced in stages, by their `sums`.
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
-  GroupTiles<T> tiles(reduction);
+  GroupTiles tiles(reduction, sizeof(T));
   typename Formula::State states[kTileGroups];
   for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
     groups = tiles.select(first, reduction.end);
@@ -79,7 +78,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
       }
     }
     if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
-    finish_tiles(tiles, formula, states, groups, 0, tiles.count());
+    finish_tiles<T>(tiles, formula, states, groups, 0, tiles.count());
     // At the end, since outputs may share the memory of inputs.
     for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
   }

@@ -52,7 +52,7 @@ class Gradients {
     group.scale = load(kGradientScale);
     group.near_zero = is_near_zero(group.center, group.variance);
   }
-  void begin(State& state, GroupTiles<T>& tiles, std::int64_t k) const {
+  void begin(State& state, GroupTiles& tiles, std::int64_t k) const {
     begin<double>(state, [&](int operand) DMLOPS_LAMBDA_INLINE {
       return load_number<T>(tiles.group_operand(operand, k));
     });
@@ -74,7 +74,7 @@ class Gradients {
     sums[1] = sums[1] + g;
     sums[2] = sums[2] + g * d;
   }
-  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k,
+  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles& tiles, std::int64_t k,
                                   std::int64_t, std::int64_t length) {
     sweep_row<Gradients>(s, state, tiles, k, row(tiles, k), length);
   }
@@ -113,7 +113,7 @@ class Gradients {
     visit(kScaleGradient, &Numbers<Number>::scale_gradient);
     visit(kBiasGradient, &Numbers<Number>::bias_gradient);
   }
-  static void report(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k) {
+  static void report(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k) {
     for_each_output<double>([&](int operand, double Numbers<double>::*number) {
       store_number<T>(tiles.group_operand(operand, k), group.*number);
     });
@@ -183,15 +183,15 @@ class Gradients {
   static bool activates() { return false; }
   static void activate(float*, std::int64_t) {}
 
-  void finish(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k, T* target,
+  void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k, T* target,
               std::int64_t, std::int64_t length) const {
     store_results(factors<true, double>(group, nullptr), results<true>(), row(tiles, k), target,
                   length, tiles.streams(), prefetch_distance(tiles));
   }
 
  private:
-  static MomentRow<T> row(const GroupTiles<T>& tiles, std::int64_t k) {
-    return {tiles.row(1, k), OperandRow<T>(tiles, kOutputGradient, k)};
+  static MomentRow<T> row(const GroupTiles& tiles, std::int64_t k) {
+    return {tiles.row<T>(1, k), OperandRow<T>(tiles, kOutputGradient, k)};
   }
 
   const GradientParameters& parameters_;

@@ -36,7 +36,7 @@ class MomentParts {
 
   // Sets the numbers of the groups, and the selections of groups that share tiles.
   DMLOPS_NO_INLINE void begin() {
-    GroupTiles<T> tiles(groups_);
+    GroupTiles tiles(groups_, sizeof(T));
     Formula formula(groups_, parameters_);
     elements_ = tiles.count();
     unit_ = kSumBlock * tiles.part_unit();
@@ -63,7 +63,7 @@ class MomentParts {
   // [from, to) of the groups of each selection that belong to a part.
   template <class Visit>
   void for_each_range(int part, const Visit& visit) {
-    GroupTiles<T> tiles(groups_);
+    GroupTiles tiles(groups_, sizeof(T));
     const std::int64_t units = (elements_ + unit_ - 1) / unit_, all = selections_ * units;
     const std::int64_t end = all * (part + 1) / groups_.parts;
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
@@ -79,7 +79,7 @@ class MomentParts {
   void add_up(int s, const BlockSums& sums, int part) {
     Formula formula(groups_, parameters_);
     State states[kTileGroups];
-    for_each_range(part, [&](GroupTiles<T>& tiles, std::int64_t first, std::int64_t count,
+    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t count,
                              std::int64_t from, std::int64_t to) {
       bool needed[kTileGroups];
       for (std::int64_t k = 0; k < count; ++k) {
@@ -108,16 +108,16 @@ class MomentParts {
   void finish(int part) {
     Formula formula(groups_, parameters_);
     State states[kTileGroups];
-    for_each_range(part, [&](GroupTiles<T>& tiles, std::int64_t first, std::int64_t count,
+    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t count,
                              std::int64_t from, std::int64_t to) {
       for (std::int64_t k = 0; k < count; ++k)
         static_cast<Numbers&>(states[k]) = numbers_[first + k];
-      finish_tiles(tiles, formula, states, count, from, to);
+      finish_tiles<T>(tiles, formula, states, count, from, to);
     });
   }
 
   DMLOPS_NO_INLINE void report() {
-    GroupTiles<T> tiles(groups_);
+    GroupTiles tiles(groups_, sizeof(T));
     const Formula formula(groups_, parameters_);
     for (std::int64_t first = groups_.first, count; first < groups_.end; first += count) {
       count = tiles.select(first, groups_.end);

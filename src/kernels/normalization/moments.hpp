@@ -74,8 +74,8 @@ template <class T>
 class OperandRow {
  public:
   OperandRow(const T* row, bool uniform) : row_(row), uniform_(uniform) {}
-  OperandRow(const GroupTiles<T>& tiles, int operand, std::int64_t k)
-      : OperandRow(tiles.row(operand, k), tiles.uniform(operand)) {}
+  OperandRow(const GroupTiles& tiles, int operand, std::int64_t k)
+      : OperandRow(tiles.row<T>(operand, k), tiles.uniform(operand)) {}
 
   double number() const { return load_number<T>(reinterpret_cast<const char*>(row_)); }
   DMLOPS_INLINE f32x load(std::int64_t i, std::int64_t used) const {
@@ -138,7 +138,7 @@ DMLOPS_INLINE auto fits_pair(Number number) {
 // Adds the terms of sweep s over the row of group k in the loaded tile, and prefetches the next
 // tile if it begins another run.
 template <class Formula, class State, class T>
-DMLOPS_INLINE void sweep_row(int s, State& state, const GroupTiles<T>& tiles, std::int64_t k,
+DMLOPS_INLINE void sweep_row(int s, State& state, const GroupTiles& tiles, std::int64_t k,
                              const MomentRow<T>& whole, std::int64_t length) {
   using Vector = typename Formula::Vector;
   using Row = MomentRow<T>;
@@ -168,8 +168,7 @@ DMLOPS_INLINE void sweep_row(int s, State& state, const GroupTiles<T>& tiles, st
 // Returns the distance in elements at which results prefetch the next tile: its rows follow those
 // of this tile if groups are whole. The hardware prefetcher alone does not overlap sums, results
 // and memory traffic.
-template <class T>
-DMLOPS_INLINE std::int64_t prefetch_distance(const GroupTiles<T>& tiles) {
+DMLOPS_INLINE std::int64_t prefetch_distance(const GroupTiles& tiles) {
   return tiles.has_whole_groups() ? kTileElements : tiles.jump(0);
 }
 

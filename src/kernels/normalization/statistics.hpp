@@ -44,7 +44,7 @@ class Statistics {
     group.inverse_deviation = Number{} + 1.0;
     group.near_zero = Number{} == Number{};
   }
-  static void begin(State& state, GroupTiles<T>&, std::int64_t) {
+  static void begin(State& state, GroupTiles&, std::int64_t) {
     begin<double>(state, nullptr);
     state.sums.clear();
   }
@@ -62,9 +62,9 @@ class Statistics {
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + d * d;
   }
-  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles<T>& tiles, std::int64_t k,
+  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles& tiles, std::int64_t k,
                                   std::int64_t, std::int64_t length) {
-    sweep_row<Statistics>(s, state, tiles, k, MomentRow<T>{tiles.row(1, k), {nullptr, true}},
+    sweep_row<Statistics>(s, state, tiles, k, MomentRow<T>{tiles.row<T>(1, k), {nullptr, true}},
                           length);
   }
 
@@ -92,7 +92,7 @@ class Statistics {
     visit(kStatisticsMean, &Numbers<Number>::center);
     visit(kStatisticsVariance, &Numbers<Number>::variance);
   }
-  void report(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k) const {
+  void report(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k) const {
     for_each_output<double>([&](int operand, double Numbers<double>::*number) {
       if (reduction_.data[operand] != nullptr)
         store_number<T>(tiles.group_operand(operand, k), group.*number);
@@ -184,7 +184,7 @@ class Statistics {
     parameters_.activation(rows, &parameters_.activation_parameters);
   }
 
-  DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k,
+  DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
                             T* target, std::int64_t begin, std::int64_t length) {
     if (!activates()) return normalize(group, tiles, k, target, begin, length, tiles.streams());
     alignas(kVectorBytes) float normalized[kTileElements];
@@ -199,9 +199,9 @@ class Statistics {
   // A row in float32. A float16 row that all groups share is converted once.
   class Widened {
    public:
-    DMLOPS_INLINE OperandRow<float> row(const GroupTiles<T>& tiles, int operand, std::int64_t k,
+    DMLOPS_INLINE OperandRow<float> row(const GroupTiles& tiles, int operand, std::int64_t k,
                                         std::int64_t begin, std::int64_t length) {
-      const T* const row = tiles.row(operand, k);
+      const T* const row = tiles.row<T>(operand, k);
       const bool uniform = tiles.uniform(operand);
       if constexpr (std::is_same_v<T, float>) return {row, uniform};
       if (!tiles.shared(operand) || begin != begin_) {
@@ -220,11 +220,11 @@ class Statistics {
   };
 
   template <class Out>
-  DMLOPS_INLINE void normalize(const Numbers<double>& group, GroupTiles<T>& tiles, std::int64_t k,
+  DMLOPS_INLINE void normalize(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
                                Out* target, std::int64_t begin, std::int64_t length,
                                bool streaming) {
     const bool adds = reduction_.data[kSecond] != nullptr;
-    const MomentRow<T> row = {tiles.row(1, k), OperandRow<T>(tiles, adds ? kSecond : 1, k),
+    const MomentRow<T> row = {tiles.row<T>(1, k), OperandRow<T>(tiles, adds ? kSecond : 1, k),
                               scale_.row(tiles, kScale, k, begin, length),
                               bias_.row(tiles, kBias, k, begin, length)};
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {

@@ -68,15 +68,15 @@ struct Hardmax {
   }
 
   DMLOPS_INLINE static bool needs(int, const State&) { return true; }
-  DMLOPS_INLINE static void begin(State& state, GroupTiles<T>&, std::int64_t) { state = kNone; }
-  static void sweep(int, State& state, GroupTiles<T>& tiles, std::int64_t k, std::int64_t begin,
+  DMLOPS_INLINE static void begin(State& state, GroupTiles&, std::int64_t) { state = kNone; }
+  static void sweep(int, State& state, GroupTiles& tiles, std::int64_t k, std::int64_t begin,
                     std::int64_t length) {
-    find(state, tiles.row(1, k), begin, length);
+    find(state, tiles.row<T>(1, k), begin, length);
   }
   DMLOPS_INLINE static void end(int, State&, std::int64_t) {}
-  DMLOPS_INLINE static void report(const State&, GroupTiles<T>&, std::int64_t) {}
-  static void finish(const State& state, GroupTiles<T>&, std::int64_t, T* target,
-                     std::int64_t begin, std::int64_t length) {
+  DMLOPS_INLINE static void report(const State&, GroupTiles&, std::int64_t) {}
+  static void finish(const State& state, GroupTiles&, std::int64_t, T* target, std::int64_t begin,
+                     std::int64_t length) {
     write(state, target, begin, length);
   }
 
@@ -115,11 +115,11 @@ class HardmaxColumns {
 
  private:
   void find() {
-    for (std::int64_t c = 0; c < kSoftmaxColumns; ++c) {
-      tops_[c] = -kInfinity;
-      rows_[c] = 0;
-      blocks_[c] = 0;
-    }
+    for_each_vector(block_.columns(), [this](std::int64_t c) {
+      store(tops_ + c, splat<f32x>(-kInfinity));
+      store(rows_ + c, i32x{});
+      store(blocks_ + c, i32x{});
+    });
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
       const auto x = block_.view(b);
       const std::int64_t rows = block_.rows(b);

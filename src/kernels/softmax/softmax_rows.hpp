@@ -11,7 +11,8 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class SoftmaxRows {
  public:
-  explicit SoftmaxRows(const Reduction& reduction) : reduction_(reduction), tiles_(reduction) {}
+  explicit SoftmaxRows(const Reduction& reduction)
+      : reduction_(reduction), tiles_(reduction, sizeof(T)) {}
 
   void run() {
     const std::int64_t steps = (tiles_.count() + kGroupStep - 1) / kGroupStep * kGroupStep;
@@ -79,11 +80,11 @@ class SoftmaxRows {
   template <bool kWhole, class Visit>
   DMLOPS_INLINE void for_each_row(std::int64_t first, std::int64_t end, const Visit& visit) {
     if constexpr (kWhole) {
-      for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row(1, k), tiles_.count());
+      for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row<T>(1, k), tiles_.count());
     } else {
       tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
         tiles_.load(kInput, begin, length);
-        for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row(1, k), length);
+        for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row<T>(1, k), length);
       });
     }
   }
@@ -137,7 +138,7 @@ class SoftmaxRows {
       for (std::int64_t k = first; k < end; ++k) {
         const float* const powers = powers_ + (k - first) * pitch_;
         const float* const remainders = remainders_ + (k - first) * pitch_;
-        scale<Terms>(k - first, tiles_.target(k, 0), tiles_.count(),
+        scale<Terms>(k - first, tiles_.target<T>(k, 0), tiles_.count(),
                      [=](std::int64_t i, std::int64_t) DMLOPS_LAMBDA_INLINE {
                        SoftmaxTerm<T> term;
                        term.load_from(powers + i, remainders + i);
@@ -148,9 +149,9 @@ class SoftmaxRows {
       tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) {
         tiles_.load(kInput, begin, length);
         for (std::int64_t k = first; k < end; ++k) {
-          const T* const x = tiles_.row(1, k);
+          const T* const x = tiles_.row<T>(1, k);
           const auto terms = make_terms(k);
-          scale<Terms>(k - first, tiles_.target(k, begin), length,
+          scale<Terms>(k - first, tiles_.target<T>(k, begin), length,
                        [&](std::int64_t i, std::int64_t used)
                            DMLOPS_LAMBDA_INLINE { return terms(load_elements(x, i, used)); });
         }
@@ -171,7 +172,7 @@ class SoftmaxRows {
   }
 
   const Reduction& reduction_;
-  GroupTiles<T> tiles_;
+  GroupTiles tiles_;
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
   std::int64_t pitch_ = 0;
   LargestAbs seen_;

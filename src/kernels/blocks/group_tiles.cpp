@@ -1,0 +1,225 @@
+// Tiles of reduction groups, compiled once for all reductions.
+#include "kernels/blocks/group_tiles.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size)
+    : reduction_(reduction),
+      elements_(reduction.elements),
+      kept_(reduction.kept),
+      size_(element_size) {
+  for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
+  const std::int64_t run = elements_.sizes[elements_.rank - 1];
+  // True if tiles lie within runs of the innermost dimension.
+  const bool by_run = elements_.rank == 1 ||
+                      run >= (run % kGroupStep == 0 ? kShortestRun : kShortestSpannedRun / size_);
+  const bool has_short_runs = !by_run && run < kShortestRun;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    packed_tile_[o] = kNone;
+    merge(o);
+    uniform_[o] = o > 1 && has_no_strides(elements_, o);
+    shared_[o] = o > 1 && has_no_strides(kept_, o);
+  }
+  const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
+  batch_ = steps < kTileElements ? kTileElements / steps : 1;
+  // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
+  // where long groups are contiguous in the input alone.
+  for (int o = 0; o < kFirstGroupOperand && kept_.rank > 0; ++o) {
+    if (reduction.data[o] == nullptr || shared_[o] || step(o) == size_) continue;
+    if (abs(kept_.strides[o][0]) >= min(kLineBytes, abs(step(o)))) continue;
+    if (o != 1 && batch_ >= 4) continue;
+    const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]);
+    if (batch_ < together) batch_ = together;
+  }
+  batch_ = min(batch_, kTileGroups);
+  tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
+  if (has_short_runs) {  // in whole runs
+    const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
+    tile_length_ = min(tile_length_, kTableEntries) / unit * unit;
+    if (tile_length_ == 0) tile_length_ = unit;
+    batch_ = min(batch_, kTileElements / tile_length_);
+  }
+  tile_length_ = min(tile_length_, by_run ? run : count_);
+  run_ = by_run ? run : count_;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun;
+    // Tables have whole runs.
+    if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
+      loops_[o] = element_loops(reduction, o);
+  }
+  is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
+  streams_ = reduction.streaming && is_contiguous(0, 0, tile_length_) &&
+             tile_length_ * size_ >= kShortestStreamed;
+}
+
+std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
+  groups_ = min(batch_, end - first);
+  if (kept_.rank > 1 && kept_.sizes[0] >= kGroupStep)
+    groups_ = min(groups_, kept_.sizes[0] - first % kept_.sizes[0]);
+  std::int64_t index[kMaxRank] = {}, position = first;
+  for (int d = 0; d < kept_.rank; ++d) {
+    index[d] = position % kept_.sizes[d];
+    position /= kept_.sizes[d];
+  }
+  common_ = kept_.rank == 0 || index[0] + groups_ <= kept_.sizes[0];
+  for (int o = 0; o < kReductionOperands; ++o) {
+    if (reduction_.data[o] == nullptr) continue;
+    if (o < kFirstGroupOperand && !shared_[o]) packed_tile_[o] = kNone;
+    select_operand(o, index);
+  }
+  return groups_;
+}
+
+void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t length) {
+  writes_in_place_ = is_contiguous(0, begin, length);
+  jump_[0] = writes_in_place_ ? jump(0, begin, length) : 0;
+  for (int o = 1; o < kFirstGroupOperand; ++o) {
+    jump_[o] = 0;
+    if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
+    if (uniform_[o]) {
+      for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k];
+    } else if (is_contiguous(o, begin, length)) {
+      const std::int64_t offset = offset_of(o, begin);
+      jump_[o] = jump(o, begin, length);
+      for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k] + offset;
+    } else {
+      pack_tile(o, begin, length);
+    }
+  }
+}
+
+void GroupTiles::store(std::int64_t begin, std::int64_t length) {
+  if (writes_in_place_) return;
+  const std::int64_t group_step = common_step(0), element_step = step(0),
+                     pitch = tile_length_ * size_;
+  const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
+  if (has_table_[0] && side_by_side) {
+    const Source elements = tabulate(0, begin, length, false);
+    alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
+    pack(size_, columns, groups_ * size_, groups_, length, {buffer_[0], size_, pitch});
+    return unpack(size_, groups_data_[0][0], size_, elements.offsets, columns, length * groups_,
+                  groups_);
+  }
+  if (has_table_[0]) {
+    const Source runs = tabulate(0, begin, length, element_step == size_);
+    for (std::int64_t k = 0; k < groups_; ++k)
+      unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer_[0] + k * pitch, length, runs.run);
+    return;
+  }
+  loops_[0].for_each_run(
+      begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+        const char* const source = buffer_[0] + i * size_;
+        if (side_by_side)
+          return pack(size_, groups_data_[0][0] + offset, element_step, groups_, run,
+                      {source, size_, pitch, nullptr});
+        for (std::int64_t k = 0; k < groups_; ++k) {
+          if (element_step == size_) {
+            copy_run(groups_data_[0][k] + offset, source + k * pitch, run * size_);
+          } else {
+            unpack(size_, groups_data_[0][k] + offset, element_step, nullptr, source + k * pitch,
+                   run);
+          }
+        }
+      });
+}
+
+std::int64_t GroupTiles::jump(int o, std::int64_t begin, std::int64_t length) const {
+  const std::int64_t end = begin + length;
+  if (is_cached_ || end >= count_ || loops_[o].rank == 1 || end % loops_[o].run() != 0) return 0;
+  return (offset_of(o, end) - offset_of(o, begin)) / size_;
+}
+
+void GroupTiles::merge(int o) {
+  int rank = 0;
+  for (int d = 0; d < elements_.rank; ++d) {
+    const std::int64_t size = elements_.sizes[d], stride = elements_.strides[o][d];
+    if (rank > 0 && strides_[o][rank - 1] == stride * size) {
+      sizes_[o][rank - 1] *= size;
+      strides_[o][rank - 1] = stride;
+    } else {
+      sizes_[o][rank] = size;
+      strides_[o][rank++] = stride;
+    }
+  }
+  loops_[o] = {rank, sizes_[o], strides_[o]};
+}
+
+void GroupTiles::select_operand(int o, const std::int64_t* begun) {
+  std::int64_t index[kMaxRank];
+  char* data = reduction_.data[o];
+  for (int d = 0; d < kept_.rank; ++d) {
+    index[d] = begun[d];
+    data += index[d] * kept_.strides[o][d];
+  }
+  if (common_) {
+    const std::int64_t step = common_step(o);
+    for (std::int64_t k = 0; k < groups_; ++k) groups_data_[o][k] = data + k * step;
+    return;
+  }
+  for (std::int64_t k = 0; k < groups_; ++k) {
+    groups_data_[o][k] = data;
+    for (int d = 0; d < kept_.rank; ++d) {
+      data += kept_.strides[o][d];
+      if (++index[d] < kept_.sizes[d]) break;
+      data -= kept_.sizes[d] * kept_.strides[o][d];
+      index[d] = 0;
+    }
+  }
+}
+
+std::int64_t GroupTiles::offset_of(int o, std::int64_t i) const {
+  if (loops_[o].rank == 1) return i * step(o);
+  std::int64_t offset = 0;
+  for (int d = loops_[o].rank - 1; d >= 0; --d) {
+    offset += i % loops_[o].sizes[d] * loops_[o].strides[d];
+    i /= loops_[o].sizes[d];
+  }
+  return offset;
+}
+
+Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs) {
+  const std::int64_t run = loops_[o].run();
+  Tabulated& table = tabulated_[o];
+  std::int64_t* entry = tables_[o];
+  const Source source = {nullptr, 0, step(o), entry, of_runs ? run : 1};
+  if (table.begin == begin && table.of_runs == of_runs) return source;
+  table = {begin, of_runs};
+  loops_[o].for_each_run(begin, begin + length,
+                         [&](std::int64_t offset, std::int64_t, std::int64_t) {
+                           *entry++ = offset;
+                           for (std::int64_t i = 1; !of_runs && i < run; ++i)
+                             *entry++ = offset + i * step(o);
+                         });
+  return source;
+}
+
+void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
+  const std::int64_t pitch = shared_[o] ? 0 : tile_length_ * size_;
+  for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer_[o] + k * pitch;
+  if (packed_tile_[o] == begin) return;
+  packed_tile_[o] = begin;
+  const std::int64_t group_step = common_step(o);
+  if (has_table_[o]) {
+    const bool of_runs =
+        step(o) == 0 || (step(o) == size_ && !(group_step == size_ && groups_ > 1));
+    Source runs = tabulate(o, begin, length, of_runs);
+    const bool together = group_step != 0 && pitch != 0;
+    runs.pitch = group_step;
+    for (std::int64_t k = 0; k < (together || pitch == 0 ? 1 : groups_); ++k) {
+      runs.data = groups_data_[o][k];
+      pack(size_, buffer_[o] + k * pitch, pitch, length, together ? groups_ : 1, runs);
+    }
+    return;
+  }
+  loops_[o].for_each_run(begin, begin + length,
+                         [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                           char* const target = buffer_[o] + i * size_;
+                           const bool together = group_step != 0 && pitch != 0;
+                           const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
+                           for (std::int64_t k = 0; k < calls; ++k)
+                             pack(size_, target + k * pitch, pitch, run, together ? groups_ : 1,
+                                  {groups_data_[o][k] + offset, group_step, step(o), nullptr});
+                         });
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
