@@ -366,6 +366,12 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
   Rows rows = rows_;
   for (int k = 1; k < nest_.operands; ++k) rows.layout[k] = layout_of(k, loop_nest);
   if (shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
+  if (splits_rows(loop_nest, shards)) {
+    const std::int64_t count = loop_nest.loops[0].size, begin = shard_begin(count, shards, i, 1),
+                       end = shard_begin(count, shards, i + 1, 1);
+    if (begin < end) run_rows(rows, with_iterations(loop_nest, 0, begin, end), kernel, parameters);
+    return;
+  }
   // Elements of gathered rows have no common step.
   const std::int64_t row_bytes = has_common_steps() ? loop_nest.length * nest_.element_size : 0;
   const int split = split_loop(loop_nest, row_bytes, shards);
@@ -385,7 +391,8 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::
 }
 
 void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) const {
-  if (shards > 1) shards = fitting_shards(main_, shards, get_num_threads());
+  if (shards > 1 && !splits_rows(main_, shards))
+    shards = fitting_shards(main_, shards, get_num_threads());
   parallel_for(static_cast<int>(shards), [&](int i) {
     run_shard(main_, shards, i, kernel, parameters);
     if (tail_.length > 0) run_shard(tail_, shards, i, kernel, parameters);

@@ -2,6 +2,7 @@
 #include "traversal/shards.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace dmlops {
 namespace {
@@ -23,6 +24,15 @@ std::int64_t fitting_shards(const LoopNest& nest, std::int64_t wanted, std::int6
     if (4 * shards >= 3 * wanted && splits_evenly(size, shards)) return shards;
   }
   return wanted;
+}
+
+bool splits_rows(const LoopNest& nest, std::int64_t shards) {
+  if (nest.rank < 2 || nest.row_offsets[0] != nullptr) return false;
+  const auto distance = [](const Loop& loop) { return std::llabs(loop.strides[0]); };
+  const Loop& rows = nest.loops[0];
+  return splits_evenly(rows.size, shards) &&
+         std::all_of(nest.loops + 1, nest.loops + nest.rank,
+                     [&](const Loop& loop) { return distance(loop) < distance(rows); });
 }
 
 // The outermost loops whose shards are nearly equal. Otherwise the elements are split if their

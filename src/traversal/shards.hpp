@@ -24,6 +24,10 @@ constexpr int kElements = -1;  // the loop over the elements of a row
 // equal size.
 std::int64_t fitting_shards(const LoopNest& nest, std::int64_t wanted, std::int64_t threads);
 
+// True if the shards are ranges of rows, since these are farthest apart in the output: shards of
+// the outer loops would write to the same cache lines.
+bool splits_rows(const LoopNest& nest, std::int64_t shards);
+
 // Returns the innermost of the loops whose iterations, counted like those of a single loop, are
 // distributed over the shards, or kElements. `row_bytes` is 0 if rows cannot be split.
 int split_loop(const LoopNest& nest, std::int64_t row_bytes, std::int64_t shards);

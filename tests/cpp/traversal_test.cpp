@@ -163,6 +163,20 @@ TEST(Shards, MoveTheOffsetsOfRows) {
   });
 }
 
+TEST(Shards, AreRowsThatAreFarthestApart) {
+  char memory[1];
+  LoopNest nest = loops({684, 12}, memory);
+  EXPECT_FALSE(splits_rows(nest, 8));
+  std::swap(nest.loops[0].strides[0], nest.loops[1].strides[0]);
+  EXPECT_TRUE(splits_rows(nest, 8));
+  EXPECT_FALSE(splits_rows(nest, 600));  // of 2 rows, some of 1
+  nest.loops[0].strides[0] *= -1;
+  EXPECT_TRUE(splits_rows(nest, 8));
+  const std::int64_t offsets[684] = {};
+  nest.row_offsets[0] = offsets;
+  EXPECT_FALSE(splits_rows(nest, 8));
+}
+
 TEST(Shards, AreNearlyEqual) {
   char memory[1];
   EXPECT_EQ(split_loop(loops({100, 16}, memory), 4, 16), 1);         // the outermost loop alone
