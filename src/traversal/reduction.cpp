@@ -79,18 +79,24 @@ void* aligned(unsigned char* memory) {
   return memory + (kLineBytes - address % kLineBytes) % kLineBytes;
 }
 
+// Returns the number of groups whose parts are computed together.
+std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& traits) {
+  if (traits.dense_parts) return 1;
+  return std::min<std::int64_t>(groups.by_lanes ? groups.kept.sizes[0] : groups.end, kPartGroups);
+}
+
 // Computes few groups in up to `wanted` parts. Returns false, and computes nothing, if the groups
 // are too short for parts, or if memory is exhausted.
 bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
                   const ReductionTraits& traits, ReductionKernel kernel, const void* parameters) {
   const std::int64_t count = groups.end;
-  std::int64_t at_once = kPartGroups, size = count;
+  const std::int64_t at_once = groups_at_once(groups, traits);
+  std::int64_t size = count;
   std::size_t bytes = kPartSumBytes;
   if (groups.by_lanes) {
     wanted = std::min<std::int64_t>(wanted, kMomentLanes);
     size = groups.kept.sizes[0];
   } else {
-    at_once = std::min<std::int64_t>(count, traits.dense_parts ? 1 : kPartGroups);
     const std::int64_t most = at_once * elements / (traits.shortest_part * kSumBlock);
     wanted = std::min<std::int64_t>({wanted, most, kMaxParts});
     if (elements < 2 * kSumBlock || wanted < 2) return false;
@@ -185,13 +191,17 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   // float16 elements take as long as float32 ones.
   const std::int64_t work = traits.weight * std::max<std::int64_t>(2 * element_size, 8);
-  const std::int64_t wanted = shard_count(count * (elements + kGroupOverhead) * work);
+  const std::int64_t group_work = (elements + kGroupOverhead) * work;
+  const std::int64_t wanted = shard_count(count * group_work);
   const std::int64_t unit = groups_in_line(reduction, element_size);
   const std::int64_t units = (count + unit - 1) / unit, shards = std::min(wanted, units);
   const std::int64_t largest = (units + shards - 1) / shards;
   reduction.by_lanes = traits.has_lanes && side_by_side && unit > 1;
-  // Shards of whole units would occupy at most 3/4 of the threads' time.
-  if (4 * units <= 3 * wanted * largest && reduction.stage == Reduction::kAllStages &&
+  // Parts of groups would take at most 3/4 of the time of shards of whole units. Each time, the
+  // threads wait for each other.
+  const std::int64_t times = (count - 1) / groups_at_once(reduction, traits) + 1;
+  const std::int64_t in_parts = count * group_work / wanted + times * split_threshold();
+  if (4 * in_parts <= 3 * largest * unit * group_work && reduction.stage == Reduction::kAllStages &&
       (!traits.dense_parts || are_dense_rows(reduction, element_size)) &&
       run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
     return;
