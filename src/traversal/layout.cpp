@@ -60,18 +60,6 @@ bool LoopLayout::extend(Chain& chain, int operand) {
   return false;
 }
 
-// True if a formula of one input repeats an input that fits one row, which is computed once.
-bool LoopLayout::is_repeated_row() const {
-  if (nest_.operands != 2) return false;
-  bool repeated = false;
-  std::int64_t distinct = 1;
-  for (int d = 0; d < nest_.rank; ++d) {
-    repeated = repeated || nest_.strides[1][d] == 0;
-    if (nest_.strides[1][d] != 0) distinct *= nest_.sizes[d];
-  }
-  return repeated && distinct <= row_capacity();
-}
-
 // Returns the most elements of a row that is extended by an offset table.
 std::int64_t LoopLayout::row_capacity() const {
   return std::min(kTable, kBlockBytes / nest_.element_size);
@@ -81,7 +69,7 @@ std::int64_t LoopLayout::row_capacity() const {
 bool LoopLayout::choose_transposition() {
   if (nest_.operands > 3 || nest_.rank < 2 || nest_.strides[0][0] != nest_.element_size)
     return false;
-  if (is_repeated_row()) return false;
+  if (repeats_row(nest_, row_capacity())) return false;
   for (int k = 1; k < nest_.operands; ++k) {
     if (transpose(k)) return true;
   }

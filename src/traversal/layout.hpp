@@ -39,7 +39,6 @@ class LoopLayout {
   std::int64_t stride(int k, int d) const {
     return reversed_[d] ? -nest_.strides[k][d] : nest_.strides[k][d];
   }
-  bool is_repeated_row() const;
   std::int64_t row_capacity() const;
   bool choose_transposition();
   bool transpose(int operand);

@@ -88,4 +88,15 @@ std::int64_t shortest_row(const Nest& nest, std::int64_t table) {
   return (shortest_row_of_one_input(nest) + size - 1) / size;
 }
 
+bool repeats_row(const Nest& nest, std::int64_t capacity) {
+  if (nest.operands != 2) return false;
+  bool repeats = false;
+  std::int64_t distinct = 1;
+  for (int d = 0; d < nest.rank; ++d) {
+    repeats = repeats || nest.strides[1][d] == 0;
+    if (nest.strides[1][d] != 0) distinct *= nest.sizes[d];
+  }
+  return repeats && distinct <= capacity;
+}
+
 }  // namespace dmlops
