@@ -1,4 +1,4 @@
-// Decides which rows are extended over further dimensions.
+// Decides which rows are extended over further dimensions, and which repeat.
 #include "traversal/shortest_row.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Decisions about rows: the shortest row that is not extended over further dimensions, and rows that
-// repeat.
+// Decisions about rows: which are extended over further dimensions, and which repeat.
 #pragma once
 
 #include "traversal/nest.hpp"
