@@ -69,7 +69,10 @@ std::int64_t LoopLayout::row_capacity() const {
 bool LoopLayout::choose_transposition() {
   if (nest_.operands > 3 || nest_.rank < 2 || nest_.strides[0][0] != nest_.element_size)
     return false;
-  if (repeats_row(nest_, row_capacity())) return false;
+  // A small input that repeats is computed once, as a row.
+  const std::int64_t distinct = distinct_elements(nest_, 1);
+  if (nest_.operands == 2 && distinct <= row_capacity() && distinct < element_count(nest_))
+    return false;
   for (int k = 1; k < nest_.operands; ++k) {
     if (transpose(k)) return true;
   }

@@ -91,4 +91,10 @@ std::int64_t element_count(const Nest& nest) {
   return count;
 }
 
+std::int64_t distinct_elements(const Nest& nest, int operand) {
+  std::int64_t count = 1;
+  for (int d = 0; d < nest.rank; ++d) count *= nest.strides[operand][d] == 0 ? 1 : nest.sizes[d];
+  return count;
+}
+
 }  // namespace dmlops

@@ -30,4 +30,7 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
 
 std::int64_t element_count(const Nest& nest);
 
+// Returns the number of elements of an operand, each repeated one counted once.
+std::int64_t distinct_elements(const Nest& nest, int operand);
+
 }  // namespace dmlops

@@ -59,17 +59,6 @@ std::atomic<std::int64_t> non_temporal_bytes{kUnknown};
 // src/thresholds.md.
 std::atomic<std::int64_t> split_bytes{512 * 1024};
 
-// Returns the number of elements of the largest input. Repeated ones are read from the caches.
-std::int64_t read_elements(const Nest& nest) {
-  std::int64_t most = 0;
-  for (int k = 1; k < nest.operands; ++k) {
-    std::int64_t elements = 1;
-    for (int d = 0; d < nest.rank; ++d) elements *= nest.strides[k][d] == 0 ? 1 : nest.sizes[d];
-    most = std::max(most, elements);
-  }
-  return most;
-}
-
 }  // namespace
 
 std::int64_t non_temporal_threshold() {
@@ -117,8 +106,10 @@ bool streams(const Nest& nest, char* const* data) {
   };
   const bool packed = is_packed(1) || (nest.operands == 3 && is_packed(2));
   const bool in_place = std::find(data + 1, data + nest.operands, data[0]) != data + nest.operands;
-  const std::int64_t written = element_count(nest);
-  std::int64_t traffic = size * (written + read_elements(nest));
+  // Repeated elements are read from the caches.
+  std::int64_t read = 0;
+  for (int k = 1; k < nest.operands; ++k) read = std::max(read, distinct_elements(nest, k));
+  std::int64_t traffic = size * (element_count(nest) + read);
   // The transposition of a single large matrix writes lines that no hardware prefetcher follows, so
   // its elements count twice.
   if (packed && nest.operands == 2 && nest.rank > 1 && nest.strides[1][1] == size)

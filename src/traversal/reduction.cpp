@@ -201,7 +201,8 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   // threads wait for each other.
   const std::int64_t times = (count - 1) / groups_at_once(reduction, traits) + 1;
   const std::int64_t in_parts = count * group_work / wanted + times * split_threshold();
-  if (4 * in_parts <= 3 * largest * unit * group_work && reduction.stage == Reduction::kAllStages &&
+  if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * group_work &&
+      reduction.stage == Reduction::kAllStages &&
       (!traits.dense_parts || are_dense_rows(reduction, element_size)) &&
       run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
     return;

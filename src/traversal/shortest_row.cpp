@@ -1,4 +1,4 @@
-// Decides which rows are extended over further dimensions, and which repeat.
+// Decides which rows are extended over further dimensions.
 #include "traversal/shortest_row.hpp"
 
 #include <algorithm>
@@ -86,17 +86,6 @@ std::int64_t shortest_row(const Nest& nest, std::int64_t table) {
   if (nest.operands == 3) return shortest_row_of_two_inputs(nest, table);
   const std::int64_t size = nest.element_size;
   return (shortest_row_of_one_input(nest) + size - 1) / size;
-}
-
-bool repeats_row(const Nest& nest, std::int64_t capacity) {
-  if (nest.operands != 2) return false;
-  bool repeats = false;
-  std::int64_t distinct = 1;
-  for (int d = 0; d < nest.rank; ++d) {
-    repeats = repeats || nest.strides[1][d] == 0;
-    if (nest.strides[1][d] != 0) distinct *= nest.sizes[d];
-  }
-  return repeats && distinct <= capacity;
 }
 
 }  // namespace dmlops

@@ -1,4 +1,4 @@
-// Decisions about rows: which are extended over further dimensions, and which repeat.
+// The shortest row that is not extended over further dimensions.
 #pragma once
 
 #include "traversal/nest.hpp"
@@ -8,9 +8,5 @@ namespace dmlops {
 // Returns the smallest number of elements of the first dimension that is a row by itself. Longer
 // rows have up to `table` elements.
 std::int64_t shortest_row(const Nest& nest, std::int64_t table);
-
-// True if a formula of one input repeats an input of at most `capacity` elements, which is computed
-// once, as a row.
-bool repeats_row(const Nest& nest, std::int64_t capacity);
 
 }  // namespace dmlops

@@ -116,8 +116,8 @@ DMLOPS_NO_INLINE void pack_strided_columns(char* target, std::int64_t target_pit
     for (std::int64_t column = 0; column < length; column += kColumns) {
       const std::int64_t c = min(column, length - width);
       for (std::int64_t i = 0; i < width; ++i)
-        pack_strided<U>(dense + i * kRows * size, height,
-                        from.data + r * from.pitch + (c + i) * from.step, from.pitch);
+        pack_column<U>(dense + i * kRows * size, height,
+                       from.data + r * from.pitch + (c + i) * from.step, from.pitch);
       pack<U>(target + r * target_pitch + c * size, target_pitch, width, height, columns);
     }
   }

@@ -312,4 +312,11 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
                     DMLOPS_LAMBDA_INLINE { return source + (i + j) * step; });
 }
 
+// Packs elements `step` bytes apart. Not inlined, since the loop has many forms.
+template <class U>
+DMLOPS_NO_INLINE void pack_column(char* target, std::int64_t length, const char* source,
+                                  std::int64_t step) {
+  pack_strided<U>(target, length, source, step);
+}
+
 }  // namespace dmlops::DMLOPS_TARGET

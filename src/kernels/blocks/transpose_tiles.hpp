@@ -30,13 +30,6 @@ constexpr std::int64_t kTileLines = sizeof(U) >= 4 ? 4 : 2;
 template <class U>
 constexpr std::int64_t kMaxTileRows = 256 / kTileLines<U>;
 
-// Packs elements `step` bytes apart. Not inlined, since the loop has many forms.
-template <class U>
-DMLOPS_NO_INLINE void pack_column(char* target, std::int64_t length, const char* source,
-                                  std::int64_t step) {
-  pack_strided<U>(target, length, source, step);
-}
-
 // Calls visit(c, r) for the corner of each square of a tile, and begin(i) before each column of
 // squares.
 template <class Begin, class Visit>
