@@ -308,6 +308,10 @@ void LoopLayout::choose_outer_loops() {
   }
   main_.operands = tail_.operands = nest_.operands;
   main_.length = tail_.length = row_.length;
+  std::copy_n(rows_.step, nest_.operands, main_.step);
+  std::copy_n(rows_.step, nest_.operands, tail_.step);
+  // Elements of gathered rows have no common step. Parts of an aligned row share no cache line.
+  main_.unit = tail_.unit = has_common_steps() ? kLineBytes / nest_.element_size : kTable;
   std::copy_n(rows_.data, nest_.operands, main_.data);
   std::copy_n(rows_.data, nest_.operands, tail_.data);
   const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
@@ -352,41 +356,25 @@ void LoopLayout::run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel
   kernel(rows, parameters);
 }
 
-void LoopLayout::run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i,
+void LoopLayout::run_shard(const LoopNest& loop_nest, const Split& split, std::int64_t i,
                            RowKernel kernel, const void* parameters) const {
+  if (i >= split.shards) return;
   Rows rows = rows_;
   for (int k = 1; k < nest_.operands; ++k) rows.layout[k] = layout_of(k, loop_nest);
-  if (shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
-  if (splits_rows(loop_nest, shards)) {
-    const std::int64_t count = loop_nest.loops[0].size, begin = shard_begin(count, shards, i, 1),
-                       end = shard_begin(count, shards, i + 1, 1);
-    if (begin < end) run_rows(rows, with_iterations(loop_nest, 0, begin, end), kernel, parameters);
-    return;
-  }
-  // Elements of gathered rows have no common step.
-  const std::int64_t row_bytes = has_common_steps() ? loop_nest.length * nest_.element_size : 0;
-  const int split = split_loop(loop_nest, row_bytes, shards);
-  if (split != kElements) {
-    return for_each_box_of_shard(loop_nest, split, shards, i, [&](const LoopNest& box) {
-      run_rows(rows, box, kernel, parameters);
-    });
-  }
-  // A single gathered row is no longer than an offset table, so it forms one shard. Shards of an
-  // aligned row share no cache line.
-  const std::int64_t unit = row_bytes > 0 ? 64 : loop_nest.length;
-  LoopNest part = loop_nest;
-  const std::int64_t begin = shard_begin(loop_nest.length, shards, i, unit);
-  part.length = shard_begin(loop_nest.length, shards, i + 1, unit) - begin;
-  for (int k = 0; k < nest_.operands; ++k) part.data[k] += begin * rows.step[k];
-  if (part.length > 0) run_rows(rows, part, kernel, parameters);
+  if (split.shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
+  for_each_box_of_shard(loop_nest, split, i,
+                        [&](const LoopNest& box) { run_rows(rows, box, kernel, parameters); });
 }
 
 void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) const {
-  if (shards > 1 && !splits_rows(main_, shards))
-    shards = fitting_shards(main_, shards, get_num_threads());
-  parallel_for(static_cast<int>(shards), [&](int i) {
-    run_shard(main_, shards, i, kernel, parameters);
-    if (tail_.length > 0) run_shard(tail_, shards, i, kernel, parameters);
+  Split main, tail;
+  if (shards > 1) {
+    main = choose_split(main_, shards, get_num_threads());
+    if (tail_.length > 0) tail = choose_split(tail_, main.shards, main.shards);
+  }
+  parallel_for(static_cast<int>(main.shards), [&](int i) {
+    run_shard(main_, main, i, kernel, parameters);
+    if (tail_.length > 0) run_shard(tail_, tail, i, kernel, parameters);
   });
 }
 

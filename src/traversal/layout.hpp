@@ -53,7 +53,7 @@ class LoopLayout {
   bool has_common_steps() const;  // true if no operand is gathered
   bool has_runs(int k) const;     // true if rows of the operand consist of runs of several elements
   Layout layout_of(int k, const LoopNest& loop_nest) const;
-  void run_shard(const LoopNest& loop_nest, std::int64_t shards, std::int64_t i, RowKernel kernel,
+  void run_shard(const LoopNest& loop_nest, const Split& split, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
   void run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
                 const void* parameters) const;

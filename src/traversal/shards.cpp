@@ -13,38 +13,82 @@ bool splits_evenly(std::int64_t size, std::int64_t shards) {
   return 4 * largest * shards <= 5 * size;
 }
 
+// Returns the number of shards, near the wanted one, that splits iterations nearly equally, or 0.
+std::int64_t fitting_shards(std::int64_t iterations, std::int64_t wanted, std::int64_t threads) {
+  const std::int64_t most = std::min<std::int64_t>(wanted + wanted / 2, threads);
+  const std::int64_t largest = (iterations + most - 1) / most,
+                     shards = (iterations + largest - 1) / largest;
+  return 4 * shards >= 3 * wanted && splits_evenly(iterations, shards) ? shards : 0;
+}
+
+// Returns the stride of a loop in an operand.
+std::int64_t stride(const LoopNest& nest, int d, int k) {
+  const std::int64_t* const offsets = d == 0 ? nest.row_offsets[k] : nullptr;
+  return offsets == nullptr ? nest.loops[d].strides[k] : offsets[1] - offsets[0];
+}
+
+// True if the operand has an element for each element of the output.
+bool is_whole(const LoopNest& nest, int k) {
+  for (int d = 0; d < nest.rank; ++d) {
+    if (nest.loops[d].size > 1 && stride(nest, d, k) == 0) return false;
+  }
+  return nest.step[k] != 0;
+}
+
+// Returns the bytes between adjacent shards, up to a page, in the operand where they are nearest.
+// In an input, two cache lines are as good as a page in the output. Broadcast operands are small
+// and read from the caches.
+std::int64_t distance(const LoopNest& nest, const Split& split) {
+  constexpr std::int64_t kPage = 4096, kReadWeight = kPage / (2 * kLineBytes);
+  std::int64_t shard = nest.length / split.shards;
+  int loop = split.first;
+  if (split.has_loops()) {
+    std::int64_t iterations = 1;
+    for (int d = split.first; d <= split.last; ++d) iterations *= nest.loops[d].size;
+    shard = std::max<std::int64_t>(iterations / split.shards, 1);
+    for (; loop < split.last && shard >= nest.loops[loop].size; ++loop)
+      shard /= nest.loops[loop].size;
+  }
+  std::int64_t nearest = kPage;
+  for (int k = 0; k < nest.operands; ++k) {
+    if (!is_whole(nest, k)) continue;
+    const std::int64_t step = split.has_loops() ? stride(nest, loop, k) : nest.step[k];
+    const auto bytes = std::min<std::int64_t>(shard * std::llabs(step), kPage);
+    nearest = std::min(nearest, k == 0 ? bytes : bytes * kReadWeight);
+  }
+  return nearest;
+}
+
 }  // namespace
 
-std::int64_t fitting_shards(const LoopNest& nest, std::int64_t wanted, std::int64_t threads) {
-  const std::int64_t most = std::min<std::int64_t>(wanted + wanted / 2, threads);
-  std::int64_t size = 1;
-  for (int d = nest.rank - 1; d >= 0; --d) {
-    size *= nest.loops[d].size;
-    const std::int64_t largest = (size + most - 1) / most, shards = (size + largest - 1) / largest;
-    if (4 * shards >= 3 * wanted && splits_evenly(size, shards)) return shards;
+// Shards that share cache lines wait for each other where they write, and read lines repeatedly
+// where an input is transposed. Of splits as good, the outermost loops come first, since kernels
+// then run whole blocks, and the elements of rows last.
+Split choose_split(const LoopNest& nest, std::int64_t wanted, std::int64_t threads) {
+  Split best = {0, nest.rank - 1, wanted};
+  std::int64_t farthest = 0;
+  const auto consider = [&](const Split& split) {
+    const std::int64_t bytes = distance(nest, split);
+    if (bytes <= farthest) return;
+    farthest = bytes;
+    best = split;
+  };
+  std::int64_t rows = 1;
+  for (int last = nest.rank - 1; last >= 0; --last) {
+    rows *= nest.loops[last].size;
+    std::int64_t iterations = 1;
+    for (int first = last; first >= 0; --first) {
+      iterations *= nest.loops[first].size;
+      const std::int64_t shards = fitting_shards(iterations, wanted, threads);
+      if (shards > 0) consider({first, last, shards});
+    }
   }
-  return wanted;
-}
-
-bool splits_rows(const LoopNest& nest, std::int64_t shards) {
-  if (nest.rank < 2 || nest.row_offsets[0] != nullptr) return false;
-  const auto distance = [](const Loop& loop) { return std::llabs(loop.strides[0]); };
-  const Loop& rows = nest.loops[0];
-  return splits_evenly(rows.size, shards) &&
-         std::all_of(nest.loops + 1, nest.loops + nest.rank,
-                     [&](const Loop& loop) { return distance(loop) < distance(rows); });
-}
-
-// The outermost loops whose shards are nearly equal. Otherwise the elements are split if their
-// parts are long, or if there are fewer rows than shards.
-int split_loop(const LoopNest& nest, std::int64_t row_bytes, std::int64_t shards) {
-  std::int64_t size = 1;
-  for (int d = nest.rank - 1; d >= 0; --d) {
-    size *= nest.loops[d].size;
-    if (splits_evenly(size, shards)) return d;
-  }
-  const bool long_parts = row_bytes >= shards * kBlockBytes;
-  return nest.rank == 0 || long_parts || (row_bytes > 0 && size < shards) ? kElements : 0;
+  // Long rows are split more evenly than their number.
+  const std::int64_t part = nest.length / wanted;
+  if (rows >= wanted && part * std::llabs(nest.step[0]) < kBlockBytes)
+    consider({0, nest.rank - 1, wanted});
+  if (part >= nest.unit) consider({0, -1, wanted});
+  return best;
 }
 
 LoopNest with_iterations(const LoopNest& nest, int d, std::int64_t begin, std::int64_t end) {
@@ -55,6 +99,13 @@ LoopNest with_iterations(const LoopNest& nest, int d, std::int64_t begin, std::i
     part.data[k] += begin * loop.strides[k];
     if (d == 0 && part.row_offsets[k] != nullptr) part.row_offsets[k] += begin;
   }
+  return part;
+}
+
+LoopNest with_elements(const LoopNest& nest, std::int64_t begin, std::int64_t end) {
+  LoopNest part = nest;
+  part.length = end - begin;
+  for (int k = 0; k < part.operands; ++k) part.data[k] += begin * part.step[k];
   return part;
 }
 

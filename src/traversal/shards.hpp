@@ -12,28 +12,32 @@ namespace dmlops {
 struct LoopNest {
   int operands = 0;
   std::int64_t length = 0;
+  std::int64_t unit = 0;  // elements; parts of a row begin at multiples
+  std::int64_t step[kMaxOperands];
   char* data[kMaxOperands];
   int rank = 0;
   Loop loops[kMaxRank];
   const std::int64_t* row_offsets[kMaxOperands] = {};  // those of Rows
 };
 
-constexpr int kElements = -1;  // the loop over the elements of a row
+// The iterations that are distributed over shards: those of the loops `first` to `last`, counted
+// like those of a single loop, or, if there are no such loops, those over the elements of each row.
+struct Split {
+  int first = 0, last = -1;
+  std::int64_t shards = 1;
 
-// Returns the number of shards, near the wanted one, that splits outer loops into shards of nearly
-// equal size.
-std::int64_t fitting_shards(const LoopNest& nest, std::int64_t wanted, std::int64_t threads);
+  bool has_loops() const { return first <= last; }
+};
 
-// True if the shards are ranges of rows, since these are farthest apart in the output: shards of
-// the outer loops would write to the same cache lines.
-bool splits_rows(const LoopNest& nest, std::int64_t shards);
-
-// Returns the innermost of the loops whose iterations, counted like those of a single loop, are
-// distributed over the shards, or kElements. `row_bytes` is 0 if rows cannot be split.
-int split_loop(const LoopNest& nest, std::int64_t row_bytes, std::int64_t shards);
+// Returns the split into nearly equal shards, near the wanted number, whose shards are farthest
+// apart in memory.
+Split choose_split(const LoopNest& nest, std::int64_t wanted, std::int64_t threads);
 
 // Returns the nest with the iterations [begin, end) of loop d.
 LoopNest with_iterations(const LoopNest& nest, int d, std::int64_t begin, std::int64_t end);
+
+// Returns the nest with the elements [begin, end) of each row.
+LoopNest with_elements(const LoopNest& nest, std::int64_t begin, std::int64_t end);
 
 // Calls visit(nest) for the iterations [begin, end) of the loops `first` to d, counted like those
 // of a single loop.
@@ -52,15 +56,18 @@ void for_each_box(const LoopNest& nest, int first, int d, std::int64_t begin, st
   visit_within(last, 0, end % inner);
 }
 
-// Calls visit(nest) for the iterations in shard i of the loops from `first` on.
+// Calls visit(nest) for the iterations, or the elements, in shard i.
 template <class Visit>
-void for_each_box_of_shard(const LoopNest& nest, int first, std::int64_t shards, std::int64_t i,
+void for_each_box_of_shard(const LoopNest& nest, const Split& split, std::int64_t i,
                            const Visit& visit) {
-  std::int64_t count = 1;
-  for (int d = first; d < nest.rank; ++d) count *= nest.loops[d].size;
-  const std::int64_t begin = shard_begin(count, shards, i, 1),
-                     end = shard_begin(count, shards, i + 1, 1);
-  if (begin < end) for_each_box(nest, first, nest.rank - 1, begin, end, visit);
+  std::int64_t count = split.has_loops() ? 1 : nest.length;
+  for (int d = split.first; d <= split.last; ++d) count *= nest.loops[d].size;
+  const std::int64_t unit = split.has_loops() ? 1 : nest.unit,
+                     begin = shard_begin(count, split.shards, i, unit),
+                     end = shard_begin(count, split.shards, i + 1, unit);
+  if (begin == end) return;
+  if (!split.has_loops()) return visit(with_elements(nest, begin, end));
+  for_each_box(nest, split.first, split.last, begin, end, visit);
 }
 
 }  // namespace dmlops

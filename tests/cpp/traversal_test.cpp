@@ -102,7 +102,7 @@ TEST(Policy, ShardsCoverTheWhole) {
 LoopNest loops(const std::vector<std::int64_t>& sizes, char* data) {
   LoopNest nest;
   nest.operands = 1;
-  nest.length = 1;
+  nest.length = nest.unit = nest.step[0] = 1;
   nest.data[0] = data;
   std::int64_t stride = 1;
   for (const std::int64_t size : sizes) {
@@ -136,7 +136,8 @@ TEST(Shards, VisitEachIterationOnce) {
         const LoopNest nest = loops(sizes, visits.data());
         for (std::int64_t i = 0; i < shards; ++i) {
           std::int64_t in_shard = 0;
-          for_each_box_of_shard(nest, static_cast<int>(first), shards, i, [&](const LoopNest& box) {
+          const Split split = {static_cast<int>(first), nest.rank - 1, shards};
+          for_each_box_of_shard(nest, split, i, [&](const LoopNest& box) {
             std::int64_t size = 1;
             for (int d = 0; d < box.rank; ++d) size *= box.loops[d].size;
             in_shard += size;
@@ -157,38 +158,74 @@ TEST(Shards, MoveTheOffsetsOfRows) {
   char memory[4];
   LoopNest nest = loops({4}, memory);
   nest.row_offsets[0] = offsets;
-  for_each_box_of_shard(nest, 0, 2, 1, [&](const LoopNest& box) {
+  for_each_box_of_shard(nest, {0, 0, 2}, 1, [&](const LoopNest& box) {
     EXPECT_EQ(box.row_offsets[0], offsets + 2);
     EXPECT_EQ(box.loops[0].size, 2);
   });
 }
 
-TEST(Shards, AreRowsThatAreFarthestApart) {
-  char memory[1];
-  LoopNest nest = loops({684, 12}, memory);
-  EXPECT_FALSE(splits_rows(nest, 8));
-  std::swap(nest.loops[0].strides[0], nest.loops[1].strides[0]);
-  EXPECT_TRUE(splits_rows(nest, 8));
-  EXPECT_FALSE(splits_rows(nest, 600));  // of 2 rows, some of 1
-  nest.loops[0].strides[0] *= -1;
-  EXPECT_TRUE(splits_rows(nest, 8));
-  const std::int64_t offsets[684] = {};
-  nest.row_offsets[0] = offsets;
-  EXPECT_FALSE(splits_rows(nest, 8));
+TEST(Shards, AreElementsOfEachRow) {
+  char memory[200] = {};
+  LoopNest nest = loops({2}, memory);
+  nest.length = 100;
+  nest.unit = 16;
+  nest.loops[0].strides[0] = 100;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    for_each_box_of_shard(nest, {0, -1, 3}, i, [&](const LoopNest& box) {
+      EXPECT_EQ((box.data[0] - memory) % 16, 0);
+      for (std::int64_t row = 0; row < 2; ++row) {
+        for (std::int64_t j = 0; j < box.length; ++j) ++box.data[0][row * 100 + j];
+      }
+    });
+  }
+  EXPECT_EQ(std::string(memory, sizeof memory), std::string(sizeof memory, '\1'));
+}
+
+// Returns the result of choose_split as text.
+std::string split_of(const LoopNest& nest, std::int64_t wanted, std::int64_t threads) {
+  const Split split = choose_split(nest, wanted, threads);
+  const std::string shards = std::to_string(split.shards) + " shards of ";
+  if (!split.has_loops()) return shards + "elements";
+  return shards + "loops " + std::to_string(split.first) + " to " + std::to_string(split.last);
 }
 
 TEST(Shards, AreNearlyEqual) {
   char memory[1];
-  EXPECT_EQ(split_loop(loops({100, 16}, memory), 4, 16), 1);         // the outermost loop alone
-  EXPECT_EQ(split_loop(loops({13, 18, 9}, memory), 872, 16), 1);     // 162 iterations
-  EXPECT_EQ(split_loop(loops({13, 5}, memory), 4, 16), 0);           // 65 rows
-  EXPECT_EQ(split_loop(loops({3}, memory), 1 << 20, 2), kElements);  // long rows
-  EXPECT_EQ(split_loop(loops({3}, memory), 1000, 16), kElements);    // fewer rows than shards
-  EXPECT_EQ(split_loop(loops({3}, memory), 0, 16), 0);               // rows that cannot be split
-  EXPECT_EQ(split_loop(loops({}, memory), 1 << 20, 2), kElements);
-  EXPECT_EQ(fitting_shards(loops({5}, memory), 4, 16), 5);
-  EXPECT_EQ(fitting_shards(loops({5}, memory), 4, 4), 3);
-  EXPECT_EQ(fitting_shards(loops({13, 18, 9}, memory), 16, 16), 15);  // of up to 11 iterations
+  LoopNest nest = loops({100, 16}, memory);
+  EXPECT_EQ(split_of(nest, 16, 16), "16 shards of loops 1 to 1");
+  EXPECT_EQ(split_of(loops({13, 18, 9}, memory), 16, 16), "15 shards of loops 1 to 2");
+  EXPECT_EQ(split_of(loops({13, 5}, memory), 16, 16), "13 shards of loops 0 to 1");
+  EXPECT_EQ(split_of(loops({5}, memory), 4, 16), "5 shards of loops 0 to 0");
+  nest = loops({3}, memory);
+  EXPECT_EQ(split_of(nest, 16, 16), "16 shards of loops 0 to 0");  // a row cannot be split
+  nest.length = 1000;
+  EXPECT_EQ(split_of(nest, 16, 16), "16 shards of elements");
+  nest = loops({}, memory);
+  nest.length = 1 << 20;
+  EXPECT_EQ(split_of(nest, 2, 2), "2 shards of elements");
+}
+
+TEST(Shards, AreFarApart) {
+  char memory[1];
+  LoopNest nest = loops({684, 12}, memory);
+  EXPECT_EQ(split_of(nest, 8, 8), "6 shards of loops 1 to 1");
+  std::swap(nest.loops[0].strides[0], nest.loops[1].strides[0]);
+  EXPECT_EQ(split_of(nest, 8, 8), "8 shards of loops 0 to 0");
+  nest.loops[0].strides[0] *= -1;
+  EXPECT_EQ(split_of(nest, 8, 8), "8 shards of loops 0 to 0");
+  // A transposition of 16683 rows of 45 elements: the input's rows stay whole.
+  nest = loops({45}, memory);
+  nest.operands = 2;
+  nest.length = 16683;
+  nest.unit = 16;
+  nest.data[1] = memory;
+  nest.loops[0].strides[0] = 66732;
+  nest.loops[0].strides[1] = nest.step[0] = 4;
+  nest.step[1] = 540;
+  EXPECT_EQ(split_of(nest, 16, 16), "16 shards of elements");
+  const std::int64_t offsets[] = {0, 4096};  // of the columns in the input
+  nest.row_offsets[1] = offsets;
+  EXPECT_EQ(split_of(nest, 16, 16), "15 shards of loops 0 to 0");
 }
 
 TEST(Policy, SplitsFromTheThreshold) {
