@@ -21,7 +21,6 @@ MATH, SOFTMAX = "simd/math.hpp", "softmax/softmax_terms.hpp"
 SOURCES = [  # the polynomial's file, and its error, which the file's comments or the tool state
     ("exp", MATH, 3.7e-9),
     ("log", MATH, 5e-9),
-    ("erf, near", MATH, 3.5e-9),
     ("exp, double", MATH, 4e-11),
     ("softmax", SOFTMAX, 1.7e-10),
     ("softmax, float16", SOFTMAX, 2.7e-6),

@@ -139,10 +139,6 @@ POLYNOMIALS = {
         8,
         (-0.5,),
     ),
-    "erf, near": Polynomial(odd(mp.erf), lambda s: mp.sqrt(s) / mp.erf(mp.sqrt(s)), 0, 0.64, 5),
-    "erf, far": Polynomial(
-        lambda x: mp.log(mp.erfc(x)) / x, lambda x: x * mp.erfc(x) / mp.erf(x), 0.8, 4, 5
-    ),
     # In -x^2 / 2, as the code has it.
     "gelu, near": Polynomial(
         odd(lambda x: 0.5 - upper_tail(x), 0),

@@ -33,11 +33,6 @@ float float_of(std::uint64_t bits) {
   return value;
 }
 
-MathCase elementary(const char* name, VectorFunction MathFunctions::*function,
-                    double (*reference)(double)) {
-  return {name, 2, reference, [function](const MathFunctions& f) { return f.*function; }};
-}
-
 MathCase activation(Activation type, ActivationParameters p) {
   const double a = static_cast<double>(p.alpha), b = static_cast<double>(p.beta);
   const std::string parameters[] = {"", "(" + std::to_string(a) + ")",
@@ -54,11 +49,8 @@ MathCase activation(Activation type, ActivationParameters p) {
 
 std::vector<MathCase> math_cases() {
   std::vector<MathCase> cases = {
-      elementary("exp", &MathFunctions::exp, std::exp),
-      elementary("expm1", &MathFunctions::expm1, std::expm1),
-      elementary("log", &MathFunctions::log, std::log),
-      elementary("log1p", &MathFunctions::log1p, std::log1p),
-      elementary("erf", &MathFunctions::erf, std::erf),
+      {"log1p", 2, [](double x) { return std::log1p(x); },
+       [](const MathFunctions& f) { return f.log1p; }},
   };
   for (std::size_t i = 0; i < kActivationCount; ++i) {
     const auto type = static_cast<Activation>(i);

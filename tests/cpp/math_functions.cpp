@@ -34,20 +34,13 @@ void fused(float* y, const float* a, const float* b, const float* c, std::int64_
   }
 }
 
-#define DMLOPS_FUNCTION(name)                                                     \
-  [](float* y, const float* x, std::int64_t count, const ActivationParameters&) { \
-    apply(y, x, count, [](f32x v) DMLOPS_LAMBDA_INLINE { return name(v); });      \
-  }
-
 constexpr MathFunctions make_functions() {
   MathFunctions functions = {};
   functions.isa = DMLOPS_STRING(DMLOPS_TARGET);
   functions.fma = fused;
-  functions.exp = DMLOPS_FUNCTION(exp);
-  functions.expm1 = DMLOPS_FUNCTION(expm1);
-  functions.log = DMLOPS_FUNCTION(log);
-  functions.log1p = DMLOPS_FUNCTION(log1p);
-  functions.erf = DMLOPS_FUNCTION(erf);
+  functions.log1p = [](float* y, const float* x, std::int64_t count, const ActivationParameters&) {
+    apply(y, x, count, [](f32x v) DMLOPS_LAMBDA_INLINE { return log1p(v); });
+  };
   functions.double_log1p = [](double x) { return log1p(splat<f64x>(x))[0]; };
   set_activations(functions, Activations());
   return functions;

@@ -15,7 +15,7 @@ struct MathFunctions {
   const char* isa;
   // y[i] = a[i] * b[i] + c[i], rounded once; `count` is a multiple of 16.
   void (*fma)(float* y, const float* a, const float* b, const float* c, std::int64_t count);
-  VectorFunction exp, expm1, log, log1p, erf;
+  VectorFunction log1p;
   double (*double_log1p)(double x);
   VectorFunction activations[kActivationCount];
 };

@@ -1,6 +1,5 @@
 // Elementary functions on float32 lanes, within 2 ulp over all of float32. The largest errors of
-// all 2^32 inputs: exp 0.91, expm1 1.48, log 0.93, log1p 1.27, erf 1.30, sigmoid 1.65, gelu 1.92
-// (by tests/cpp/exhaustive_math.cpp).
+// all 2^32 inputs: log1p 1.27, sigmoid 1.65, gelu 1.92 (by tests/cpp/exhaustive_math.cpp).
 //
 // Only + - * /, fma(), ?: and integer operations are used, so that every instruction set gives the
 // same bits. A NaN gives a NaN of any payload. The polynomials are minimax fits by
@@ -72,39 +71,14 @@ DMLOPS_INLINE f32x remainder(RangeReduction reduced) {
   return fma(reduced.n, splat<f32x>(-kLn2Low), reduced.r);
 }
 
-// e^x / 2^n times k, a power of two.
-DMLOPS_INLINE f32x exp_mantissa(RangeReduction reduced, float k) {
-  const f32x r = remainder(reduced);
-  return fma(fma(exp_tail(r, k), r, splat<f32x>(k)), r, splat<f32x>(k));
-}
-
 constexpr float kExpEnd = -132.4f;  // n = -191, for which the bits of 2^(n + 64) are those of 0
 
 // e^x for kExpEnd <= x < 43, and 0 at kExpEnd. Subnormal results are rounded once, since the
 // factors 2^-64 and 2^(n + 64) are normal.
 DMLOPS_INLINE f32x exp_in_range(f32x x) {
   const RangeReduction reduced = reduce_range<64>(x);
-  return exp_mantissa(reduced, 0x1p-64f) * reduced.power;
-}
-
-// e^x. Multiplies by the power of two in two factors, since it may exceed float32's range even if
-// scaled by 2^64.
-DMLOPS_INLINE f32x exp(f32x x) {
-  const RangeReduction reduced =
-      reduce_range<0>(min(max(x, splat<f32x>(-104.5f)), splat<f32x>(89.0f)));
-  const i32x n = __builtin_convertvector(reduced.n, i32x);
-  const i32x half = n >> 1;
-  return exp_mantissa(reduced, 1.0f) * power_of_two(half) * power_of_two(n - half);
-}
-
-// e^x - 1, computed as twice its half, since 2^128 is not a float32.
-DMLOPS_INLINE f32x expm1(f32x x) {
-  const RangeReduction reduced =
-      reduce_range<-1>(min(max(x, splat<f32x>(-18.0f)), splat<f32x>(89.0f)));
-  const f32x factor = x > 1.0f ? splat<f32x>(2.0f) : splat<f32x>(1.0f);
-  const f32x power = reduced.power * (3.0f - factor);  // 2^n / factor
-  const f32x m = expm1_of_remainder(remainder(reduced));
-  return copysign(fma(m, power, power - (1.5f - 0.5f * factor)) * factor, x);
+  const f32x r = remainder(reduced), one = splat<f32x>(0x1p-64f);
+  return fma(fma(exp_tail(r, 0x1p-64f), r, one), r, one) * reduced.power;
 }
 
 // 1 / (1 + e^-x). With e = e^-|x| and q = e / (1 + e) <= 1/2, the result is e (1 - q) for x < 0 and
@@ -118,58 +92,27 @@ DMLOPS_INLINE f32x sigmoid(f32x x) {
 
 // ---- Logarithms: ln(2^k (1 + m)) = k ln(2) + ln(1 + m). --------------------------------------
 
-// Integer arithmetic may wrap for arguments without a logarithm, which are replaced later.
-DMLOPS_INLINE i32x wrapping_sum(i32x a, i32x b) {
-  return bit_cast<i32x>(bit_cast<u32x>(a) + bit_cast<u32x>(b));
-}
-DMLOPS_INLINE f32x scaled(f32x x, i32x exponent) {
-  return bit_cast<f32x>(wrapping_sum(bit_cast<i32x>(x), exponent));
-}
-
-// Returns -k * 2^23 for x in [3/4, 3/2) * 2^k, which added to the bits of x scales x to [3/4, 3/2).
-DMLOPS_INLINE i32x negated_exponent(f32x x) {
-  return wrapping_sum(bit_cast<i32x>(splat<f32x>(1.5f)), ~bit_cast<i32x>(x)) & ~0x7fffff;
-}
-
-// ln(1 + m) for -1/4 <= m <= 1/2. The relative error is 5e-9.
-DMLOPS_INLINE f32x log1p_in_range(f32x m) {
+// ln(1 + x), for 1 + x in [3/4, 3/2) * 2^k. The range reduction (1 + x) 2^-k - 1 = x 2^-k - (1 -
+// 2^-k) is exact if its rounding error would matter.
+DMLOPS_INLINE f32x log1p(f32x x) {
+  // -k * 2^23, which added to the bits of a number multiplies it by 2^-k. Unsigned, since the sums
+  // may wrap for arguments without a logarithm, which are replaced below.
+  const u32x exponent =
+      (bit_cast<u32x>(splat<f32x>(1.5f)) + ~bit_cast<u32x>(1.0f + x)) & ~0x7fffffu;
+  const f32x four = bit_cast<f32x>(bit_cast<u32x>(splat<f32x>(4.0f)) + exponent);  // k may be 128
+  const f32x m = bit_cast<f32x>(bit_cast<u32x>(x) + exponent) -
+                 fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));
+  // (ln(1 + m) - m) / m^2 for -1/4 <= m <= 1/2. The relative error of the logarithm is 5e-9.
   const f32x tail =
       polynomial(m, -0.5f, 0x1.5555a4p-2f, -0x1.00004ap-2f, 0x1.99699ep-3f, -0x1.54ed96p-3f,
                  0x1.28807ap-3f, -0x1.0d98fp-3f, 0x1.acf4aap-4f, -0x1.71e334p-5f);
-  return fma(m * m, tail, m);
-}
-
-// ln((1 + m) 2^k), from -k * 2^23. At k = 0 the sign of m = -0 survives, as +0 * -kLn2 is -0.
-DMLOPS_INLINE f32x log_of_scaled(f32x m, i32x negated_exponent) {
-  const f32x n = __builtin_convertvector(negated_exponent, f32x);
-  return fma(n, splat<f32x>(-kLn2 * 0x1p-23f), log1p_in_range(m));
-}
-
-// Replaces a logarithm of x - pole by -infinity at the pole, by NaN below, and by x for infinity
-// and NaN.
-DMLOPS_INLINE f32x with_limits(f32x logarithm, f32x x, float pole) {
+  // At k = 0 the sign of m = -0 survives, as +0 * -kLn2 is -0.
+  const f32x n = __builtin_convertvector(bit_cast<i32x>(exponent), f32x);
+  const f32x logarithm = fma(n, splat<f32x>(-kLn2 * 0x1p-23f), fma(m * m, tail, m));
   const f32x infinity = splat<f32x>(kInfinity);
-  const f32x outside = x == pole ? -infinity : infinity - infinity;
-  const f32x result = x > pole ? logarithm : outside;
+  const f32x outside = x == -1.0f ? -infinity : infinity - infinity;
+  const f32x result = x > -1.0f ? logarithm : outside;
   return x < infinity ? result : x;
-}
-
-// ln(x).
-DMLOPS_INLINE f32x log(f32x x) {
-  const i32x subnormal = x < 0x1p-126f;
-  const f32x normal = subnormal ? x * 0x1p23f : x;
-  const i32x exponent = negated_exponent(normal);
-  const f32x m = scaled(normal, exponent) - 1.0f;
-  return with_limits(log_of_scaled(m, wrapping_sum(exponent, subnormal & (23 << 23))), x, 0.0f);
-}
-
-// ln(1 + x). The range reduction (1 + x) 2^-k - 1 = x 2^-k - (1 - 2^-k) is exact if its rounding
-// error would matter.
-DMLOPS_INLINE f32x log1p(f32x x) {
-  const i32x exponent = negated_exponent(1.0f + x);
-  const f32x four = scaled(splat<f32x>(4.0f), exponent);  // 4 * 2^-k, as k may be 128
-  const f32x m = scaled(x, exponent) - fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));
-  return with_limits(log_of_scaled(m, exponent), x, -1.0f);
 }
 
 // c0 + c1 x + c2 x^2 + ..., in double, without fused multiply-add, which not every target has in
@@ -209,18 +152,7 @@ DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
                     0x1.6da4ac593ffcap-10, 0x1.9eb72365ea3ddp-13);
 }
 
-// ---- The error function and the normal distribution. -----------------------------------------
-
-// erf(x): x + x p(x^2) below 0.8, and 1 - erfc(x) = 1 - e^(x q(x)) from there. The
-// relative errors are 3.5e-9 and 3.4e-9.
-DMLOPS_INLINE f32x erf(f32x x) {
-  const f32x a = min(abs(x), splat<f32x>(4.0f));
-  const f32x p = polynomial(x * x, 0x1.06eba8p-3f, -0x1.812732p-2f, 0x1.ce2888p-4f, -0x1.b774a4p-6f,
-                            0x1.4d5f72p-8f, -0x1.570096p-11f);
-  const f32x q = polynomial(a, -0x1.20e79ap0f, -0x1.45740ap-1f, -0x1.af858cp-4f, 0x1.77fd28p-6f,
-                            -0x1.a7d072p-9f, 0x1.c5838ap-13f);
-  return a < 0.8f ? fma(x, p, x) : copysign(1.0f - exp_in_range(a * q), x);
-}
+// ---- The normal distribution. ---------------------------------------------------------------
 
 // x Phi(x), Phi being the distribution function of the normal distribution.
 //
