@@ -18,7 +18,7 @@ void log_softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) 
       excluding_max.add(x + begin, length);
       alignas(kVectorBytes) double both[2][kSumLanes] = {};
       excluding_max.store_to(both[0]);
-      RowSum<PlainTerms<T, false>> plain({});
+      RowSum<PlainTerms<T>> plain({});
       plain.add(x + begin, length);
       plain.store_to(both[1]);
       for (int j = 0; j < kSumLanes; ++j, lanes += 2) {
@@ -53,7 +53,7 @@ void log_softmax_finish(const GroupChunks& chunks, const double* sums, const dou
       const Difference<T> difference(splat<f32x>(log_sum_exp.high[k]),
                                      splat<f32x>(log_sum_exp.low[k]));
       transform_row<f32x, 2>(y, x, chunks.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return difference.template of<false>(v);
+        return difference.of(v);
       });
     }
   }

@@ -27,13 +27,11 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
 
   void find_maxima() { find_column_maxima(block_, log_sum_exp_.largest); }
 
-  template <bool kInRange>
   void add_plain() {
-    sums_.template add_up<Range>(
-        block_, [](std::int64_t) { return PlainTerms<T, kInRange>(); },
-        [&](std::int64_t c, const LaneSums<T>& sums, const Range& seen) DMLOPS_LAMBDA_INLINE {
+    sums_.template add_up<Largest>(
+        block_, [](std::int64_t) { return PlainTerms<T>(); },
+        [&](std::int64_t c, const LaneSums<T>& sums, const Largest& seen) DMLOPS_LAMBDA_INLINE {
           sums.store_to(log_sum_exp_.plain_sum + c);
-          store(log_sum_exp_.smallest + c, seen.smallest);
           store(log_sum_exp_.largest + c, seen.largest);
         });
   }
@@ -51,19 +49,10 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   }
 
   void finish() {
-    if (log_sum_exp_.all_in_range(block_.columns())) {
-      finish_columns<true>();
-    } else {
-      finish_columns<false>();
-    }
-  }
-
-  template <bool kInRange>
-  void finish_columns() {
     write_columns<4>(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const Difference<T> difference(load<f32x>(log_sum_exp_.high + c),
                                      load<f32x>(log_sum_exp_.low + c));
-      return [=](f32x x) DMLOPS_LAMBDA_INLINE { return difference.template of<kInRange>(x); };
+      return [=](f32x x) DMLOPS_LAMBDA_INLINE { return difference.of(x); };
     });
   }
 

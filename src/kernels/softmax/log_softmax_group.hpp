@@ -20,11 +20,7 @@ class GroupBatch {
     Passes& passes = static_cast<Passes&>(*this);
     bool enough = false;
     if (kPlainFirst<T> == 0 || passes.elements() >= kPlainFirst<T>) {
-      if (in_range_) {
-        passes.template add_plain<true>();
-        in_range_ = log_sum_exp_.all_from(count, kExpEnd);
-      }
-      if (!in_range_) passes.template add_plain<false>();
+      passes.add_plain();
       enough = log_sum_exp_.take_plain(count);
     } else {
       passes.find_maxima();
@@ -39,9 +35,6 @@ class GroupBatch {
   }
 
   LogSumExp<T, kCapacity> log_sum_exp_ = {};
-
- private:
-  bool in_range_ = true;  // true until an element is below kExpEnd
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

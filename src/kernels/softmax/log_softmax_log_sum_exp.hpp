@@ -28,7 +28,6 @@ template <class T, int kCapacity>
 struct LogSumExp {
   using Sum = typename LaneSums<T>::Lane;
 
-  alignas(kVectorBytes) float smallest[kCapacity];
   alignas(kVectorBytes) float largest[kCapacity];
   alignas(kVectorBytes) Sum plain_sum[kCapacity];             // of all terms
   alignas(kVectorBytes) Sum sum_excluding_maxima[kCapacity];  // of the terms below the maximum
@@ -63,7 +62,7 @@ struct LogSumExp {
       const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
       const i32x in_range = (top >= -64.0f) & (top <= kLargest);
       const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
-      auto term = PlainTerms<T, true>::exp(top);
+      auto term = PlainTerms<T>::exp(top);
       constexpr Sum kUnscale = Sum{1} / kTermScale;
       if constexpr (is_float) {
         Inverse inverse(reduced.r);
@@ -131,39 +130,7 @@ struct LogSumExp {
     }
   }
 
-  bool all_from(std::int64_t count, float lowest) const {
-    return all_of(count, [&](std::int64_t i) { return load<f32x>(smallest + i) >= lowest; });
-  }
-
-  // True if all groups, or group i, meet the requirements of Difference::of<true>().
-  bool all_in_range(std::int64_t count) const {
-    return all_of(count, [&](std::int64_t i) {
-      return is_in_range(load<f32x>(smallest + i), load<f32x>(high + i), load<f32x>(low + i));
-    });
-  }
-  bool in_range(std::int64_t i) const { return is_in_range(smallest[i], high[i], low[i]) != 0; }
-
  private:
-  template <class V>
-  DMLOPS_INLINE static auto is_in_range(V lowest, V high, V low) {
-    if constexpr (std::is_same_v<T, float>) {
-      using Bits = std::conditional_t<std::is_same_v<V, float>, std::uint32_t, u32x>;
-      const V same_exponent =
-          bit_cast<V>(bit_cast<Bits>(high) | 0x7fffffu);  // the largest number with this exponent
-      return (high > 0.0f) & (high < 0x1p126f) & (lowest >= -same_exponent);
-    } else {
-      return high - high == low - low;  // 0 == 0 for finite numbers, otherwise NaN
-    }
-  }
-
-  template <class Test>
-  DMLOPS_INLINE static bool all_of(std::int64_t count, const Test& test) {
-    i32x failed = {};
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>)
-      failed |= ~test(i) & (lane_indices() < static_cast<std::int32_t>(count - i));
-    return !any_bit(bit_cast<u32x>(failed), ~0u);
-  }
-
   DMLOPS_INLINE void set(std::int64_t i, f64x log) {
     const f64x top = to_double(largest + i);
     const f32half rounded = to_float(top + log);
@@ -185,13 +152,19 @@ class Difference {
     keep_in_register(one_);
   }
 
-  // kInRange requires, for float32, high > 0, no |x| with a larger exponent than high, and no
-  // infinite result; for float16, finite high and low.
-  template <bool kInRange>
+  // True if of<true>() may be used for float32 elements: high > 0, no |x| has a larger exponent
+  // than high, and no result is infinite.
+  static bool is_in_range(float smallest, float high) {
+    const auto same_exponent =  // the largest number with this exponent
+        bit_cast<float>(bit_cast<std::uint32_t>(high) | 0x7fffffu);
+    return std::is_same_v<T, float> && high > 0.0f && high < 0x1p126f && smallest >= -same_exponent;
+  }
+
+  template <bool kInRange = false>
   DMLOPS_INLINE f32x of(f32x x) const {
     const f32x difference = x - high_;
     if constexpr (!std::is_same_v<T, float>) {
-      return kInRange ? difference - low_ : canonical_nan(difference - low_);
+      return canonical_nan(difference - low_);
     } else if constexpr (kInRange) {
       return difference + (difference_to(x, plus_high(difference)) - low_);
     } else {

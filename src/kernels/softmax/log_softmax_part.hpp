@@ -12,7 +12,7 @@ void log_softmax_in_parts(const Reduction& group) {
   row.for_each([](RowPart<T>& part) {
     Range seen;
     part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
-      RowSum<PlainTerms<T, false>> sum({});
+      RowSum<PlainTerms<T>> sum({});
       sum.add(x, length);
       sum.store_to(lanes);
       seen += sum.seen();
@@ -22,7 +22,8 @@ void log_softmax_in_parts(const Reduction& group) {
   });
   using Sum = typename LaneSums<T>::Lane;
   LogSumExp<T, kLanes<f32x>> log_sum_exp = {};
-  row.set_extrema(log_sum_exp.smallest[0], log_sum_exp.largest[0]);
+  float smallest;
+  row.set_extrema(smallest, log_sum_exp.largest[0]);
   log_sum_exp.plain_sum[0] = static_cast<Sum>(row.sum());
   log_sum_exp.take_plain(1);
   if (!(log_sum_exp.sum_excluding_max[0] >= 0)) {
@@ -44,7 +45,7 @@ void log_softmax_in_parts(const Reduction& group) {
   row.for_each([&](const RowPart<T>& part) {
     const Difference<T> difference(splat<f32x>(log_sum_exp.high[0]),
                                    splat<f32x>(log_sum_exp.low[0]));
-    if (log_sum_exp.in_range(0)) {
+    if (Difference<T>::is_in_range(smallest, log_sum_exp.high[0])) {
       finish_row<true>(part.output, part.input, part.length, difference);
     } else {
       finish_row<false>(part.output, part.input, part.length, difference);

@@ -223,17 +223,16 @@ class RowBatch : GroupBatch<RowBatch<T, Layout>, T, kRowBatch> {
     fold_maxima();
   }
 
-  template <bool kInRange>
   void add_plain() {
     for (std::int64_t k = 0; k < count_; ++k) {
       select(k);
-      RowSum<PlainTerms<T, kInRange>> sum({});
+      RowSum<PlainTerms<T>> sum({});
       add_group(k, sum, log_sum_exp_.plain_sum);
-      minima_.set(k, sum.seen().smallest);
+      if constexpr (std::is_same_v<T, float>) minima_.set(k, sum.seen().smallest);
       maxima_.set(k, sum.seen().largest);
     }
     fold_sums(log_sum_exp_.plain_sum);
-    fold_minima();
+    if constexpr (std::is_same_v<T, float>) fold_minima();
     fold_maxima();
   }
 
@@ -275,8 +274,7 @@ class RowBatch : GroupBatch<RowBatch<T, Layout>, T, kRowBatch> {
   }
 
   void fold_minima() {
-    fold_into(log_sum_exp_.smallest, minima_,
-              [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return min(a, b); });
+    fold_into(smallest_, minima_, [](auto a, auto b) DMLOPS_LAMBDA_INLINE { return min(a, b); });
   }
 
   void fold_maxima() {
@@ -295,7 +293,7 @@ class RowBatch : GroupBatch<RowBatch<T, Layout>, T, kRowBatch> {
     for (std::int64_t k = 0; k < count_; ++k) {
       select(k);
       const float high = log_sum_exp_.high[k], low = log_sum_exp_.low[k];
-      if (log_sum_exp_.in_range(k)) {
+      if (Difference<T>::is_in_range(smallest_[k], high)) {
         rows_.template finish<true>(high, low);
       } else {
         rows_.template finish<false>(high, low);
@@ -305,6 +303,7 @@ class RowBatch : GroupBatch<RowBatch<T, Layout>, T, kRowBatch> {
 
   Layout rows_;
   GroupOffsets<kRowBatch> offsets_;
+  alignas(kVectorBytes) float smallest_[kRowBatch] = {};
   Folding<f32x, kRowBatch> minima_, maxima_;
   Folding<Folded, kRowBatch> sums_;
   Folding<i32x, kRowBatch> non_max_counts_;

@@ -15,7 +15,14 @@ namespace dmlops::DMLOPS_TARGET {
 
 constexpr float kTermScale = 0x1p64f;  // scales all terms, against underflow
 
-// The smallest and largest element; ignores NaN, which reach the result through the sum.
+// The largest element; ignores NaN, which reach the result through the sum.
+struct Largest {
+  f32x largest = splat<f32x>(-kInfinity);
+
+  DMLOPS_INLINE void operator+=(f32x x) { largest = max(largest, x); }
+};
+
+// The smallest and largest element; ignores NaN, as above.
 struct Range {
   f32x smallest = splat<f32x>(kInfinity), largest = splat<f32x>(-kInfinity);
 
@@ -47,16 +54,15 @@ template <>
 inline constexpr float16 kNegativeInfinity<float16> = float16::from_bits(0xfc00);
 
 // kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2, omitting kLn2Low, which LogSumExp compensates.
-// Below kExpEnd the term is 0; above x = 43 it is unspecified. kInRange requires that no element is
-// below kExpEnd.
-template <class T, bool kInRange>
+// Below kExpEnd the term is 0; above x = 43 it is unspecified.
+template <class T>
 struct PlainTerms {
   using Element = T;
   using Seen = Range;
 
   // The relative error is 1.2 * 2^-24, for float16 2e-7.
   DMLOPS_INLINE static auto exp(f32x x) {
-    const RangeReduction reduced = reduce_range<64>(kInRange ? x : max(x, splat<f32x>(kExpEnd)));
+    const RangeReduction reduced = reduce_range<64>(max(x, splat<f32x>(kExpEnd)));
     if constexpr (std::is_same_v<T, float>) {
       return fma(expm1_of_remainder(reduced.r), reduced.power, reduced.power);
     } else {
@@ -64,7 +70,8 @@ struct PlainTerms {
     }
   }
 
-  DMLOPS_INLINE auto term(f32x x, Range& seen) const {
+  template <class Statistics>
+  DMLOPS_INLINE auto term(f32x x, Statistics& seen) const {
     seen += x;
     return exp(x);
   }
@@ -72,7 +79,7 @@ struct PlainTerms {
   DMLOPS_INLINE auto last_terms(const T* x, std::int64_t used, Range& seen) const {
     // The unused lanes repeat an element for the range, and add no term.
     seen += load_first(x, used, load_element<T>(reinterpret_cast<const char*>(x)));
-    return PlainTerms<T, false>::exp(load_first(x, used, kNegativeInfinity<T>));
+    return exp(load_first(x, used, kNegativeInfinity<T>));
   }
 };
 
