@@ -16,15 +16,6 @@ struct ElementLoops {
   std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
   std::int64_t step() const { return strides[rank - 1]; }  // its stride
 
-  // Prefetches the beginning of the run after `row`'s, which the hardware prefetcher does not
-  // follow.
-  template <int kWrite>
-  DMLOPS_INLINE void prefetch_next(const char* row) const {
-    if (rank == 1) return;
-    for (std::int64_t i = 0; i < min(run() * step(), kRunAhead); i += kLineBytes)
-      __builtin_prefetch(row + strides[rank - 2] + i, kWrite);
-  }
-
   // Calls visit(byte offset of a run, its index in the chunk, its length) for the chunk [begin,
   // end) of the group.
   template <class Visit>

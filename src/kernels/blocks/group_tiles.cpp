@@ -3,7 +3,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size)
+GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bool whole_groups)
     : reduction_(reduction),
       elements_(reduction.elements),
       kept_(reduction.kept),
@@ -47,12 +47,23 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size)
     if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
       loops_[o] = element_loops(reduction, o);
   }
+  if (whole_groups && !has_short_runs) {
+    const auto is_dense = [this](int o) { return loops_[o].rank == 1 && step(o) == size_; };
+    const bool dense = is_dense(0) && is_dense(1);
+    const std::int64_t fitting = kBufferBytes / (dense ? 1 : 2) / (count_ * size_);
+    if (dense || fitting > 0) {
+      tile_length_ = run_ = count_;
+      batch_ = max(std::int64_t{1}, min(kTileGroups, fitting));
+      buffer_bytes_ = kBufferBytes / 2;
+    }
+  }
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && is_contiguous(0, 0, tile_length_) &&
              tile_length_ * size_ >= kShortestStreamed;
 }
 
 std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
+  loaded_tile_ = kNone;
   groups_ = min(batch_, end - first);
   if (kept_.rank > 1 && kept_.sizes[0] >= kGroupStep)
     groups_ = min(groups_, kept_.sizes[0] - first % kept_.sizes[0]);
@@ -71,6 +82,9 @@ std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
 }
 
 void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t length) {
+  if (begin == loaded_tile_ && operands == loaded_operands_) return;
+  loaded_tile_ = begin;
+  loaded_operands_ = operands;
   writes_in_place_ = is_contiguous(0, begin, length);
   jump_[0] = writes_in_place_ ? jump(0, begin, length) : 0;
   for (int o = 1; o < kFirstGroupOperand; ++o) {
@@ -96,19 +110,19 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
   if (has_table_[0] && side_by_side) {
     const Source elements = tabulate(0, begin, length, false);
     alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
-    pack(size_, columns, groups_ * size_, groups_, length, {buffer_[0], size_, pitch});
+    pack(size_, columns, groups_ * size_, groups_, length, {buffer(0), size_, pitch});
     return unpack(size_, groups_data_[0][0], size_, elements.offsets, columns, length * groups_,
                   groups_);
   }
   if (has_table_[0]) {
     const Source runs = tabulate(0, begin, length, element_step == size_);
     for (std::int64_t k = 0; k < groups_; ++k)
-      unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer_[0] + k * pitch, length, runs.run);
+      unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer(0) + k * pitch, length, runs.run);
     return;
   }
   loops_[0].for_each_run(
       begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-        const char* const source = buffer_[0] + i * size_;
+        const char* const source = buffer(0) + i * size_;
         if (side_by_side)
           return pack(size_, groups_data_[0][0] + offset, element_step, groups_, run,
                       {source, size_, pitch, nullptr});
@@ -195,7 +209,7 @@ Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length, bool
 
 void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
   const std::int64_t pitch = shared_[o] ? 0 : tile_length_ * size_;
-  for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer_[o] + k * pitch;
+  for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer(o) + k * pitch;
   if (packed_tile_[o] == begin) return;
   packed_tile_[o] = begin;
   const std::int64_t group_step = common_step(o);
@@ -207,13 +221,13 @@ void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
     runs.pitch = group_step;
     for (std::int64_t k = 0; k < (together || pitch == 0 ? 1 : groups_); ++k) {
       runs.data = groups_data_[o][k];
-      pack(size_, buffer_[o] + k * pitch, pitch, length, together ? groups_ : 1, runs);
+      pack(size_, buffer(o) + k * pitch, pitch, length, together ? groups_ : 1, runs);
     }
     return;
   }
   loops_[o].for_each_run(begin, begin + length,
                          [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-                           char* const target = buffer_[o] + i * size_;
+                           char* const target = buffer(o) + i * size_;
                            const bool together = group_step != 0 && pitch != 0;
                            const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
                            for (std::int64_t k = 0; k < calls; ++k)

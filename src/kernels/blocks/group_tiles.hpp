@@ -16,7 +16,9 @@ constexpr std::int64_t kGroupStep = 16;  // tiles of a group begin at multiples 
 
 class GroupTiles {
  public:
-  GroupTiles(const Reduction& reduction, std::int64_t element_size);
+  // `whole_groups`: of an input and an output alone, groups that are dense or fit the buffers are
+  // selected as a whole, and packed once for all passes.
+  GroupTiles(const Reduction& reduction, std::int64_t element_size, bool whole_groups = false);
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool has_whole_groups() const { return tile_length_ >= count_; }
@@ -59,7 +61,7 @@ class GroupTiles {
   }
 
   // Sets the rows of operands, given as bits, to a tile, and packs its elements unless they are
-  // contiguous.
+  // contiguous. Returns at once if the tile is the one loaded last.
   void load(unsigned int operands, std::int64_t begin, std::int64_t length);
 
   template <class T>
@@ -83,7 +85,7 @@ class GroupTiles {
   DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
     return reinterpret_cast<T*>(writes_in_place_
                                     ? groups_data_[0][k] + offset_of(0, begin)
-                                    : buffer_[0] + k * tile_length_ * std::int64_t{sizeof(T)});
+                                    : buffer(0) + k * tile_length_ * std::int64_t{sizeof(T)});
   }
 
   // Unpacks the results of the loaded tile to the output, unless they were computed in place.
@@ -96,6 +98,7 @@ class GroupTiles {
   // 2048 bytes.
   static constexpr std::int64_t kShortestSpannedRun = 2048;
   static constexpr std::int64_t kTableEntries = 1024;
+  static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
@@ -106,6 +109,7 @@ class GroupTiles {
     bool of_runs;
   };
 
+  char* buffer(int o) { return buffers_ + o * buffer_bytes_; }
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
@@ -134,6 +138,8 @@ class GroupTiles {
   bool streams_, is_cached_;
   bool common_ = true;  // true if the selected groups have common steps
   bool writes_in_place_ = false;
+  unsigned int loaded_operands_ = 0;
+  std::int64_t loaded_tile_ = kNone;  // its first element
   std::int64_t jump_[kFirstGroupOperand];
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t packed_tile_[kFirstGroupOperand];  // first element of the packed tile, or kNone
@@ -145,7 +151,8 @@ class GroupTiles {
   std::int64_t tables_[kFirstGroupOperand][kTableEntries];
   char* groups_data_[kReductionOperands][kTileGroups];  // the first element of each group
   const char* row_[kFirstGroupOperand][kTileGroups];
-  alignas(kVectorBytes) char buffer_[kFirstGroupOperand][kTileElements * kMaxSize];
+  std::int64_t buffer_bytes_ = kTileElements * kMaxSize;  // of an operand
+  alignas(kVectorBytes) char buffers_[kBufferBytes];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

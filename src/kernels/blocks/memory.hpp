@@ -13,7 +13,6 @@ constexpr std::int64_t kStreamedAhead = 1024;      // bytes of the input of non-
 constexpr std::int64_t kBlockAhead = kBlockBytes;  // the same if a block lies in between
 constexpr std::int64_t kColumnsAhead = 16;         // columns that are packed into rows
 constexpr std::int64_t kRowsAhead = 4;             // rows in place that are not near each other
-constexpr std::int64_t kRunAhead = 2048;           // bytes of the next run of a group, at most
 
 // Bytes of the gaps between rows from which rows are prefetched, up to a length.
 constexpr std::int64_t kLargestGap = 256, kLongestPrefetched = 1024;

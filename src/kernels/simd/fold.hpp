@@ -66,25 +66,23 @@ DMLOPS_INLINE_SMALL V fold_rows(V* rows, const Operation& operation) {
   }
 }
 
-// The lanes of many sums, reduced together: reducing kLanes<V> vectors at once takes few more steps
-// than reducing one.
-template <class V, int kCapacity>
-class Folding {
- public:
-  DMLOPS_INLINE_SMALL void set(std::int64_t k, V v) { store(rows_[k], v); }
-
-  // Returns the reductions from k on, of `count` in all; lanes past `count` are unspecified values
-  // of these.
-  template <class Operation>
-  DMLOPS_INLINE_SMALL V fold(std::int64_t k, std::int64_t count, const Operation& operation) const {
+// Reduces the vectors lanes(0), ..., lanes(count - 1) to target[0], ..., whose capacity is a
+// multiple of the lanes: several vectors at once take few more steps than one.
+template <class T, class Operation, class Lanes>
+DMLOPS_INLINE_SMALL void fold_groups(T* target, std::int64_t count, const Operation& operation,
+                                     const Lanes& lanes) {
+  using V = decltype(lanes(count));
+  for (std::int64_t k = 0; k < count; k += kLanes<V>) {
     V rows[kLanes<V>];
 #pragma GCC unroll 16
-    for (int i = 0; i < kLanes<V>; ++i) rows[i] = load<V>(rows_[min(k + i, count - 1)]);
-    return fold_rows<kLanes<V> / 2>(rows, operation);
+    for (std::int64_t i = 0; i < kLanes<V>; ++i) rows[i] = lanes(min(k + i, count - 1));
+    const V folded = fold_rows<kLanes<V> / 2>(rows, operation);
+    if constexpr (std::is_same_v<T, Lane<V>>) {
+      store(target + k, folded);
+    } else {
+      for (int i = 0; i < kLanes<V>; ++i) target[k + i] = static_cast<T>(folded[i]);
+    }
   }
-
- private:
-  alignas(kVectorBytes) Lane<V> rows_[kCapacity][kLanes<V>];
-};
+}
 
 }  // namespace dmlops::DMLOPS_TARGET

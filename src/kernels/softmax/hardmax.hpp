@@ -6,17 +6,9 @@
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/columns.hpp"
+#include "kernels/softmax/rows.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-// Loads a vector of a row's elements from i on; lanes past the end repeat the first element.
-template <class T>
-DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) {
-  return used == kLanes<f32x>
-             ? load<f32x>(x + i)
-             : load_partial<f32x>(x + i, static_cast<std::size_t>(used),
-                                  load_element<T>(reinterpret_cast<const char*>(x + i)));
-}
 
 // Shorter groups are computed down columns, unless there are few groups.
 constexpr std::int64_t kHardmaxAlongRows = 80;

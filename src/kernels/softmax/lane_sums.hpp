@@ -18,50 +18,32 @@ struct Product {
   DMLOPS_INLINE f32x value() const { return factor * power; }
 };
 
-// kLanes<f32x> lanes of a sum, over the elements of a block.
-template <class T>
-struct LaneSums;
+// The terms in the lanes that are used; the others are 0.
+DMLOPS_INLINE f32x masked(f32x terms, i32x used) { return used ? terms : splat<f32x>(0.0f); }
+DMLOPS_INLINE Product masked(Product terms, i32x used) {
+  return {terms.factor, masked(terms.power, used)};
+}
 
-// In double: half an ulp of float32 per addition would show in the results of small sums.
-template <>
-struct LaneSums<float> {
-  using Lane = double;
-  f64x lower, upper;
+// kLanes<f32x> lanes of a sum, over the elements of a block: in double for float32, of which half
+// an ulp per addition would show in the results of small sums; in float32 for float16.
+template <class T>
+struct LaneSums {
+  static constexpr bool kIsWide = std::is_same_v<T, float>;
+  using Lane = std::conditional_t<kIsWide, double, float>;
+  std::conditional_t<kIsWide, Doubles, f32x> sums;
 
   static LaneSums from(const Lane* lanes) {
-    return {load<f64x>(lanes), load<f64x>(lanes + kLanes<f64x>)};
+    if constexpr (kIsWide) return {load_doubles(lanes)};
+    if constexpr (!kIsWide) return {load<f32x>(lanes)};
   }
   DMLOPS_INLINE static LaneSums of(f32x terms) {
-    Doubles both = to_double(terms);
-    return {both.lower, both.upper};
+    if constexpr (kIsWide) return {to_double(terms)};
+    if constexpr (!kIsWide) return {terms};
   }
+  DMLOPS_INLINE static LaneSums of(Product terms) { return {terms.value()}; }
   DMLOPS_INLINE void operator+=(f32x terms) { *this += of(terms); }
-  DMLOPS_INLINE void operator+=(const LaneSums& other) {
-    lower += other.lower;
-    upper += other.upper;
-  }
-  DMLOPS_INLINE f64x folded() const { return lower + upper; }
-  DMLOPS_INLINE void store_to(Lane* lanes) const {
-    store(lanes, lower);
-    store(lanes + kLanes<f64x>, upper);
-  }
-};
-
-// In float32, which suffices for float16.
-template <>
-struct LaneSums<float16> {
-  using Lane = float;
-  f32x sums;
-
-  static LaneSums from(const Lane* lanes) { return {load<f32x>(lanes)}; }
-  DMLOPS_INLINE static LaneSums of(f32x terms) { return {terms}; }
-  DMLOPS_INLINE static LaneSums of(const Product& terms) { return {terms.value()}; }
-  DMLOPS_INLINE void operator+=(f32x terms) { sums += terms; }
-  DMLOPS_INLINE void operator+=(const Product& terms) {
-    sums = fma(terms.factor, terms.power, sums);
-  }
-  DMLOPS_INLINE void operator+=(const LaneSums& other) { sums += other.sums; }
-  DMLOPS_INLINE f32x folded() const { return sums; }
+  DMLOPS_INLINE void operator+=(Product terms) { sums = fma(terms.factor, terms.power, sums); }
+  DMLOPS_INLINE void operator+=(const LaneSums& other) { sums = sums + other.sums; }
   DMLOPS_INLINE void store_to(Lane* lanes) const { store(lanes, sums); }
 };
 

@@ -17,12 +17,7 @@ void log_softmax(const Reduction& groups, const void*) {
   if (groups.parts > 1) return log_softmax_in_parts<T>(groups);
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   if (fills_rows(groups, in, out, kAlongRows<T>)) {
-    const bool in_place = ChunkedRows<T>::dense(in) && in.rank > 1;
-    if (WholeRows<T>::fit(in, out) && !in_place) {
-      RowBatch<T, WholeRows<T>>(groups, in, out).run(groups.first, groups.end);
-    } else {
-      RowBatch<T, ChunkedRows<T>>(groups, in, out).run(groups.first, groups.end);
-    }
+    LogSoftmaxRows<T>(groups).run();
   } else {
     ColumnBatch<T>(groups, in, out).run(groups.first, groups.end);
   }

@@ -14,18 +14,19 @@ void log_softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) 
     maxima[g] = 0;
     for (std::int64_t begin = 0; begin < chunks.length; begin += kSumBlock) {
       const std::int64_t length = min(chunks.length - begin, kSumBlock);
-      RowSum<TermsExcludingMax<T>> excluding_max(terms);
-      excluding_max.add(x + begin, length);
-      alignas(kVectorBytes) double both[2][kSumLanes] = {};
+      alignas(kVectorBytes) double both[2][kSumLanes];
+      RowSum<T> excluding_max, plain;
+      NonMaxCount below_max;
+      add_terms_excluding_max(excluding_max, x + begin, length, terms, below_max);
       excluding_max.store_to(both[0]);
-      RowSum<PlainTerms<T>> plain({});
-      plain.add(x + begin, length);
+      Range<T> seen;
+      add_plain_terms(plain, x + begin, length, seen);
       plain.store_to(both[1]);
       for (int j = 0; j < kSumLanes; ++j, lanes += 2) {
         lanes[0] = both[0][j];
         lanes[1] = both[1][j];
       }
-      maxima[g] += static_cast<double>(length - excluding_max.non_max_count());
+      maxima[g] += static_cast<double>(length - fold(below_max.count, Addition()));
     }
   }
 }
@@ -50,11 +51,7 @@ void log_softmax_finish(const GroupChunks& chunks, const double* sums, const dou
     log_sum_exp.take_excluding_max(used);
     log_sum_exp.compute(used);
     for (std::int64_t k = 0; k < used; ++k, x += chunks.length, y += chunks.length) {
-      const Difference<T> difference(splat<f32x>(log_sum_exp.high[k]),
-                                     splat<f32x>(log_sum_exp.low[k]));
-      transform_row<f32x, 2>(y, x, chunks.length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return difference.of(v);
-      });
+      finish_row(y, x, chunks.length, -kInfinity, log_sum_exp.high[k], log_sum_exp.low[k]);
     }
   }
 }

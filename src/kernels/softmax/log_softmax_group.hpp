@@ -1,7 +1,6 @@
 // log_softmax of groups: the steps that rows and columns share.
 #pragma once
 
-#include "kernels/blocks/group_layout.hpp"
 #include "kernels/softmax/log_softmax_log_sum_exp.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

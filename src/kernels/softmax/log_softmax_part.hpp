@@ -10,12 +10,11 @@ template <class T>
 void log_softmax_in_parts(const Reduction& group) {
   RowParts<T> row(group);
   row.for_each([](RowPart<T>& part) {
-    Range seen;
+    Range<T> seen;
     part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
-      RowSum<PlainTerms<T>> sum({});
-      sum.add(x, length);
+      RowSum<T> sum;
+      add_plain_terms(sum, x, length, seen);
       sum.store_to(lanes);
-      seen += sum.seen();
     });
     part.smallest = fold(seen.smallest, Minimum());
     part.largest = fold(seen.largest, Maximum());
@@ -31,10 +30,11 @@ void log_softmax_in_parts(const Reduction& group) {
       const TermsExcludingMax<T> terms(splat<f32x>(log_sum_exp.largest[0]));
       part.non_max_count = 0;
       part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
-        RowSum<TermsExcludingMax<T>> sum(terms);
-        sum.add(x, length);
+        RowSum<T> sum;
+        NonMaxCount below_max;
+        add_terms_excluding_max(sum, x, length, terms, below_max);
+        part.non_max_count += fold(below_max.count, Addition());
         sum.store_to(lanes);
-        part.non_max_count += sum.non_max_count();
       });
     });
     log_sum_exp.sum_excluding_maxima[0] = static_cast<Sum>(row.sum());
@@ -43,13 +43,8 @@ void log_softmax_in_parts(const Reduction& group) {
   }
   log_sum_exp.compute(1);
   row.for_each([&](const RowPart<T>& part) {
-    const Difference<T> difference(splat<f32x>(log_sum_exp.high[0]),
-                                   splat<f32x>(log_sum_exp.low[0]));
-    if (Difference<T>::is_in_range(smallest, log_sum_exp.high[0])) {
-      finish_row<true>(part.output, part.input, part.length, difference);
-    } else {
-      finish_row<false>(part.output, part.input, part.length, difference);
-    }
+    finish_row(part.output, part.input, part.length, smallest, log_sum_exp.high[0],
+               log_sum_exp.low[0]);
   });
 }
 

@@ -5,9 +5,6 @@
 // float16 groups, a second pass computes the sum excluding the maxima.
 #pragma once
 
-#include "kernels/blocks/pack.hpp"
-#include "kernels/blocks/transform.hpp"
-#include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/lane_sums.hpp"
 
@@ -22,19 +19,15 @@ struct Largest {
   DMLOPS_INLINE void operator+=(f32x x) { largest = max(largest, x); }
 };
 
-// The smallest and largest element; ignores NaN, as above.
-struct Range {
-  f32x smallest = splat<f32x>(kInfinity), largest = splat<f32x>(-kInfinity);
+// The largest element and, for float32, the smallest; ignores NaN, as above.
+template <class T>
+struct Range : Largest {
+  f32x smallest = splat<f32x>(kInfinity);
 
   DMLOPS_INLINE void operator+=(f32x x) {
-    smallest = min(smallest, x);
-    largest = max(largest, x);
+    Largest::operator+=(x);
+    if constexpr (std::is_same_v<T, float>) smallest = min(smallest, x);
   }
-  DMLOPS_INLINE void operator+=(const Range& other) {
-    smallest = min(smallest, other.smallest);
-    largest = max(largest, other.largest);
-  }
-  DMLOPS_INLINE static std::int64_t non_max_count() { return 0; }
 };
 
 // e^r for |r| <= ln(2) / 2, to 2e-7.
@@ -42,24 +35,10 @@ DMLOPS_INLINE f32x short_exp(f32x r) {
   return polynomial(r, 1.0f, 1.0f, 0x1.fffdfcp-2f, 0x1.5557aep-3f, 0x1.572a06p-5f, 0x1.10627ap-7f);
 }
 
-// Loads the remainder of a group; the other lanes get `filler`.
-template <class T>
-DMLOPS_INLINE f32x load_first(const T* x, std::int64_t used, T filler) {
-  return load_partial<f32x>(x, static_cast<std::size_t>(used), filler);
-}
-
-template <class T>
-inline constexpr T kNegativeInfinity = -__builtin_inff();
-template <>
-inline constexpr float16 kNegativeInfinity<float16> = float16::from_bits(0xfc00);
-
 // kTermScale e^x as 2^(n + 64) e^r, r = x - n kLn2, omitting kLn2Low, which LogSumExp compensates.
 // Below kExpEnd the term is 0; above x = 43 it is unspecified.
 template <class T>
 struct PlainTerms {
-  using Element = T;
-  using Seen = Range;
-
   // The relative error is 1.2 * 2^-24, for float16 2e-7.
   DMLOPS_INLINE static auto exp(f32x x) {
     const RangeReduction reduced = reduce_range<64>(max(x, splat<f32x>(kExpEnd)));
@@ -75,24 +54,11 @@ struct PlainTerms {
     seen += x;
     return exp(x);
   }
-
-  DMLOPS_INLINE auto last_terms(const T* x, std::int64_t used, Range& seen) const {
-    // The unused lanes repeat an element for the range, and add no term.
-    seen += load_first(x, used, load_element<T>(reinterpret_cast<const char*>(x)));
-    return exp(load_first(x, used, kNegativeInfinity<T>));
-  }
 };
 
 // Counts the elements below the maximum.
 struct NonMaxCount {
   i32x count = {};
-
-  // Returns the count since the last call.
-  DMLOPS_INLINE std::int64_t non_max_count() {
-    const i32x counted = count;
-    count = i32x{};
-    return fold(counted, Addition());
-  }
 };
 
 // kTermScale e^(x - max) for given maxima, 0 if x is the maximum, and 0 below 2^-190.
@@ -106,9 +72,6 @@ class TermsExcludingMax;
 template <>
 class TermsExcludingMax<float> {
  public:
-  using Element = float;
-  using Seen = NonMaxCount;
-
   explicit TermsExcludingMax(f32x max)
       : max_(max),
         offset_(abs(max) >= 0x1p20f ? max : splat<f32x>(0.0f)),
@@ -130,11 +93,7 @@ class TermsExcludingMax<float> {
     return fma(m, factor, factor);
   }
 
-  // Fills unused lanes with the maximum, which adds no term.
-  DMLOPS_INLINE f32x last_terms(const float* x, std::int64_t used, NonMaxCount& counter) const {
-    return term(load_first(x, used, max_[0]), counter);
-  }
-
+  float filler() const { return max_[0]; }  // an element that adds no term
   // Returns N, and max - offset for the offset that is subtracted from all elements.
   DMLOPS_INLINE f32x n() const { return n_; }
   DMLOPS_INLINE f32x shifted_max() const { return max_ - offset_; }
@@ -147,9 +106,6 @@ class TermsExcludingMax<float> {
 template <>
 class TermsExcludingMax<float16> {
  public:
-  using Element = float16;
-  using Seen = NonMaxCount;
-
   explicit TermsExcludingMax(f32x max) : max_(max) {}
 
   DMLOPS_INLINE Product term(f32x x, NonMaxCount& counter) const {
@@ -159,10 +115,9 @@ class TermsExcludingMax<float16> {
     return {short_exp(reduced.r), is_below_max ? reduced.power : splat<f32x>(0.0f)};
   }
 
-  DMLOPS_INLINE Product last_terms(const float16* x, std::int64_t used,
-                                   NonMaxCount& counter) const {
-    const u16half max = narrow(max_);
-    return term(load_first(x, used, float16::from_bits(max[0])), counter);
+  float16 filler() const {
+    const u16half bits = narrow(max_);
+    return float16::from_bits(bits[0]);
   }
 
  private:

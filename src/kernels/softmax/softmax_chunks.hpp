@@ -2,6 +2,7 @@
 // log_softmax_chunks.hpp.
 #pragma once
 
+#include "kernels/softmax/rows.hpp"
 #include "kernels/softmax/softmax_terms.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -13,12 +14,12 @@ void softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) {
     const GroupTerms<T> terms(splat<f32x>(chunks.max[g]));
     maxima[g] = 0;  // softmax needs no count
     for (std::int64_t begin = 0; begin < chunks.length; begin += kSumBlock, lanes += kSumLanes) {
-      TermSum<T> sum;
+      RowSum<T> sum;
       sum.add(min(chunks.length - begin, kSumBlock),
               [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
                 return terms(load_elements(x + begin, i, used)).rounded();
               });
-      std::memcpy(lanes, sum.lanes(), kSumLanes * sizeof(double));
+      sum.store_to(lanes);
     }
   }
 }
@@ -32,7 +33,7 @@ void softmax_finish(const GroupChunks& chunks, const double* sums, const double*
   for (std::int64_t first = 0; first < chunks.count; first += kBatch) {
     const std::int64_t used = min(kBatch, chunks.count - first);
     for (std::int64_t k = 0; k < used; ++k)
-      reciprocals.sum[k] = static_cast<typename TermSum<T>::Lane>(sums[first + k]);
+      reciprocals.sum[k] = static_cast<typename RowSum<T>::Lane>(sums[first + k]);
     reciprocals.compute(used, true);
     for (std::int64_t k = 0; k < used; ++k, x += chunks.length, y += chunks.length) {
       const GroupTerms<T> terms(splat<f32x>(chunks.max[first + k]));

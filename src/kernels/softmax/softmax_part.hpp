@@ -12,11 +12,11 @@ template <class T, class Terms>
 double add_parts(RowParts<T>& row, const Terms& terms) {
   row.for_each([&](const RowPart<T>& part) {
     part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
-      TermSum<T> sum;
+      RowSum<T> sum;
       sum.add(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
         return terms(load_elements(x, i, used)).rounded();
       });
-      std::memcpy(lanes, sum.lanes(), kSumLanes * sizeof(double));
+      sum.store_to(lanes);
     });
   });
   return row.sum();
@@ -58,7 +58,7 @@ void softmax_in_parts(const Reduction& group) {
   const GroupTerms<T> terms(splat<f32x>(largest));
   Reciprocals<T, kLanes<f32x>> reciprocals = {};
   const double sum = plain ? add_parts(row, PlainGroupTerms<T>()) : add_parts(row, terms);
-  reciprocals.sum[0] = static_cast<typename TermSum<T>::Lane>(sum);
+  reciprocals.sum[0] = static_cast<typename RowSum<T>::Lane>(sum);
   const bool ordered = reciprocals.compute(1, !plain);
   const float high = reciprocals.high[0], low = reciprocals.low[0];
   if (plain && ordered) return finish_parts(row, PlainGroupTerms<T>(), high, low);

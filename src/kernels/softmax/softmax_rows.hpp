@@ -1,18 +1,17 @@
 // softmax of groups as dense rows.
 #pragma once
 
-#include "kernels/blocks/group_tiles.hpp"
-#include "kernels/simd/fold.hpp"
-#include "kernels/softmax/hardmax.hpp"
+#include "kernels/softmax/rows.hpp"
 #include "kernels/softmax/softmax_terms.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
-class SoftmaxRows {
+class SoftmaxRows : RowTiles<T> {
+  using Tiles = RowTiles<T>;
+
  public:
-  explicit SoftmaxRows(const Reduction& reduction)
-      : reduction_(reduction), tiles_(reduction, sizeof(T)) {}
+  explicit SoftmaxRows(const Reduction& groups) : Tiles(groups) {}
 
   void run() {
     const std::int64_t steps = (tiles_.count() + kGroupStep - 1) / kGroupStep * kGroupStep;
@@ -25,7 +24,6 @@ class SoftmaxRows {
       groups = tiles_.select(first, reduction_.end);
       if (tiles_.has_whole_groups()) {
         pitch_ = steps;
-        tiles_.load(kInput, 0, tiles_.count());
         for (std::int64_t k = 0; k < groups; k += batch) run<true>(k, min(k + batch, groups));
         tiles_.store(0, tiles_.count());
       } else {
@@ -35,7 +33,11 @@ class SoftmaxRows {
   }
 
  private:
-  static constexpr unsigned int kInput = 2;             // the bit of the input in GroupTiles
+  using Tiles::for_each_row;
+  using Tiles::reduction_;
+  using Tiles::sums_;
+  using Tiles::tiles_;
+
   static constexpr std::int64_t kBatchElements = 1024;  // terms that are kept in L1
 
   // Computes the groups [first, end) of the tile. kWhole: a tile holds whole groups, so that terms
@@ -43,12 +45,12 @@ class SoftmaxRows {
   template <bool kWhole>
   void run(std::int64_t first, std::int64_t end) {
     if (plain_) {
-      for (std::int64_t k = first; k < end; ++k) sums_[k].clear();
       seen_ = LargestAbs{};
-      for_each_row<kWhole>(
-          first, end, [&](std::int64_t k, const T* x, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-            add_terms<kWhole>(k, k - first, x, length, PlainGroupTerms<T>(), seen_);
-          });
+      for_each_row(first, end,
+                   [&](std::int64_t k, const T* x, std::int64_t begin,
+                       std::int64_t length) DMLOPS_LAMBDA_INLINE {
+                     add_terms<kWhole>(k, k - first, x, begin, length, PlainGroupTerms<T>(), seen_);
+                   });
       plain_ = invert(first, end) && are_plain<T>(seen_);
       if (plain_) {
         finish<kWhole>(first, end,
@@ -56,45 +58,33 @@ class SoftmaxRows {
         return;
       }
     }
-    for (std::int64_t k = first; k < end; ++k) {
-      sums_[k].clear();
-      tops_[k] = -kInfinity;
-    }
-    for_each_row<kWhole>(first, end, [&](std::int64_t k, const T* x, std::int64_t length) {
-      f32x largest = splat<f32x>(tops_[k]);
-      for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-        largest = max(largest, load_repeated(x, i, used));
-      });
-      tops_[k] = fold(largest, Maximum());
-    });
+    for_each_row(first, end,
+                 [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length) {
+                   f32x largest = splat<f32x>(begin == 0 ? -kInfinity : tops_[k]);
+                   for_each_vector_of_row(
+                       length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+                         largest = max(largest, load_repeated(x, i, used));
+                       });
+                   tops_[k] = fold(largest, Maximum());
+                 });
     NothingSeen nothing;
-    for_each_row<kWhole>(first, end, [&](std::int64_t k, const T* x, std::int64_t length) {
-      add_terms<kWhole>(k, k - first, x, length, GroupTerms<T>(splat<f32x>(tops_[k])), nothing);
-    });
+    for_each_row(first, end,
+                 [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length) {
+                   add_terms<kWhole>(k, k - first, x, begin, length,
+                                     GroupTerms<T>(splat<f32x>(tops_[k])), nothing);
+                 });
     invert(first, end);
     finish<kWhole>(first, end,
                    [&](std::int64_t k) { return GroupTerms<T>(splat<f32x>(tops_[k])); });
   }
 
-  // Calls visit(k, row, length) for the rows of the groups, tile by tile.
-  template <bool kWhole, class Visit>
-  DMLOPS_INLINE void for_each_row(std::int64_t first, std::int64_t end, const Visit& visit) {
-    if constexpr (kWhole) {
-      for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row<T>(1, k), tiles_.count());
-    } else {
-      tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-        tiles_.load(kInput, begin, length);
-        for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row<T>(1, k), length);
-      });
-    }
-  }
-
   template <bool kKeep, class Terms, class Seen>
-  DMLOPS_INLINE void add_terms(std::int64_t k, std::int64_t row, const T* x, std::int64_t length,
-                               const Terms& terms, Seen& seen_before) {
+  DMLOPS_INLINE void add_terms(std::int64_t k, std::int64_t row, const T* x, std::int64_t begin,
+                               std::int64_t length, const Terms& terms, Seen& seen_before) {
     float* const powers = powers_ + row * pitch_;
     float* const remainders = remainders_ + row * pitch_;
     Seen seen = seen_before;
+    if (begin == 0) sums_[k].clear();
     sums_[k].add(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
       const f32x v = load_elements(x, i, used);
       if constexpr (std::is_same_v<Seen, LargestAbs>) seen += v;
@@ -107,28 +97,8 @@ class SoftmaxRows {
 
   // Computes the reciprocals of the sums of the groups [first, end).
   bool invert(std::int64_t first, std::int64_t end) {
-    if (tiles_.count() <= kSumBlock) {
-      fold_sums(first, end,
-                [](TermSum<T>& sum) DMLOPS_LAMBDA_INLINE { return sum.folded_block(); });
-    } else {
-      fold_sums(first, end,
-                [](TermSum<T>& sum) DMLOPS_LAMBDA_INLINE { return sum.folded_blocks(); });
-    }
+    Tiles::fold_sums(first, end, reciprocals_.sum);
     return reciprocals_.compute(end - first, !plain_);
-  }
-
-  template <class Folded>
-  DMLOPS_INLINE void fold_sums(std::int64_t first, std::int64_t end, const Folded& folded) {
-    using V = decltype(folded(sums_[0]));
-    for (std::int64_t k = first; k < end; k += kLanes<V>) {
-      V rows[kLanes<V>];
-#pragma GCC unroll 16
-      for (std::int64_t i = 0; i < kLanes<V>; ++i) rows[i] = folded(sums_[min(k + i, end - 1)]);
-      alignas(kVectorBytes) Lane<V> sums[kLanes<V>];
-      DMLOPS_TARGET::store(sums, fold_rows<kLanes<V> / 2>(rows, Addition()));
-      for (std::int64_t i = 0; i < kLanes<V>; ++i)
-        reciprocals_.sum[k - first + i] = static_cast<typename TermSum<T>::Lane>(sums[i]);
-    }
   }
 
   template <bool kWhole, class MakeTerms>
@@ -138,7 +108,7 @@ class SoftmaxRows {
       for (std::int64_t k = first; k < end; ++k) {
         const float* const powers = powers_ + (k - first) * pitch_;
         const float* const remainders = remainders_ + (k - first) * pitch_;
-        scale<Terms>(k - first, tiles_.target<T>(k, 0), tiles_.count(),
+        scale<Terms>(k - first, tiles_.template target<T>(k, 0), tiles_.count(),
                      [=](std::int64_t i, std::int64_t) DMLOPS_LAMBDA_INLINE {
                        SoftmaxTerm<T> term;
                        term.load_from(powers + i, remainders + i);
@@ -147,11 +117,11 @@ class SoftmaxRows {
       }
     } else {
       tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) {
-        tiles_.load(kInput, begin, length);
+        tiles_.load(Tiles::kInput, begin, length);
         for (std::int64_t k = first; k < end; ++k) {
-          const T* const x = tiles_.row<T>(1, k);
+          const T* const x = tiles_.template row<T>(1, k);
           const auto terms = make_terms(k);
-          scale<Terms>(k - first, tiles_.target<T>(k, begin), length,
+          scale<Terms>(k - first, tiles_.template target<T>(k, begin), length,
                        [&](std::int64_t i, std::int64_t used)
                            DMLOPS_LAMBDA_INLINE { return terms(load_elements(x, i, used)); });
         }
@@ -171,12 +141,9 @@ class SoftmaxRows {
     });
   }
 
-  const Reduction& reduction_;
-  GroupTiles tiles_;
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
   std::int64_t pitch_ = 0;
   LargestAbs seen_;
-  TermSum<T> sums_[kTileGroups];
   float tops_[kTileGroups];
   Reciprocals<T, kTileGroups> reciprocals_ = {};
   alignas(kVectorBytes) float powers_[kTileElements], remainders_[kTileElements];

@@ -1,0 +1,158 @@
+// Groups of the softmax family along rows, and their sums.
+#pragma once
+
+#include "kernels/blocks/group_sum.hpp"
+#include "kernels/blocks/group_tiles.hpp"
+#include "kernels/simd/fold.hpp"
+#include "kernels/simd/math.hpp"
+#include "kernels/softmax/lane_sums.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Loads a vector of a row's elements from i on; lanes past the end get `filler`.
+template <class T>
+DMLOPS_INLINE f32x load_filled(const T* x, std::int64_t i, std::int64_t used, T filler) {
+  return used == kLanes<f32x> ? load<f32x>(x + i)
+                              : load_partial<f32x>(x + i, static_cast<std::size_t>(used), filler);
+}
+// Lanes past the end repeat an element.
+template <class T>
+DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) {
+  return load_filled(x, i, used, load_element<T>(reinterpret_cast<const char*>(x + i)));
+}
+
+// The sum of a group's terms.
+template <class T>
+class RowSum {
+ public:
+  using Lane = typename LaneSums<T>::Lane;
+
+  void clear() {
+    steps_ = 0;
+    has_blocks_ = false;
+  }
+
+  // Adds elements of the group: a whole number of steps of 16, or the last ones. `terms(i, used)`
+  // returns the terms of a vector of elements from i on, of which `used` exist.
+  template <class Terms>
+  DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
+    for (std::int64_t begin = 0; begin < count;) {
+      if (steps_ == kSteps) end_block();
+      const std::int64_t length = min(count - begin, (kSteps - steps_) * kSumLanes);
+      add_steps(begin, length, terms);
+      steps_ += (length + kSumLanes - 1) / kSumLanes;
+      begin += length;
+    }
+  }
+
+  // Returns the lanes of the sum, added down to one vector, in float64 if there are several blocks.
+  // No term may be added afterwards.
+  DMLOPS_INLINE Vec<Lane> folded_block() const { return folded<Vec<Lane>>(lanes_); }
+  DMLOPS_INLINE f64x folded_blocks() {
+    end_block();
+    return folded<f64x>(blocks_);
+  }
+  // Stores the lanes of all blocks, as above.
+  void store_to(double* lanes) {
+    end_block();
+    std::memcpy(lanes, blocks_, sizeof blocks_);
+  }
+
+ private:
+  static constexpr std::int64_t kSteps = kSumBlock / kSumLanes, kLanesHere = kLanes<f32x>;
+  // Computes several terms before adding them if there are enough registers, which exposes more
+  // instruction-level parallelism than out-of-order execution finds.
+  static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 4 : 1;
+
+  template <class V, class Number>
+  DMLOPS_INLINE static V folded(const Number* lanes) {
+    V sums[kSumLanes / kLanes<V>];
+    int vectors = kSumLanes / kLanes<V>;
+#pragma GCC unroll 16
+    for (int i = 0; i < vectors; ++i) sums[i] = load<V>(lanes + i * kLanes<V>);
+#pragma GCC unroll 16
+    for (vectors /= 2; vectors > 0; vectors /= 2) {
+#pragma GCC unroll 16
+      for (int i = 0; i < vectors; ++i) sums[i] += sums[i + vectors];
+    }
+    return sums[0];
+  }
+
+  template <class Terms>
+  DMLOPS_INLINE void add_steps(std::int64_t begin, std::int64_t count, const Terms& terms) {
+    for (std::int64_t lane = 0; lane < kSumLanes; lane += kLanesHere) {
+      LaneSums<T> sums = {};
+      if (steps_ > 0) sums = LaneSums<T>::from(lanes_ + lane);
+      std::int64_t i = lane;
+      for (; i + (kTogether - 1) * kSumLanes + kLanesHere <= count; i += kTogether * kSumLanes) {
+        decltype(terms(begin, kLanesHere)) several[kTogether];
+#pragma GCC unroll 16
+        for (int k = 0; k < kTogether; ++k)
+          several[k] = terms(begin + i + k * kSumLanes, kLanesHere);
+#pragma GCC unroll 16
+        for (const auto& term : several) sums += term;
+      }
+      for (; i + kLanesHere <= count; i += kSumLanes) sums += terms(begin + i, kLanesHere);
+      if (i < count) {
+        const i32x used = lane_indices() < static_cast<std::int32_t>(count - i);
+        sums += masked(terms(begin + i, count - i), used);
+      }
+      sums.store_to(lanes_ + lane);
+    }
+  }
+
+  DMLOPS_INLINE void end_block() {
+#pragma GCC unroll 16
+    for (int j = 0; j < kSumLanes; j += kLanes<f64x>) {
+      const f64x ended = to_double(lanes_ + j);
+      store(blocks_ + j, has_blocks_ ? load<f64x>(blocks_ + j) + ended : ended);
+    }
+    steps_ = 0;
+    has_blocks_ = true;
+  }
+
+  alignas(kVectorBytes) Lane lanes_[kSumLanes];     // of the current block, unless steps_ is 0
+  alignas(kVectorBytes) double blocks_[kSumLanes];  // of the previous blocks, if any
+  std::int64_t steps_ = 0;
+  bool has_blocks_ = false;
+};
+
+// Groups as dense rows in tiles, and a sum for each group.
+template <class T>
+class RowTiles {
+ protected:
+  using Sum = typename RowSum<T>::Lane;
+  static constexpr unsigned int kInput = 2;  // the bit of the input in GroupTiles
+
+  explicit RowTiles(const Reduction& reduction, bool whole_groups = false)
+      : reduction_(reduction), tiles_(reduction, sizeof(T), whole_groups) {}
+
+  // Calls visit(k, row, begin, length) for the elements from `begin` on of the groups [first, end),
+  // tile by tile.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_row(std::int64_t first, std::int64_t end, const Visit& visit) {
+    tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+      tiles_.load(kInput, begin, length);
+      for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row<T>(1, k), begin, length);
+    });
+  }
+
+  // Folds the sums of the groups [first, end) to target[0], ...
+  void fold_sums(std::int64_t first, std::int64_t end, Sum* target) {
+    const auto fold = [&](const auto& folded) DMLOPS_LAMBDA_INLINE {
+      fold_groups(target, end - first, Addition(),
+                  [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return folded(sums_[first + k]); });
+    };
+    if (tiles_.count() <= kSumBlock) {
+      fold([](RowSum<T>& sum) DMLOPS_LAMBDA_INLINE { return sum.folded_block(); });
+    } else {
+      fold([](RowSum<T>& sum) DMLOPS_LAMBDA_INLINE { return sum.folded_blocks(); });
+    }
+  }
+
+  const Reduction& reduction_;
+  GroupTiles tiles_;
+  RowSum<T> sums_[kTileGroups];
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
