@@ -123,6 +123,42 @@ DMLOPS_NO_INLINE void pack_strided_columns(char* target, std::int64_t target_pit
   }
 }
 
+// Fills contiguous runs of at least a vector, each with one of the values. Only the last two stores
+// overlap.
+template <class U>
+void fill_runs_of_vectors(char* target, std::int64_t bytes, std::int64_t count, const U* values) {
+  using V = Vec<U>;
+  constexpr std::int64_t step = sizeof(V);
+  alignas(kVectorBytes) char mask[2 * step] = {};
+  store_element(mask, splat<V>(static_cast<U>(~U{0})));
+  char* const last = target + count * bytes - step;
+  V run = splat<V>(values[0]);
+  std::int64_t left = bytes;  // of the run, which are not stored yet
+  for (std::int64_t i = 1; i < count; ++i) {
+    for (; left >= step; left -= step, target += step) store_element(target, run);
+    const V next = splat<V>(values[i]), of_run = load_element<V>(mask + step - left);
+    store_element(target, (run & of_run) | (next & ~of_run));
+    target += step;
+    left += bytes - step;
+    run = next;
+  }
+  for (; target < last; target += step) store_element(target, run);
+  store_element(last, run);
+}
+
+// Fills contiguous runs, run i with the element at source(i).
+template <class U, class Source>
+DMLOPS_INLINE void fill_runs_from(char* target, std::int64_t bytes, std::int64_t count,
+                                  const Source& source) {
+  constexpr std::int64_t kRuns = 128;
+  U values[kRuns];
+  for (std::int64_t i = 0; i < count; i += kRuns) {
+    const std::int64_t runs = min(kRuns, count - i);
+    for (std::int64_t k = 0; k < runs; ++k) values[k] = load_element<U>(source(i + k));
+    fill_runs<U>(target + i * bytes, bytes, runs, values);
+  }
+}
+
 // Packs elements with a common step into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* source,
@@ -131,7 +167,7 @@ DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* sourc
   if (step == size) {
     copy_run(target, source, length * size);
   } else if (step == 0) {
-    fill_row<U>(target, length, load_element<U>(source));
+    fill_row<U>(target, length * size, load_element<U>(source));
   } else {
     pack_strided<U>(target, length, source, step);
   }
@@ -159,7 +195,8 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
     }
     i = count;
   } else if (from.skip == 0 && from.step == 0) {
-    i = fill_runs<U>(target, bytes, count, place);
+    fill_runs_from<U>(target, bytes, count, place);
+    i = count;
   }
   for (std::int64_t packed = i * from.run, skip = from.skip; packed < length; ++i, skip = 0) {
     const std::int64_t left = min(from.run - skip, length - packed);
@@ -206,6 +243,29 @@ bool is_strided_columns(const Source& from, std::int64_t length, std::int64_t co
 }  // namespace
 
 template <class U>
+void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values) {
+  if (bytes >= kVectorBytes && bytes < kLongestMerged)
+    return fill_runs_of_vectors<U>(target, bytes, count, values);
+  std::int64_t i = 0;
+  // Each short run overwrites the excess of the previous run's vector, which is no longer than
+  // necessary. The last runs leave no space for whole vectors.
+  const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
+    constexpr int kMax = decltype(stored)::value,
+                  kStored = kMax < kVectorBytes ? kMax : kVectorBytes;
+    const std::int64_t end = count - kStored / bytes;
+    for (; i < end; ++i) store_front<kStored>(target + i * bytes, splat<Vec<U>>(values[i]));
+  };
+  if (bytes <= 16) {
+    by_vectors(std::integral_constant<int, 16>());
+  } else if (bytes <= 32 && kVectorBytes >= 32) {
+    by_vectors(std::integral_constant<int, 32>());
+  } else if (bytes < kVectorBytes) {
+    by_vectors(std::integral_constant<int, 64>());
+  }
+  for (; i < count; ++i) fill_row<U>(target + i * bytes, bytes, values[i]);
+}
+
+template <class U>
 void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
           const Source& from, bool spills) {
   constexpr std::int64_t size = sizeof(U);
@@ -240,12 +300,11 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     return pack_strided_columns<U>(target, target_pitch, length, count, from);
   if (step == size && target_pitch == length * size && target_pitch < kVectorBytes)
     return pack_short_rows(target, target_pitch, count, from);
-  std::int64_t r = 0;
-  if (step == 0 && target_pitch == length * size) {
-    r = fill_runs<U>(target, target_pitch, count,
-                     [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE { return from.row(i); });
-  }
-  for (; r < count; ++r) pack_run<U>(target + r * target_pitch, length, from.row(r), step);
+  if (step == 0 && target_pitch == length * size)
+    return fill_runs_from<U>(target, target_pitch, count,
+                             [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE { return from.row(i); });
+  for (std::int64_t r = 0; r < count; ++r)
+    pack_run<U>(target + r * target_pitch, length, from.row(r), step);
 }
 
 template <class U>
@@ -258,18 +317,22 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
                   load_element<U>(source + i * size));
 }
 
+template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*);
 template void pack<std::uint8_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                  bool);
 template void unpack<std::uint8_t>(char*, std::int64_t, const std::int64_t*, const char*,
                                    std::int64_t, std::int64_t);
+template void fill_runs<std::uint16_t>(char*, std::int64_t, std::int64_t, const std::uint16_t*);
 template void pack<std::uint16_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                   bool);
 template void unpack<std::uint16_t>(char*, std::int64_t, const std::int64_t*, const char*,
                                     std::int64_t, std::int64_t);
+template void fill_runs<std::uint32_t>(char*, std::int64_t, std::int64_t, const std::uint32_t*);
 template void pack<std::uint32_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                   bool);
 template void unpack<std::uint32_t>(char*, std::int64_t, const std::int64_t*, const char*,
                                     std::int64_t, std::int64_t);
+template void fill_runs<std::uint64_t>(char*, std::int64_t, std::int64_t, const std::uint64_t*);
 template void pack<std::uint64_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                   bool);
 template void unpack<std::uint64_t>(char*, std::int64_t, const std::int64_t*, const char*,

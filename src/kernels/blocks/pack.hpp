@@ -54,6 +54,10 @@ template <class U>
 void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int64_t count,
           const Source& from, bool spills = false);
 
+// Fills `count` contiguous runs, each with one of the values.
+template <class U>
+void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values);
+
 // The inverse of pack() for a row: writes dense elements to elements `step` bytes apart, or in runs
 // of contiguous elements at `offsets`.
 template <class U>

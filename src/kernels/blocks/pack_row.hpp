@@ -77,13 +77,12 @@ inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
 }
 
 template <class U>
-DMLOPS_INLINE void fill_row(char* target, std::int64_t length, U value) {
+DMLOPS_INLINE void fill_row(char* target, std::int64_t bytes, U value) {
   using V = Vec<U>;
-  constexpr std::int64_t size = sizeof(U), step = sizeof(V);
+  constexpr std::int64_t step = sizeof(V);
   const V values = splat<V>(value);
-  const std::int64_t bytes = length * size;
   if (bytes >= step) {
-    for (std::int64_t i = 0; i + step <= bytes; i += step) store_element(target + i, values);
+    for (std::int64_t i = 0; i + step < bytes; i += step) store_element(target + i, values);
     store_element(target + bytes - step, values);
   } else {
     alignas(kVectorBytes) char filled[sizeof(V)];
@@ -131,36 +130,6 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, Offsets offset
   if (bytes >= 8) return by_ends(std::uint64_t());
   if (bytes >= 4) return by_ends(std::uint32_t());
   by_ends(std::uint16_t());
-}
-
-// Fills `count` contiguous runs of up to two vectors, run i with the element at source(i), by
-// vectors no longer than necessary. Each run overwrites the excess of the previous run's vectors.
-// Returns the number of filled runs; the last ones leave no space for whole vectors.
-template <class U, class Source>
-DMLOPS_INLINE std::int64_t fill_runs(char* target, std::int64_t bytes, std::int64_t count,
-                                     const Source& source) {
-  std::int64_t i = 0;
-  const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
-    constexpr int kMax = decltype(stored)::value,
-                  kStored = kMax < kVectorBytes ? kMax : kVectorBytes;
-    const std::int64_t end = count - kStored / bytes;
-    for (; i < end; ++i)
-      store_front<kStored>(target + i * bytes, splat<Vec<U>>(load_element<U>(source(i))));
-  };
-  if (bytes <= 16) {
-    by_vectors(std::integral_constant<int, 16>());
-  } else if (bytes <= 32 && kVectorBytes >= 32) {
-    by_vectors(std::integral_constant<int, 32>());
-  } else if (bytes <= kVectorBytes) {
-    by_vectors(std::integral_constant<int, 64>());
-  } else if (bytes <= 2 * kVectorBytes) {
-    for (const std::int64_t end = count - 2 * kVectorBytes / bytes; i < end; ++i) {
-      const Vec<U> values = splat<Vec<U>>(load_element<U>(source(i)));
-      store_element(target + i * bytes, values);
-      store_element(target + i * bytes + kVectorBytes, values);
-    }
-  }
-  return i;
 }
 
 // Packs the elements at source(i) into a dense row. Assembles words of 8 bytes, since store

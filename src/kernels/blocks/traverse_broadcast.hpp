@@ -14,58 +14,13 @@ inline bool streams_broadcast(const Rows& rows, const Traversal& t) {
   return rows.streaming && rows.length * t.size >= kShortestStreamedRow;
 }
 
-// Fills contiguous rows of at least a vector, each with one of the values. Only the last two stores
-// overlap.
-template <class U>
-void fill_contiguous_rows(char* target, std::int64_t length, std::int64_t count, const U* values) {
-  using V = Vec<U>;
-  constexpr std::int64_t lanes = kLanes<V>;
-  alignas(kVectorBytes) U mask[2 * lanes] = {};
-  for (std::int64_t i = 0; i < lanes; ++i) mask[i] = static_cast<U>(~U{0});
-  char* const last = target + (count * length - lanes) * std::int64_t{sizeof(U)};
-  V row = splat<V>(values[0]);
-  std::int64_t left = length;  // elements of the row that are not stored yet
-  for (std::int64_t r = 1; r < count; ++r) {
-    for (; left >= lanes; left -= lanes, target += sizeof(V)) store_element(target, row);
-    const V next = splat<V>(values[r]);
-    const V of_row = load_element<V>(reinterpret_cast<const char*>(mask + lanes - left));
-    store_element(target, (row & of_row) | (next & ~of_row));
-    target += sizeof(V);
-    left += length - lanes;
-    row = next;
-  }
-  for (; target < last; target += sizeof(V)) store_element(target, row);
-  store_element(last, splat<V>(values[count - 1]));
-}
-
 // Fills each row with one of the values.
 template <class U>
 void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values) {
-  using V = Vec<U>;
-  constexpr std::int64_t step = sizeof(V);
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
   const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
-  if (contiguous && bytes >= step && bytes < kLongestMerged)
-    return fill_contiguous_rows<U>(row_of(rows, 0, row), rows.length, count, values);
-  std::int64_t r = 0;
-  if (contiguous && bytes < step) {
-    r = fill_runs<U>(row_of(rows, 0, row), bytes, count,
-                     [values](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-                       return reinterpret_cast<const char*>(values + i);
-                     });
-  }
-  for (; r < count; ++r) {
-    char* const target = row_of(rows, 0, row + r);
-    const V filled = splat<V>(values[r]);
-    if (bytes >= step) {
-      for (std::int64_t i = 0; i + step < bytes; i += step) store_element(target + i, filled);
-      store_element(target + bytes - step, filled);
-    } else {
-      alignas(kVectorBytes) char lanes[sizeof(V)];
-      store_element(lanes, filled);
-      copy_short(target, lanes, bytes);
-    }
-  }
+  if (contiguous) return fill_runs<U>(row_of(rows, 0, row), bytes, count, values);
+  for (std::int64_t r = 0; r < count; ++r) fill_row<U>(row_of(rows, 0, row + r), bytes, values[r]);
 }
 
 // Traverses rows that broadcast one element each: computes each result once, and fills its row.
@@ -90,7 +45,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
       continue;
     }
     for (std::int64_t r = 0; r < block.length; ++r) {
-      fill_row<U>(filled, min(rows.length, capacity), results[r]);
+      fill_row<U>(filled, min(rows.length, capacity) * t.size, results[r]);
       for (std::int64_t column = 0; column < rows.length; column += capacity)
         write(rows, t.size, row + r, column, min(capacity, rows.length - column), filled);
     }
