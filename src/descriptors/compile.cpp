@@ -12,6 +12,7 @@
 #include "descriptors/names.hpp"
 #include "descriptors/tensor.hpp"
 #include "operators/check.hpp"
+#include "operators/scalars.hpp"
 
 namespace dmlops {
 namespace {
@@ -28,28 +29,10 @@ T from_bits(ScalarUnion scalar) {
 
 // Reads a bound of CLIP1 from its union.
 Scalar scalar_of(DataType type, ScalarUnion scalar) {
-  switch (type) {
-    case DataType::float32:
-      return Scalar(static_cast<double>(from_bits<float>(scalar)));
-    case DataType::float16:
-      return Scalar(to_double(from_bits<float16>(scalar)));
-    case DataType::int8:
-      return Scalar(std::int64_t{from_bits<std::int8_t>(scalar)});
-    case DataType::int16:
-      return Scalar(std::int64_t{from_bits<std::int16_t>(scalar)});
-    case DataType::int32:
-      return Scalar(std::int64_t{from_bits<std::int32_t>(scalar)});
-    case DataType::int64:
-      return Scalar(from_bits<std::int64_t>(scalar));
-    case DataType::uint8:
-      return Scalar(std::uint64_t{from_bits<std::uint8_t>(scalar)});
-    case DataType::uint16:
-      return Scalar(std::uint64_t{from_bits<std::uint16_t>(scalar)});
-    case DataType::uint32:
-      return Scalar(std::uint64_t{from_bits<std::uint32_t>(scalar)});
-    default:
-      return Scalar(from_bits<std::uint64_t>(scalar));
-  }
+  if (type == DataType::float32) return Scalar(from_bits<float>(scalar));
+  if (type == DataType::float16) return Scalar(from_bits<float16>(scalar));
+  return visit_integer(type,
+                       [&](auto integer) { return Scalar(from_bits<decltype(integer)>(scalar)); });
 }
 
 // Converts a FLOAT bound of CLIP: truncates toward zero for integers, which are saturated later.
@@ -92,7 +75,7 @@ OperatorPlan plan_operator(const OperatorDesc& desc, const OperatorInfo& op) {
     operands[operand_of(op, i)] = &views[i];
   }
   const ConstTensorView &input = views[0], &second = views[1];
-  const TensorView output = view_of(*desc.tensors[static_cast<std::size_t>(op.input_count())]);
+  const TensorView output = view_of(*desc.tensors[static_cast<std::size_t>(op.inputs)]);
   const float epsilon = desc.numbers[0];
   const auto bound = [&](std::size_t i) {
     return op.has(FieldKind::scalar) ? scalar_of(input.type, desc.scalars[i])
@@ -142,7 +125,7 @@ bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
 void copy_initial(CompiledOperator::Implementation& compiled,
                   const std::vector<ConstBinding>& initial) {
   const OperatorInfo& op = *compiled.op;
-  const auto inputs = static_cast<std::size_t>(op.input_count());
+  const auto inputs = static_cast<std::size_t>(op.inputs);
   require_initial_count(op, initial.size());
   for (std::size_t i = 0; i < inputs; ++i) {
     Slot& slot = compiled.slots[i];
@@ -180,7 +163,7 @@ int operand_of(const OperatorInfo& op, int tensor) {
 }
 
 void require_initial_count(const OperatorInfo& op, std::size_t given) {
-  const auto inputs = static_cast<std::size_t>(op.input_count());
+  const auto inputs = static_cast<std::size_t>(op.inputs);
   if (given == 0 || given == inputs) return;
   throw BindingError(std::string(op.name) + ": " + counted(given, "initial binding") + "; it has " +
                      counted(inputs, "input"));
@@ -206,7 +189,7 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
   compiled->directml_names = desc.directml_names;
   compiled->plan = plan_operator(desc, op);
   const BufferTensorDesc& input = *desc.tensors[0];
-  const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.input_count())];
+  const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.inputs)];
   for (int i = 0; i < op.tensor_count(); ++i) {
     Slot& slot = compiled->slots[i];
     slot.name = tensor_name(op, i);

@@ -1,7 +1,6 @@
 // Conversions that the descriptors share: numbers to DML_SCALAR_UNION, sizes to tensors.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 
@@ -10,16 +9,10 @@
 #include "descriptors/conversions.hpp"
 #include "descriptors/table.hpp"
 #include "operators/check.hpp"
+#include "operators/scalars.hpp"
 
 namespace dmlops {
 namespace {
-
-template <class T>
-ScalarUnion union_of(T value) {
-  ScalarUnion result;
-  std::memcpy(&result.bits, &value, sizeof value);
-  return result;
-}
 
 std::string text_of(const Scalar& value) {
   if (value.type == DataType::int64) return std::to_string(value.integer);
@@ -32,31 +25,11 @@ std::string text_of(const Scalar& value) {
                         why);
 }
 
-double number_of(const Scalar& value) {
-  if (value.type == DataType::int64) return static_cast<double>(value.integer);
-  return value.type == DataType::uint64 ? static_cast<double>(value.natural) : value.floating;
-}
-
 template <class T>
 ScalarUnion whole(TensorDataType type, const Scalar& value) {
   using Limits = std::numeric_limits<T>;
-  constexpr auto max = static_cast<std::uint64_t>(Limits::max());
-  bool fits = false;
-  T result = 0;
-  if (value.type == DataType::float64) {
-    const double number =
-        value.floating;  // 2^digits is exact in double, unlike the largest integer
-    fits = number == std::trunc(number) && number >= static_cast<double>(Limits::min()) &&
-           number < std::ldexp(1.0, Limits::digits);
-    if (fits) result = static_cast<T>(number);
-  } else if (value.type == DataType::int64 && value.integer < 0) {
-    fits = Limits::is_signed && value.integer >= static_cast<std::int64_t>(Limits::min());
-    if (fits) result = static_cast<T>(value.integer);
-  } else {
-    fits = value.natural <= max;  // same bits as a non-negative `integer`
-    result = static_cast<T>(value.natural);
-  }
-  if (fits) return union_of(result);
+  if (side<T>(value) == 0 && is_given(value) && is_whole(value))
+    return {to_bits(value_of<T>(value))};
   refuse(type, value,
          " (" + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()) + ")");
 }
@@ -65,37 +38,20 @@ ScalarUnion whole(TensorDataType type, const Scalar& value) {
 
 ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value) {
   if (value.type == DataType::unknown) throw ValidationError("scalar_union: there is no number");
-  switch (data_type) {
-    case DataType::int8:
-      return whole<std::int8_t>(data_type, value);
-    case DataType::int16:
-      return whole<std::int16_t>(data_type, value);
-    case DataType::int32:
-      return whole<std::int32_t>(data_type, value);
-    case DataType::int64:
-      return whole<std::int64_t>(data_type, value);
-    case DataType::uint8:
-      return whole<std::uint8_t>(data_type, value);
-    case DataType::uint16:
-      return whole<std::uint16_t>(data_type, value);
-    case DataType::uint32:
-      return whole<std::uint32_t>(data_type, value);
-    case DataType::uint64:
-      return whole<std::uint64_t>(data_type, value);
-    case DataType::float32: {
-      const double number = number_of(value);
-      const auto rounded = static_cast<float>(number);
-      if (std::isinf(rounded) && !std::isinf(number)) refuse(data_type, value, "");
-      return union_of(rounded);
-    }
-    case DataType::float16:
-      return union_of(to_float16(number_of(value)));
-    case DataType::float64:
-      return union_of(number_of(value));
-    default:
-      throw ValidationError("scalar_union: " + upper_name(data_type) +
-                            " is not a data type of DML_SCALAR_UNION");
+  if (data_type == DataType::float64) return {to_bits(value_of<double>(value))};
+  if (!kNumbers64.has(data_type)) {
+    throw ValidationError("scalar_union: " + upper_name(data_type) +
+                          " is not a data type of DML_SCALAR_UNION");
   }
+  if (data_type == DataType::float32) {
+    const double number = value_of<double>(value);
+    const auto rounded = static_cast<float>(number);
+    if (std::isinf(rounded) && !std::isinf(number)) refuse(data_type, value, "");
+    return {to_bits(rounded)};
+  }
+  if (data_type == DataType::float16) return {to_bits(to_float16(value_of<double>(value)))};
+  return visit_integer(data_type,
+                       [&](auto integer) { return whole<decltype(integer)>(data_type, value); });
 }
 
 BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,

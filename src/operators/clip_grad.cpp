@@ -1,6 +1,5 @@
 // clip_grad and relu_grad: converts the bounds to the interval in which the gradient passes, and
 // runs the kernel.
-#include <cmath>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -10,17 +9,13 @@
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/plan.hpp"
+#include "operators/scalars.hpp"
 
 namespace dmlops {
 namespace {
 
 constexpr const char* kClipGrad = "clip_grad";
 constexpr const char* kReluGrad = "relu_grad";
-
-bool is_given(const Scalar& bound) {
-  return bound.type != DataType::unknown &&
-         !(bound.type == DataType::float64 && std::isnan(bound.floating));
-}
 
 // Returns the interval of the integers from `first` to `last`, whose low bits kernels use.
 template <class T>
@@ -31,38 +26,8 @@ ClipGradParameters interval(T first, T last) {
 }
 constexpr ClipGradParameters kNowhere = {0, 0, true};
 
-// Returns -1 for a bound below all values of T, 1 for one above them, otherwise 0.
-template <class T>
-int side(const Scalar& bound) {
-  using Limits = std::numeric_limits<T>;
-  switch (bound.type) {
-    case DataType::int64:
-      if (bound.integer < 0)
-        return bound.integer < static_cast<std::int64_t>(Limits::min()) ? -1 : 0;
-      return static_cast<std::uint64_t>(bound.integer) > static_cast<std::uint64_t>(Limits::max())
-                 ? 1
-                 : 0;
-    case DataType::uint64:
-      return bound.natural > static_cast<std::uint64_t>(Limits::max()) ? 1 : 0;
-    default:
-      // 2^63 or 2^64, which unlike the largest integer are exact in double.
-      if (bound.floating >= std::ldexp(1.0, Limits::digits)) return 1;
-      return bound.floating < static_cast<double>(Limits::min()) ? -1 : 0;
-  }
-}
-
-// Converts a bound that is within the range of T.
-template <class T>
-T value_of(const Scalar& bound) {
-  if (bound.type == DataType::int64) return static_cast<T>(bound.integer);
-  if (bound.type == DataType::uint64) return static_cast<T>(bound.natural);
-  return static_cast<T>(bound.floating);
-}
-
 void require_whole(const char* argument, const Scalar& bound) {
-  if (bound.type != DataType::float64 || std::isinf(bound.floating)) return;
-  if (bound.floating != std::trunc(bound.floating))
-    refuse_fraction(kClipGrad, argument, bound.floating);
+  if (!is_whole(bound)) refuse_fraction(kClipGrad, argument, bound.floating);
 }
 
 // Returns the integers strictly between the bounds, which may lie outside the range of T.
@@ -119,28 +84,9 @@ void run_checked(const char* op, const ConstTensorView& input, const ConstTensor
 
 ClipGradParameters clip_grad_parameters(DataType type, const Scalar& min, const Scalar& max) {
   const FloatEnvironment environment;
-  switch (type) {
-    case DataType::float32:
-      return between_floats<std::int32_t>(type, min, max);
-    case DataType::float16:
-      return between_floats<std::int16_t>(type, min, max);
-    case DataType::int8:
-      return between<std::int8_t>(min, max);
-    case DataType::int16:
-      return between<std::int16_t>(min, max);
-    case DataType::int32:
-      return between<std::int32_t>(min, max);
-    case DataType::int64:
-      return between<std::int64_t>(min, max);
-    case DataType::uint8:
-      return between<std::uint8_t>(min, max);
-    case DataType::uint16:
-      return between<std::uint16_t>(min, max);
-    case DataType::uint32:
-      return between<std::uint32_t>(min, max);
-    default:
-      return between<std::uint64_t>(min, max);
-  }
+  if (type == DataType::float32) return between_floats<std::int32_t>(type, min, max);
+  if (type == DataType::float16) return between_floats<std::int16_t>(type, min, max);
+  return visit_integer(type, [&](auto integer) { return between<decltype(integer)>(min, max); });
 }
 
 ClipGradParameters relu_grad_parameters(DataType type) {

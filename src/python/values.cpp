@@ -2,12 +2,13 @@
 #include "values.hpp"
 
 #include <cmath>
-#include <cstring>
 
 #include "core/float16.hpp"
 #include "descriptors/table.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
+#include "operators/scalars.hpp"
+#include "operators/type_sets.hpp"
 
 namespace py = pybind11;
 
@@ -52,13 +53,6 @@ double read_double(const std::string& where, py::handle value) {
   refuse_type(where, "a number", value);
 }
 
-template <class T>
-ScalarUnion union_of(T value) {
-  ScalarUnion result;
-  std::memcpy(&result.bits, &value, sizeof value);
-  return result;
-}
-
 }  // namespace
 
 void refuse_type(const std::string& where, const char* expected, py::handle value) {
@@ -82,31 +76,12 @@ float read_float(const std::string& where, py::handle value) {
 
 // Reads a value of the data type in min_max_data_type; integers are exact.
 ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
-  const std::string type_name = upper_name(type);
-  switch (type) {
-    case DataType::int8:
-      return union_of(read_whole<std::int8_t>(where, value, type_name));
-    case DataType::int16:
-      return union_of(read_whole<std::int16_t>(where, value, type_name));
-    case DataType::int32:
-      return union_of(read_whole<std::int32_t>(where, value, type_name));
-    case DataType::int64:
-      return union_of(read_whole<std::int64_t>(where, value, type_name));
-    case DataType::uint8:
-      return union_of(read_whole<std::uint8_t>(where, value, type_name));
-    case DataType::uint16:
-      return union_of(read_whole<std::uint16_t>(where, value, type_name));
-    case DataType::uint32:
-      return union_of(read_whole<std::uint32_t>(where, value, type_name));
-    case DataType::uint64:
-      return union_of(read_whole<std::uint64_t>(where, value, type_name));
-    case DataType::float32:
-      return union_of(read_float(where, value));
-    case DataType::float16:
-      return union_of(to_float16(read_double(where, value)));
-    default:
-      return union_of(read_double(where, value));
-  }
+  if (type == DataType::float32) return {to_bits(read_float(where, value))};
+  if (type == DataType::float16) return {to_bits(to_float16(read_double(where, value)))};
+  if (!kNumbers64.has(type)) return {to_bits(read_double(where, value))};
+  return visit_integer(type, [&](auto integer) {
+    return ScalarUnion{to_bits(read_whole<decltype(integer)>(where, value, upper_name(type)))};
+  });
 }
 
 }  // namespace dmlops::python
