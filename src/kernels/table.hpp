@@ -9,6 +9,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// The index of a type's kernels.
+template <class T>
+constexpr auto kTypeIndex = static_cast<std::size_t>(data_type_of<T>());
+
 void set_kernels(KernelTable& table);  // all of them: table.cpp
 
 void set_activations(KernelTable& table);           // activation.cpp

@@ -17,7 +17,7 @@
 #include "dmlops/runtime.hpp"
 #include "draw.hpp"
 #include "kernels/normalization/reduce_moments.hpp"
-#include "kernels/softmax/softmax.hpp"
+#include "kernels/softmax/softmax_rows.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"
 #include "traversal/policy.hpp"

@@ -6,6 +6,9 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// Shorter groups are computed down columns, unless there are few groups.
+constexpr std::int64_t kSoftmaxAlongRows = 32;
+
 template <class T>
 class SoftmaxRows : RowTiles<T> {
   using Tiles = RowTiles<T>;
