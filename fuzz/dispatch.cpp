@@ -155,7 +155,7 @@ OperatorDesc plausible_desc(FuzzedDataProvider& bytes) {
     OperatorDesc fused;
     do {
       fused.type = any_operator(bytes).type;
-    } while (!find_operator(fused.type)->fusable() && bytes.remaining_bytes() > 0);
+    } while (!find_operator(fused.type)->is_fusable && bytes.remaining_bytes() > 0);
     for (float& number : fused.numbers) number = parameter(bytes);
     desc.fused_activation = std::make_shared<const OperatorDesc>(fused);
   }
@@ -227,7 +227,7 @@ class Call {
       operand.content.resize(operand.size);
       fill(bytes, tensor, operand.content.data(), operand.size);
     }
-    const int output = op_.input_count();
+    const int output = op_.inputs;
     in_place_ = bytes.ConsumeIntegralInRange<int>(0, 3) == 0;
     const bool owned = desc.tensors[0]->flags == TensorFlags::owned_by_dml;
     in_place_ = in_place_ && !owned && operands_[0].size == operands_[output].size;
@@ -248,7 +248,7 @@ class Call {
 
   // The output's bytes; empty if the bindings were refused.
   std::vector<char> run() {
-    const int inputs = op_.input_count();
+    const int inputs = op_.inputs;
     std::vector<ConstBinding> bound(static_cast<std::size_t>(inputs)), initial;
     bool owned = false;
     for (int i = 0; i < op_.tensor_count(); ++i) {
@@ -296,11 +296,11 @@ class Call {
 
   void check(const std::vector<char>& result) const {
     // Of several outputs, the first one is compared.
-    std::vector<Values> inputs(static_cast<std::size_t>(op_.input_count()));
+    std::vector<Values> inputs(static_cast<std::size_t>(op_.inputs));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (desc_.tensors[i]) inputs[i] = read(*desc_.tensors[i], operands_[i].content.data());
     }
-    const BufferTensorDesc& output = *desc_.tensors[static_cast<std::size_t>(op_.input_count())];
+    const BufferTensorDesc& output = *desc_.tensors[static_cast<std::size_t>(op_.inputs)];
     check_result(desc_, inputs, read(output, result.data()));
   }
 
@@ -335,7 +335,7 @@ class Call {
     if (!in_place_) return true;
     if (!op_.in_place) return false;
     const BufferTensorDesc& a = *desc_.tensors[0];
-    const BufferTensorDesc& b = *desc_.tensors[static_cast<std::size_t>(op_.input_count())];
+    const BufferTensorDesc& b = *desc_.tensors[static_cast<std::size_t>(op_.inputs)];
     std::uint32_t packed_a = 1, packed_b = 1;
     for (std::size_t d = a.dimension_count; d-- > 0;) {
       const std::uint32_t left = a.strides ? (*a.strides)[d] : packed_a;

@@ -40,8 +40,6 @@ struct CompiledOperator::Implementation {
   std::vector<BufferTensorDesc> tensors;
   std::int64_t elements = 0;    // of the input
   bool directml_names = false;  // in error messages
-
-  int input_count() const { return op->input_count(); }
 };
 
 }  // namespace dmlops

@@ -98,7 +98,7 @@ std::shared_ptr<const OperatorDesc> read_activation(const std::string& where,
   OperatorDesc unread;
   unread.type = static_cast<OperatorType>(fused.Type);
   return std::make_shared<const OperatorDesc>(
-      op == nullptr || !op->fusable()
+      op == nullptr || !op->is_fusable
           ? unread
           : read(fused, *op, where + "fused_activation " + op->name + ": "));
 }

@@ -56,9 +56,6 @@ struct OperatorInfo {
 
   FeatureLevel since() const { return supports[0].since; }
   int tensor_count() const { return inputs + outputs; }
-  int input_count() const { return inputs; }
-  int output_count() const { return outputs; }
-  bool fusable() const { return is_fusable; }
   bool has(FieldKind kind) const {
     for (const Field& field : *this) {
       if (field.kind == kind) return true;

@@ -22,7 +22,7 @@ class Rules {
     for (int i = 0; i < op_.tensor_count(); ++i) check_one_tensor(i);
     check_level();
     for (int i = 1; i < op_.tensor_count(); ++i) check_match(i);
-    for (int i = op_.input_count(); i < op_.tensor_count(); ++i) check_output(i);
+    for (int i = op_.inputs; i < op_.tensor_count(); ++i) check_output(i);
     for (const Field& field : op_) {
       if (field.kind == FieldKind::data_type) check_min_max_type();
       if (field.kind == FieldKind::axes) check_axes(field);
@@ -43,7 +43,7 @@ class Rules {
   }
   bool has_tensor(int i) const { return desc_.tensors[static_cast<std::size_t>(i)].has_value(); }
   const BufferTensorDesc& input() const { return tensor(0); }
-  const BufferTensorDesc& output() const { return tensor(op_.input_count()); }
+  const BufferTensorDesc& output() const { return tensor(op_.inputs); }
   std::string name_of(int i) const { return tensor_name(op_, i); }
   std::string at_level() const { return " at " + name(level_); }
 
@@ -122,7 +122,7 @@ class Rules {
   void check_min_max_type() const {
     if (desc_.min_max_data_type == output().data_type) return;
     refuse("min_max_data_type is " + upper_name(desc_.min_max_data_type) + ", but " +
-           name_of(op_.input_count()) + " has data type " + upper_name(output().data_type) +
+           name_of(op_.inputs) + " has data type " + upper_name(output().data_type) +
            "; they must be the same");
   }
 
@@ -172,7 +172,7 @@ class Rules {
     if (desc_.fused_activation == nullptr) return;
     const OperatorDesc& fused = *desc_.fused_activation;
     const OperatorInfo* const op = find_operator(fused.type);
-    if (op == nullptr || !op->fusable()) {
+    if (op == nullptr || !op->is_fusable) {
       refuse("fused_activation is " +
              (op == nullptr
                   ? "operator type " + std::to_string(static_cast<std::uint32_t>(fused.type))

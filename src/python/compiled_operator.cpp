@@ -1,8 +1,9 @@
 // The Python type CompiledOperator, written with the C API, since pybind11's calls would cost more
 // than a small dispatch.
-#include "compiled_operator.hpp"
-
+// clang-format off
+#include <pybind11/pybind11.h>  // before structmember.h, which needs Python.h
 #include <structmember.h>
+// clang-format on
 #include <utility>
 
 #include "arguments.hpp"
@@ -10,6 +11,7 @@
 #include "descriptors.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
+#include "module.hpp"
 
 namespace py = pybind11;
 
@@ -45,13 +47,13 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
   if (!match(dispatch_signature, arguments, positional, keyword_names, values)) return nullptr;
   const CompiledOperator& compiled = *reinterpret_cast<Object*>(self)->compiled;
   const CompiledOperator::Implementation& made = compiled.implementation();
-  const int inputs_needed = made.input_count();
+  const int inputs_needed = made.op->inputs;
   try {
     Bindings inputs(*made.op, made.tensors.data(), 0, inputs_needed);
-    Bindings outputs(*made.op, made.tensors.data(), inputs_needed, made.op->output_count());
+    Bindings outputs(*made.op, made.tensors.data(), inputs_needed, made.op->outputs);
     if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
     Binding written[OperatorDesc::kMaxTensors];
-    for (int i = 0; i < made.op->output_count(); ++i) {
+    for (int i = 0; i < made.op->outputs; ++i) {
       const ConstBinding& out = outputs.data()[i];  // checked to be writable
       written[i] = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes, out.is_array};
     }
@@ -69,7 +71,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
   const CompiledOperator::Implementation& made = object.compiled->implementation();
   try {
     py::list initial;
-    for (int i = 0; i < made.input_count(); ++i) {
+    for (int i = 0; i < made.op->inputs; ++i) {
       const Slot& slot = made.slots[i];
       if (slot.owned) {
         initial.append(py::bytes(slot.content.data(), slot.content.size()));
@@ -98,7 +100,7 @@ py::object compile(const py::object& desc, const py::object& feature_level,
   for (int i = 0; i < op.tensor_count(); ++i) {
     tensors.push_back(read.tensors[static_cast<std::size_t>(i)].value_or(BufferTensorDesc()));
   }
-  Bindings bindings(op, tensors.data(), 0, op.input_count());
+  Bindings bindings(op, tensors.data(), 0, op.inputs);
   if (!initial.is_none() && !bindings.read("initial", initial.ptr())) throw_python_error();
   require_initial_count(op, bindings.given());
   const ConstBinding* const first = bindings.data();

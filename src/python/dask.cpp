@@ -1,6 +1,4 @@
 // Functions for dask arrays: reductions of groups in chunks.
-#include "dask.hpp"
-
 #include <map>
 #include <string>
 #include <variant>
@@ -13,6 +11,7 @@
 #include "core/isa.hpp"
 #include "descriptors.hpp"
 #include "descriptors/compile.hpp"
+#include "module.hpp"
 #include "operators/plan.hpp"
 
 namespace py = pybind11;

@@ -9,6 +9,7 @@
 #include "descriptors/names.hpp"
 #include "dmlops/device.hpp"
 #include "errors.hpp"
+#include "module.hpp"
 #include "values.hpp"
 
 namespace py = pybind11;
@@ -143,7 +144,7 @@ class Reader {
     OperatorDesc fused;
     fused.type = static_cast<OperatorType>(read_uint("operator_type", value.attr("operator_type")));
     const OperatorInfo* const op = find_operator(fused.type);
-    return op == nullptr || !op->fusable() ? fused : Reader(*op, value).take();
+    return op == nullptr || !op->is_fusable ? fused : Reader(*op, value).take();
   }
 
   const OperatorInfo& op_;
@@ -200,7 +201,7 @@ bool read_fused_activation(const char* function, PyObject* value,
     }
     const OperatorDesc desc = read_desc(given);
     const OperatorInfo& op = *find_operator(desc.type);
-    if (!op.fusable())
+    if (!op.is_fusable)
       refuse_type(where, "the descriptor of an activation that can be fused, or None", given);
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
       throw ValidationError(where + " has tensors; a fused activation must have none");

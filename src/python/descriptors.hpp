@@ -16,9 +16,6 @@ OperatorDesc read_desc(const pybind11::object& desc);
 bool read_fused_activation(const char* function, PyObject* value,
                            std::optional<FusedActivation>& result);
 
-// Adds validate, required_feature_level, calc_buffer_tensor_size, ValidationError and BindingError.
-void add_descriptors(pybind11::module_& module);
-
 // Sets the Python error for the C++ exception in flight, and returns null.
 PyObject* set_descriptor_error();
 

@@ -1,13 +1,13 @@
 // The operators as Python functions: vectorcall entries. A call allocates nothing but the result,
 // except to read the descriptor of a fused activation, or a list of axes.
-#include "functions.hpp"
-
 #include <utility>
 #include <vector>
 
 #include "dmlops/operators.hpp"
+#include "errors.hpp"
 #include "foreign.hpp"
 #include "function_arguments.hpp"
+#include "module.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops::python {
@@ -157,13 +157,15 @@ void set_operators(Functions<Arguments...>) {
 
 }  // namespace
 
-bool add_functions(PyObject* module) {
+void add_functions(pybind11::module_& module) {
   if (operators[0].ml_name == nullptr) {  // already set on a second import
     set_operators(AllFunctions());
     set_activations(std::make_index_sequence<kActivationCount>());
   }
-  return PyModule_AddFunctions(module, operators) == 0 &&
-         PyModule_AddFunctions(module, activations) == 0;
+  if (PyModule_AddFunctions(module.ptr(), operators) != 0 ||
+      PyModule_AddFunctions(module.ptr(), activations) != 0) {
+    throw_python_error();
+  }
 }
 
 }  // namespace dmlops::python

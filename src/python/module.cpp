@@ -1,16 +1,14 @@
 // The extension module dmlops._core: the operators, and run-time settings and facts.
+#include "module.hpp"
+
 #include <cstring>
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "compiled_operator.hpp"
 #include "core/pool.hpp"
-#include "dask.hpp"
-#include "descriptors.hpp"
 #include "dmlops/runtime.hpp"
 #include "errors.hpp"
-#include "functions.hpp"
 #include "ndarray.hpp"
 #include "operators/check.hpp"
 #include "traversal/policy.hpp"
@@ -35,8 +33,8 @@ void add_docstring(const py::object& function, const std::string& text) {
 }  // namespace
 
 PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
-  if (!dmlops::python::import_numpy() || !dmlops::python::add_functions(module.ptr()))
-    dmlops::python::throw_python_error();
+  if (!dmlops::python::import_numpy()) dmlops::python::throw_python_error();
+  dmlops::python::add_functions(module);
   dmlops::set_output_name("out");
   dmlops::python::add_descriptors(module);
   dmlops::python::add_compiled_operator(module);

@@ -83,7 +83,7 @@ TEST_F(CInterface, ComputesEveryOperator) {
     if (dmlops_default_activation(wanted, &activation) != DMLOPS_SUCCESS) continue;
     EXPECT_EQ(dmlops_activate(&activation, &in, &out), DMLOPS_SUCCESS) << error();
     const dmlops_view* const v = &in;
-    const bool fusable = dmlops::find_operator(static_cast<dmlops::OperatorType>(type))->fusable();
+    const bool fusable = dmlops::find_operator(static_cast<dmlops::OperatorType>(type))->is_fusable;
     EXPECT_EQ(dmlops_batch_normalization(v, v, v, v, v, 10, &activation, &out),
               fusable ? DMLOPS_SUCCESS : DMLOPS_INVALID_ARGUMENT);
   }

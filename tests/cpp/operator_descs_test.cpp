@@ -43,8 +43,8 @@ TEST(OperatorDescs, ActivationsHaveTheNumbersAndDefaultsOfTheDocuments) {
     EXPECT_EQ(about.defaults.alpha, row.defaults.alpha) << about.name;
     EXPECT_EQ(about.defaults.beta, row.defaults.beta) << about.name;
     EXPECT_EQ(about.parameter_count, row.parameter_count) << about.name;
-    EXPECT_EQ(op.fusable(), i < kFusableActivationCount) << about.name;
-    EXPECT_EQ(op.fusable(), !descs[i].tensors[0].has_value()) << about.name;
+    EXPECT_EQ(op.is_fusable, i < kFusableActivationCount) << about.name;
+    EXPECT_EQ(op.is_fusable, !descs[i].tensors[0].has_value()) << about.name;
   }
 }
 
