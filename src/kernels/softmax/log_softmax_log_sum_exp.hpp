@@ -148,9 +148,7 @@ class Difference {
   Difference(f32x high, f32x low)
       : high_(high),
         low_(low),
-        unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {
-    keep_in_register(one_);
-  }
+        unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {}
 
   // True if of<true>() may be used for float32 elements: high > 0, no |x| has a larger exponent
   // than high, and no result is infinite.
@@ -166,7 +164,7 @@ class Difference {
     if constexpr (!std::is_same_v<T, float>) {
       return canonical_nan(difference - low_);
     } else if constexpr (kInRange) {
-      return difference + (difference_to(x, plus_high(difference)) - low_);
+      return difference + ((x - (difference + high_)) - low_);
     } else {
       // Differences are NaN for all elements of some groups, and for elements of -infinity in
       // others.
@@ -176,16 +174,7 @@ class Difference {
   }
 
  private:
-#if defined(__FMA__)
-  // Uses multiplication ports, which are idle, instead of the saturated addition ports.
-  DMLOPS_INLINE f32x plus_high(f32x x) const { return fma(x, one_, high_); }
-  DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return fma(x, one_, -y); }
-#else
-  DMLOPS_INLINE f32x plus_high(f32x x) const { return x + high_; }
-  DMLOPS_INLINE f32x difference_to(f32x x, f32x y) const { return x - y; }
-#endif
-
-  f32x high_, low_, unordered_, one_ = splat<f32x>(1.0f);
+  f32x high_, low_, unordered_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET
