@@ -50,21 +50,22 @@ class GroupSum {
     if (filled_ > 0) end_block();
   }
 
-  // Adds elements of the group, a multiple of 16 except at the end of the group. `terms(i, used,
-  // sums)` adds the terms of the vector of elements from i on, of which `used` exist.
+  // Adds elements of the group. `terms(i, first, used, sums)` adds the terms of the vector of
+  // elements from i on, of which [first, used) exist.
   template <class Terms>
   DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
-    for (std::int64_t begin = 0; begin < count;) {
+    for (std::int64_t begin = 0, length; begin < count; begin += length) {
       if (filled_ == kSumBlock) end_block();
-      const std::int64_t lane = filled_ % kWidth;
-      const std::int64_t length =
-          min(count - begin, lane == 0 ? kSumBlock - filled_ : kWidth - lane);
-      const std::int64_t whole = lane == 0 ? length / kWidth * kWidth : 0;
-      if (whole > 0) add_whole(begin, whole, terms);
-      for (std::int64_t i = whole; i < length; i += kLanesHere)
-        add_vector(lane + i - whole, begin + i, min(length - i, kLanesHere), terms);
-      filled_ += (length + kSumLanes - 1) / kSumLanes * kSumLanes;
-      begin += length;
+      const std::int64_t lane = filled_ % kWidth, first = lane % kLanesHere;
+      length = min(count - begin, kSumBlock - filled_);
+      if (lane == 0 && length >= kWidth) {
+        length = length / kWidth * kWidth;
+        add_whole(begin, length, terms);
+      } else {
+        length = min(length, kLanesHere - first);
+        add_vector(lane - first, begin - first, first, first + length, terms);
+      }
+      filled_ += length;
     }
   }
 
@@ -100,7 +101,8 @@ class GroupSum {
       for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kLanesHere, sums[v]);
       for (std::int64_t i = lane; i < count; i += kWidth) {
 #pragma GCC unroll 16
-        for (int v = 0; v < kTogether; ++v) terms(begin + i + v * kLanesHere, kLanesHere, sums[v]);
+        for (int v = 0; v < kTogether; ++v)
+          terms(begin + i + v * kLanesHere, 0, kLanesHere, sums[v]);
       }
 #pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kLanesHere, sums[v]);
@@ -108,13 +110,18 @@ class GroupSum {
   }
 
   template <class Terms>
-  DMLOPS_INLINE void add_vector(std::int64_t lane, std::int64_t i, std::int64_t used,
-                                const Terms& terms) {
+  DMLOPS_INLINE void add_vector(std::int64_t lane, std::int64_t i, std::int64_t first,
+                                std::int64_t used, const Terms& terms) {
     V sums[kSums], added[kSums] = {};
     load_lanes(lane, sums);
-    terms(i, used, added);
+    if (used - first == kLanesHere) {
+      terms(i, 0, kLanesHere, sums);
+    } else {
+      terms(i, first, used, added);
+      const f32x exists = existing(first, used);
 #pragma GCC unroll 16
-    for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + first_lanes(added[s], used);
+      for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + chosen(exists, added[s]);
+    }
     store_lanes(lane, sums);
   }
 
@@ -133,13 +140,17 @@ class GroupSum {
 #pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) store(lanes_[s] + lane, sums[s]);
   }
-  DMLOPS_INLINE static V first_lanes(V v, std::int64_t used) {
-    if (used == kLanesHere) return v;
-    alignas(kVectorBytes) Lane lanes[kLanesHere];
-    store(lanes, v);
-    for (std::int64_t i = used; i < kLanesHere; ++i) lanes[i] = 0;
-    load(lanes, v);
-    return v;
+  // Returns 1 in the lanes [first, used), and 0 in the others.
+  DMLOPS_INLINE static f32x existing(std::int64_t first, std::int64_t used) {
+    const i32x i = lane_indices();
+    const i32x exists =
+        (i >= static_cast<std::int32_t>(first)) & (i < static_cast<std::int32_t>(used));
+    return exists ? splat<f32x>(1.0f) : f32x{};
+  }
+  DMLOPS_INLINE static f32x chosen(f32x exists, f32x v) { return exists != 0.0f ? v : f32x{}; }
+  DMLOPS_INLINE static Doubles chosen(f32x exists, Doubles v) {
+    const Doubles which = to_double(exists);
+    return {which.lower != 0.0 ? v.lower : f64x{}, which.upper != 0.0 ? v.upper : f64x{}};
   }
 
   // Returns a vector of lanes, summed over all blocks.
@@ -183,16 +194,23 @@ class GroupSum {
 
   alignas(kVectorBytes) Lane lanes_[kSums][kWidth];     // of the current block
   alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of the previous blocks
-  std::int64_t filled_;  // elements of the current block, in whole steps of 16
+  std::int64_t filled_;                                 // elements of the current block
   bool has_blocks_;
   double* kept_;  // where the lanes of each block are kept, or null
 };
 
-// Loads the vector of a row's elements from i on, of which `used` exist; the other lanes are 0.
+// Loads the vector of a row's elements from i on, of which [first, used) exist; the other lanes are
+// 0.
 template <class T>
-DMLOPS_INLINE f32x load_elements(const T* row, std::int64_t i, std::int64_t used) {
-  return used == kLanes<f32x> ? load<f32x>(row + i)
-                              : load_partial<f32x>(row + i, static_cast<std::size_t>(used));
+DMLOPS_INLINE f32x load_elements(const T* row, std::int64_t i, std::int64_t used,
+                                 std::int64_t first = 0) {
+  constexpr std::int64_t lanes = kLanes<f32x>;
+  if (used - first == lanes) return load<f32x>(row + i);
+  const f32x elements = load_partial<f32x>(row + i + first, static_cast<std::size_t>(used - first));
+  if (first == 0) return elements;
+  alignas(kVectorBytes) float shifted[2 * lanes] = {};
+  store(shifted + first, elements);
+  return load<f32x>(shifted);
 }
 template <class T>
 DMLOPS_INLINE void store_elements(T* row, std::int64_t i, std::int64_t used, f32x v) {

@@ -10,10 +10,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
       size_(element_size) {
   for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
   const std::int64_t run = elements_.sizes[elements_.rank - 1];
-  // True if tiles lie within runs of the innermost dimension.
-  const bool by_run = elements_.rank == 1 ||
-                      run >= (run % kGroupStep == 0 ? kShortestRun : kShortestSpannedRun / size_);
-  const bool has_short_runs = !by_run && run < kShortestRun;
+  const bool has_short_runs = elements_.rank > 1 && run < kShortestRun;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
     packed_tile_[o] = kNone;
     merge(o);
@@ -33,14 +30,18 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
   }
   batch_ = min(batch_, kTileGroups);
   tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
+  const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
   if (has_short_runs) {  // in whole runs
-    const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
-    tile_length_ = min(tile_length_, kTableEntries) / unit * unit;
+    // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
+    bool by_elements = false;
+    for (int o = 0; o < kFirstGroupOperand; ++o)
+      by_elements = by_elements || (reduction.data[o] != nullptr && !packs_runs(o));
+    tile_length_ = min(tile_length_, kTableEntries * (by_elements ? 1 : run)) / unit * unit;
     if (tile_length_ == 0) tile_length_ = unit;
     batch_ = min(batch_, kTileElements / tile_length_);
   }
-  tile_length_ = min(tile_length_, by_run ? run : count_);
-  run_ = by_run ? run : count_;
+  if (!has_short_runs && unit <= tile_length_) tile_length_ = tile_length_ / unit * unit;
+  tile_length_ = min(tile_length_, count_);
   for (int o = 0; o < kFirstGroupOperand; ++o) {
     has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun;
     // Tables have whole runs.
@@ -52,14 +53,14 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
     const bool dense = is_dense(0) && is_dense(1);
     const std::int64_t fitting = kBufferBytes / (dense ? 1 : 2) / (count_ * size_);
     if (dense || fitting > 0) {
-      tile_length_ = run_ = count_;
+      tile_length_ = count_;
       batch_ = max(std::int64_t{1}, min(kTileGroups, fitting));
       buffer_bytes_ = kBufferBytes / 2;
     }
   }
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
-  streams_ = reduction.streaming && is_contiguous(0, 0, tile_length_) &&
-             tile_length_ * size_ >= kShortestStreamed;
+  streams_ = reduction.streaming && step(0) == size_ &&
+             min(tile_length_, run) * size_ >= kShortestStreamed;
 }
 
 std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
@@ -81,31 +82,60 @@ std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
   return groups_;
 }
 
-void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t length) {
+void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t length,
+                      std::int64_t shortest_run) {
   if (begin == loaded_tile_ && operands == loaded_operands_) return;
   loaded_tile_ = begin;
   loaded_operands_ = operands;
-  writes_in_place_ = is_contiguous(0, begin, length);
-  jump_[0] = writes_in_place_ ? jump(0, begin, length) : 0;
-  for (int o = 1; o < kFirstGroupOperand; ++o) {
-    jump_[o] = 0;
-    if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr) continue;
-    if (uniform_[o]) {
-      for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k];
-    } else if (is_contiguous(o, begin, length)) {
-      const std::int64_t offset = offset_of(o, begin);
-      jump_[o] = jump(o, begin, length);
-      for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = groups_data_[o][k] + offset;
+  const std::int64_t end = begin + length;
+  const bool splits = elements_.rank > 1 && elements_.sizes[elements_.rank - 1] >= shortest_run;
+  split_ = packed_ = 0;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    first_[o] = next_[o] = step_[o] = 0;
+    if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
+    if (!is_cached_) next_[o] = end < count_ ? offset_of(o, end) : groups_ * common_step(o);
+    step_[o] = size_;
+    if (is_contiguous(o, begin, length)) {
+      first_[o] = offset_of(o, begin);
+    } else if (splits && step(o) == size_ && packed_tile_[o] != begin) {
+      split_ |= 1u << o;
     } else {
-      pack_tile(o, begin, length);
+      packed_ |= 1u << o;
+      if (o > 0) pack_tile(o, begin, length);
     }
+  }
+  if (split_ == 0) {
+    run_count_ = 1;
+    loaded_ = whole_;
+    whole_[0].begin = 0;
+    whole_[0].length = length;
+  } else {
+    loaded_ = runs_;
+    const SplitTile tile = {begin, length, split_};
+    if (!(tile == split_tile_)) split(begin, end);
+    split_tile_ = tile;
+    run_count_ = split_count_;
+  }
+  loaded_[run_count_].begin = length;
+}
+
+void GroupTiles::split(std::int64_t begin, std::int64_t end) {
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    if ((split_ >> o & 1u) == 0) continue;
+    split_count_ = 0;
+    element_loops(reduction_, o)
+        .for_each_run(begin, end, [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+          TileRun& run = runs_[split_count_++];
+          run.begin = i;
+          run.length = length;
+          run.offsets[o] = offset;
+        });
   }
 }
 
 void GroupTiles::store(std::int64_t begin, std::int64_t length) {
-  if (writes_in_place_) return;
-  const std::int64_t group_step = common_step(0), element_step = step(0),
-                     pitch = tile_length_ * size_;
+  if ((packed_ & 1u) == 0) return;
+  const std::int64_t group_step = common_step(0), element_step = step(0), pitch = this->pitch(0);
   const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
   if (has_table_[0] && side_by_side) {
     const Source elements = tabulate(0, begin, length, false);
@@ -135,12 +165,6 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
           }
         }
       });
-}
-
-std::int64_t GroupTiles::jump(int o, std::int64_t begin, std::int64_t length) const {
-  const std::int64_t end = begin + length;
-  if (is_cached_ || end >= count_ || loops_[o].rank == 1 || end % loops_[o].run() != 0) return 0;
-  return (offset_of(o, end) - offset_of(o, begin)) / size_;
 }
 
 void GroupTiles::merge(int o) {
@@ -196,8 +220,8 @@ Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length, bool
   Tabulated& table = tabulated_[o];
   std::int64_t* entry = tables_[o];
   const Source source = {nullptr, 0, step(o), entry, of_runs ? run : 1};
-  if (table.begin == begin && table.of_runs == of_runs) return source;
-  table = {begin, of_runs};
+  if (table.begin == begin && table.length == length && table.of_runs == of_runs) return source;
+  table = {begin, length, of_runs};
   loops_[o].for_each_run(begin, begin + length,
                          [&](std::int64_t offset, std::int64_t, std::int64_t) {
                            *entry++ = offset;
@@ -208,30 +232,28 @@ Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length, bool
 }
 
 void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
-  const std::int64_t pitch = shared_[o] ? 0 : tile_length_ * size_;
-  for (std::int64_t k = 0; k < groups_; ++k) row_[o][k] = buffer(o) + k * pitch;
   if (packed_tile_[o] == begin) return;
   packed_tile_[o] = begin;
+  const std::int64_t pitch = this->pitch(o);
   const std::int64_t group_step = common_step(o);
-  if (has_table_[o]) {
-    const bool of_runs =
-        step(o) == 0 || (step(o) == size_ && !(group_step == size_ && groups_ > 1));
-    Source runs = tabulate(o, begin, length, of_runs);
-    const bool together = group_step != 0 && pitch != 0;
+  const bool together = group_step != 0 && pitch != 0;
+  const std::int64_t calls = together || pitch == 0 ? 1 : groups_, rows = together ? groups_ : 1;
+  const std::int64_t run = loops_[o].run();
+  const bool has_runs = begin % run == 0 && length % run == 0 && length / run <= kTableEntries;
+  if (has_table_[o] || (packs_runs(o) && has_runs)) {
+    Source runs = tabulate(o, begin, length, packs_runs(o));
     runs.pitch = group_step;
-    for (std::int64_t k = 0; k < (together || pitch == 0 ? 1 : groups_); ++k) {
+    for (std::int64_t k = 0; k < calls; ++k) {
       runs.data = groups_data_[o][k];
-      pack(size_, buffer(o) + k * pitch, pitch, length, together ? groups_ : 1, runs);
+      pack(size_, buffer(o) + k * pitch, pitch, length, rows, runs);
     }
     return;
   }
   loops_[o].for_each_run(begin, begin + length,
-                         [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
+                         [&](std::int64_t offset, std::int64_t i, std::int64_t length_here) {
                            char* const target = buffer(o) + i * size_;
-                           const bool together = group_step != 0 && pitch != 0;
-                           const std::int64_t calls = together || pitch == 0 ? 1 : groups_;
                            for (std::int64_t k = 0; k < calls; ++k)
-                             pack(size_, target + k * pitch, pitch, run, together ? groups_ : 1,
+                             pack(size_, target + k * pitch, pitch, length_here, rows,
                                   {groups_data_[o][k] + offset, group_step, step(o), nullptr});
                          });
 }

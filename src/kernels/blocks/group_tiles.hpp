@@ -1,8 +1,8 @@
 // Tiles of reduction groups: elements of up to 64 groups, a dense row for each group.
 //
 // Independent of the element type and of the formulas of reductions, which receive rows only.
-// Elements that are contiguous in an operand are read and written in place; the others are packed,
-// by transposition where groups are contiguous side by side.
+// Elements that are contiguous in an operand are read and written in place, run by run; the others
+// are packed, by transposition where groups are contiguous side by side.
 #pragma once
 
 #include "kernels/blocks/group_layout.hpp"
@@ -14,8 +14,22 @@ constexpr int kTileGroups = 64;
 constexpr std::int64_t kTileElements = 4096;
 constexpr std::int64_t kGroupStep = 16;  // tiles of a group begin at multiples of it
 
+// Elements [begin, begin + length) of a tile, which are contiguous in every operand.
+struct TileRun {
+  std::int64_t begin, length;
+  std::int64_t offsets[kFirstGroupOperand];  // in the rows of operands with several runs, in bytes
+};
+
 class GroupTiles {
  public:
+  // The shortest runs: of a tile as one run, and that are read and written in place for results.
+  static constexpr std::int64_t kOneRun = INT64_MAX, kShortestResults = 64;
+  // Returns the shortest runs that are read in place for sums. Other ones than whole steps take
+  // some vectors more.
+  std::int64_t shortest_summed() const {
+    return elements_.sizes[elements_.rank - 1] % kGroupStep == 0 ? 96 : 192;
+  }
+
   // `whole_groups`: of an input and an output alone, groups that are dense or fit the buffers are
   // selected as a whole, and packed once for all passes.
   GroupTiles(const Reduction& reduction, std::int64_t element_size, bool whole_groups = false);
@@ -33,20 +47,26 @@ class GroupTiles {
   // Returns the address of group k's element in a group operand.
   char* group_operand(int operand, std::int64_t k) const { return groups_data_[operand][k]; }
 
-  // Calls visit(begin, length) for each tile of the selected groups.
+  // Calls visit(begin, length) for each tile of the selected groups, to be loaded as one run:
+  // within the runs if these are long, but for tiles of a step that span their ends.
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(const Visit& visit) {
-    for_each_tile(0, count_, visit);
+    const std::int64_t size = elements_.sizes[elements_.rank - 1];
+    const bool is_long = !has_whole_groups() && size * size_ >= kShortestSpannedRun;
+    const std::int64_t run = is_long ? size : count_;
+    for (std::int64_t begin = 0, length; begin < count_; begin += length) {
+      length = min(tile_length_, run - begin % run);
+      if (begin + length < count_) length = length / kGroupStep * kGroupStep;
+      if (length == 0) length = min(kGroupStep, count_ - begin);
+      visit(begin, length);
+    }
   }
   // Calls visit(begin, length) for each tile of the elements [from, to), a part of the selected
   // groups: it begins and ends at multiples of part_unit() blocks, or at the end of the groups.
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(std::int64_t from, std::int64_t to, const Visit& visit) {
     for (std::int64_t begin = from, length; begin < to; begin += length) {
-      const std::int64_t left = run_ - begin % run_;  // elements in the run
-      length = min(min(tile_length_, left), to - begin);
-      if (begin + length < to) length = length / kGroupStep * kGroupStep;
-      if (length == 0) length = min(kGroupStep, to - begin);  // spans the end of the run
+      length = min(tile_length_, to - begin);
       visit(begin, length);
     }
   }
@@ -60,32 +80,48 @@ class GroupTiles {
     return unit;
   }
 
-  // Sets the rows of operands, given as bits, to a tile, and packs its elements unless they are
-  // contiguous. Returns at once if the tile is the one loaded last.
-  void load(unsigned int operands, std::int64_t begin, std::int64_t length);
+  // Loads a tile of operands, given as bits: sets its runs, of at least `shortest_run` elements,
+  // and packs operands whose runs are shorter or not contiguous. Returns at once if the tile is the
+  // one loaded last.
+  void load(unsigned int operands, std::int64_t begin, std::int64_t length,
+            std::int64_t shortest_run = kOneRun);
 
+  // Calls visit(run) for the runs of the loaded tile, in order.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_run(const Visit& visit) const {
+    for (const TileRun *run = loaded_, *end = run + run_count_; run < end; ++run) visit(*run);
+  }
+  // Returns the elements of the loaded tile.
+  std::int64_t length() const { return loaded_[run_count_].begin; }
+
+  // Returns the address of a run of group k in an operand; for the output, that of its results.
   template <class T>
-  DMLOPS_INLINE const T* row(int operand, std::int64_t k) const {
-    return reinterpret_cast<const T*>(row_[operand][k]);
+  DMLOPS_INLINE T* row(int operand, std::int64_t k, const TileRun& run) const {
+    const bool is_packed = (packed_ >> operand & 1u) != 0;
+    char* const first = is_packed ? buffer(operand) + k * pitch(operand) : groups_data_[operand][k];
+    return reinterpret_cast<T*>(first + offset(operand, run));
   }
 
-  // Returns the elements from the loaded tile to the next of its groups if that one begins another
-  // run, which the hardware prefetcher does not follow, and is unlikely to be cached; otherwise 0.
-  std::int64_t jump(int operand) const { return jump_[operand]; }
-  // Prefetches elements [begin, begin + count) of group k's row in the next tile if it is such.
-  // Inlined, since GCC 12 removes calls of functions that only prefetch.
-  DMLOPS_INLINE void prefetch_next(int operand, std::int64_t k, std::int64_t begin,
-                                   std::int64_t count) const {
-    if (jump_[operand] == 0) return;
-    prefetch_lines<2>(row_[operand][k] + (jump_[operand] + begin) * size_, count * size_);
+  // Returns that of the only run of a tile, or of any run of a uniform operand.
+  template <class T>
+  DMLOPS_INLINE T* row(int operand, std::int64_t k) const {
+    return row<T>(operand, k, loaded_[0]);
   }
 
-  // Returns the row for the results of group k in the loaded tile.
-  template <class T>
-  DMLOPS_INLINE T* target(std::int64_t k, std::int64_t begin) {
-    return reinterpret_cast<T*>(writes_in_place_
-                                    ? groups_data_[0][k] + offset_of(0, begin)
-                                    : buffer(0) + k * tile_length_ * std::int64_t{sizeof(T)});
+  // Returns the bytes from a run of the loaded tile to the next one if that one does not follow it,
+  // so that the hardware prefetcher does not either, and is unlikely to be cached; otherwise 0.
+  DMLOPS_INLINE std::int64_t jump(int operand, const TileRun& run) const {
+    if (is_cached_ || uniform_[operand] || (packed_ >> operand & 1u) != 0) return 0;
+    const TileRun& next = *(&run + 1);
+    const std::int64_t to = next.begin == length() ? next_[operand] : offset(operand, next);
+    const std::int64_t bytes = to - offset(operand, run);
+    return bytes == run.length * size_ ? 0 : bytes;
+  }
+
+  // Returns the distance in bytes at which results prefetch: the next groups follow whole groups,
+  // and the hardware prefetcher alone does not overlap sums, results and memory traffic.
+  DMLOPS_INLINE std::int64_t prefetch_distance(const TileRun& run) const {
+    return has_whole_groups() && run_count_ == 1 ? kTileElements * size_ : jump(0, run);
   }
 
   // Unpacks the results of the loaded tile to the output, unless they were computed in place.
@@ -93,7 +129,7 @@ class GroupTiles {
 
  private:
   static constexpr std::int64_t kMaxSize = 4;       // of an element, in bytes
-  static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed together
+  static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed through a table
   // Bytes of the shortest run if small tiles span the ends of runs: their overhead equals packing
   // 2048 bytes.
   static constexpr std::int64_t kShortestSpannedRun = 2048;
@@ -105,18 +141,37 @@ class GroupTiles {
 
   // The tile whose offsets a table has, of its runs or of its elements.
   struct Tabulated {
-    std::int64_t begin = kNone;
+    std::int64_t begin = kNone, length;
     bool of_runs;
   };
 
-  char* buffer(int o) { return buffers_ + o * buffer_bytes_; }
+  // The tile whose runs runs_ has.
+  struct SplitTile {
+    std::int64_t begin, length;
+    unsigned int operands;
+
+    bool operator==(const SplitTile& other) const {
+      return begin == other.begin && length == other.length && operands == other.operands;
+    }
+  };
+
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
     const ElementLoops& loops = loops_[o];
     return step(o) == size_ && (loops.rank == 1 || begin % loops.run() + length <= loops.run());
   }
-  std::int64_t jump(int o, std::int64_t begin, std::int64_t length) const;
+  // Returns the offset of a run in the row of an operand, in bytes.
+  DMLOPS_INLINE std::int64_t offset(int o, const TileRun& run) const {
+    return (split_ >> o & 1u) != 0 ? run.offsets[o] : first_[o] + run.begin * step_[o];
+  }
+  char* buffer(int o) const { return const_cast<char*>(buffers_) + o * buffer_bytes_; }
+  // True if an operand is packed run by run, rather than element by element or by transposition.
+  bool packs_runs(int o) const {
+    const bool side_by_side = kept_.rank > 0 && kept_.strides[o][0] == size_;
+    return step(o) == 0 || (step(o) == size_ && !side_by_side);
+  }
+  std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
   void merge(int o);
   // Returns the bytes between groups, or 0 if they have no common step.
   std::int64_t common_step(int o) const {
@@ -128,19 +183,19 @@ class GroupTiles {
   std::int64_t offset_of(int o, std::int64_t i) const;
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs);
+  // Sets the runs of the operands split_ in the tile [begin, end).
+  void split(std::int64_t begin, std::int64_t end);
   void pack_tile(int o, std::int64_t begin, std::int64_t length);
 
   const Reduction& reduction_;
   const ReductionNest& elements_;
   const ReductionNest& kept_;
   const std::int64_t size_;  // of an element, in bytes
-  std::int64_t count_ = 1, batch_, tile_length_, run_, groups_ = 0;
+  std::int64_t count_ = 1, batch_, tile_length_, groups_ = 0;
   bool streams_, is_cached_;
   bool common_ = true;  // true if the selected groups have common steps
-  bool writes_in_place_ = false;
   unsigned int loaded_operands_ = 0;
   std::int64_t loaded_tile_ = kNone;  // its first element
-  std::int64_t jump_[kFirstGroupOperand];
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
   std::int64_t packed_tile_[kFirstGroupOperand];  // first element of the packed tile, or kNone
   // The elements of a group in each operand, with dimensions merged as far as its strides allow.
@@ -150,7 +205,16 @@ class GroupTiles {
   Tabulated tabulated_[kFirstGroupOperand];
   std::int64_t tables_[kFirstGroupOperand][kTableEntries];
   char* groups_data_[kReductionOperands][kTileGroups];  // the first element of each group
-  const char* row_[kFirstGroupOperand][kTileGroups];
+  TileRun* loaded_ = whole_;                            // the runs of the loaded tile
+  int run_count_ = 0, split_count_ = 0;
+  TileRun whole_[2];
+  unsigned int split_ = 0;   // operands with several runs in the loaded tile, as bits
+  unsigned int packed_ = 0;  // operands of which the loaded tile is packed
+  SplitTile split_tile_ = {kNone, 0, 0};
+  // The offsets of the loaded tile and of the element after it, in an operand's row, and the bytes
+  // between its elements if it has one run among several of other operands.
+  std::int64_t first_[kFirstGroupOperand], next_[kFirstGroupOperand], step_[kFirstGroupOperand];
+  TileRun runs_[kTileElements / kShortestResults + 3];    // with the run after the tile
   std::int64_t buffer_bytes_ = kTileElements * kMaxSize;  // of an operand
   alignas(kVectorBytes) char buffers_[kBufferBytes];
 };

@@ -17,22 +17,21 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
     int s, GroupTiles& tiles, Formula& formula, typename Formula::State* states, const bool* needed,
     std::int64_t groups, std::int64_t from, std::int64_t to) {
   tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-    tiles.load(formula.reads(s), begin, length);
+    tiles.load(formula.reads(s), begin, length, tiles.shortest_summed());
     for (std::int64_t k = 0; k < groups; ++k) {
-      if (needed[k]) formula.sweep(s, states[k], tiles, k, begin, length);
+      if (needed[k]) formula.sweep(s, states[k], tiles, k, begin);
     }
   });
 }
 
 // Writes the results of the elements [from, to) of the selected groups.
-template <class T, class Formula>
+template <class Formula>
 DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula,
                                    const typename Formula::State* states, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
   tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-    tiles.load(formula.reads(Formula::kSweeps), begin, length);
-    for (std::int64_t k = 0; k < groups; ++k)
-      formula.finish(states[k], tiles, k, tiles.target<T>(k, begin), begin, length);
+    tiles.load(formula.reads(Formula::kSweeps) | 1u, begin, length, GroupTiles::kShortestResults);
+    for (std::int64_t k = 0; k < groups; ++k) formula.finish(states[k], tiles, k, begin);
     tiles.store(begin, length);
   });
 }
@@ -78,7 +77,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
       }
     }
     if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
-    finish_tiles<T>(tiles, formula, states, groups, 0, tiles.count());
+    finish_tiles(tiles, formula, states, groups, 0, tiles.count());
     // At the end, since outputs may share the memory of inputs.
     for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
   }

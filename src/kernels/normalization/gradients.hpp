@@ -16,6 +16,7 @@ class Gradients {
   static constexpr int kSweeps = 2, kSums = 3;
   static constexpr bool kHasSums = true;
   static constexpr int kSecond = kOutputGradient, kScale = 0, kBias = 0;
+  using Element = T;
   using Parameters = GradientParameters;
   using W = Wide<T>;
   using Vector = typename W::Vector;
@@ -74,9 +75,13 @@ class Gradients {
     sums[1] = sums[1] + g;
     sums[2] = sums[2] + g * d;
   }
+  DMLOPS_INLINE static MomentRow<T> sum_row(const GroupTiles& tiles, std::int64_t k,
+                                            const TileRun& run) {
+    return {tiles.row<T>(1, k, run), OperandRow<T>(tiles, kSecond, k, run)};
+  }
   DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles& tiles, std::int64_t k,
-                                  std::int64_t, std::int64_t length) {
-    sweep_row<Gradients>(s, state, tiles, k, row(tiles, k), length);
+                                  std::int64_t) {
+    sweep_rows<Gradients>(s, state, tiles, k);
   }
 
   template <class Number>
@@ -183,17 +188,18 @@ class Gradients {
   static bool activates() { return false; }
   static void activate(float*, std::int64_t) {}
 
-  void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k, T* target,
-              std::int64_t, std::int64_t length) const {
-    store_results(factors<true, double>(group, nullptr), results<true>(), row(tiles, k), target,
-                  length, tiles.streams(), prefetch_distance(tiles));
+  void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k, std::int64_t) const {
+    // Given mean and variance, the results are those of the gradient alone.
+    const int x = parameters_.training ? 1 : kSecond;
+    store_group(
+        factors<true, double>(group, nullptr), results<true>(), tiles, tiles.streams(),
+        [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+          return MomentRow<T>{tiles.row<T>(x, k, run), OperandRow<T>(tiles, kSecond, k, run)};
+        },
+        [&](const TileRun& run) DMLOPS_LAMBDA_INLINE { return tiles.row<T>(0, k, run); });
   }
 
  private:
-  static MomentRow<T> row(const GroupTiles& tiles, std::int64_t k) {
-    return {tiles.row<T>(1, k), OperandRow<T>(tiles, kOutputGradient, k)};
-  }
-
   const GradientParameters& parameters_;
 };
 

@@ -112,7 +112,7 @@ class MomentParts {
                              std::int64_t from, std::int64_t to) {
       for (std::int64_t k = 0; k < count; ++k)
         static_cast<Numbers&>(states[k]) = numbers_[first + k];
-      finish_tiles<T>(tiles, formula, states, count, from, to);
+      finish_tiles(tiles, formula, states, count, from, to);
     });
   }
 

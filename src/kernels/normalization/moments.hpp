@@ -24,9 +24,10 @@ template <class T>
 struct Wide {
   using Vector = Doubles;
 
-  DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used) {
-    if (used == kLanes<f32x>) return load_doubles(row + i);
-    return to_double(load_elements(row, i, used));
+  DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used,
+                                   std::int64_t first = 0) {
+    if (used - first == kLanes<f32x>) return load_doubles(row + i);
+    return to_double(load_elements(row, i, used, first));
   }
   DMLOPS_INLINE static Vector of(f32x v) { return to_double(v); }
   DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }
@@ -50,8 +51,9 @@ template <>
 struct Wide<float16> {
   using Vector = f32x;
 
-  DMLOPS_INLINE static Vector load(const float16* row, std::int64_t i, std::int64_t used) {
-    return load_elements(row, i, used);
+  DMLOPS_INLINE static Vector load(const float16* row, std::int64_t i, std::int64_t used,
+                                   std::int64_t first = 0) {
+    return load_elements(row, i, used, first);
   }
   DMLOPS_INLINE static Vector of(f32x v) { return v; }
   DMLOPS_INLINE static Vector of(double value) { return splat<f32x>(static_cast<float>(value)); }
@@ -74,17 +76,19 @@ template <class T>
 class OperandRow {
  public:
   OperandRow(const T* row, bool uniform) : row_(row), uniform_(uniform) {}
-  OperandRow(const GroupTiles& tiles, int operand, std::int64_t k)
-      : OperandRow(tiles.row<T>(operand, k), tiles.uniform(operand)) {}
+  OperandRow(const GroupTiles& tiles, int operand, std::int64_t k, const TileRun& run)
+      : OperandRow(tiles.row<T>(operand, k, run), tiles.uniform(operand)) {}
 
   double number() const { return load_number<T>(reinterpret_cast<const char*>(row_)); }
   DMLOPS_INLINE f32x load(std::int64_t i, std::int64_t used) const {
     if (uniform_) return splat<f32x>(static_cast<float>(number()));
     return load_elements(row_, i, used);
   }
-  DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used) const {
-    return uniform_ ? Wide<T>::of(number()) : Wide<T>::load(row_, i, used);
+  DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used,
+                                                   std::int64_t first) const {
+    return uniform_ ? Wide<T>::of(number()) : Wide<T>::load(row_, i, used, first);
   }
+  const T* row() const { return row_; }
   OperandRow from(std::int64_t i) const { return {uniform_ ? row_ : row_ + i, uniform_}; }
 
  private:
@@ -101,15 +105,15 @@ struct MomentRow {
   OperandRow<T> added;
   OperandRow<float> scales = {nullptr, true}, biases = {nullptr, true};
 
-  // The vector from element i on, of which `used` exist.
+  // The vector from element i on, of which [first, used) exist.
   struct At {
     const MomentRow& row;
-    std::int64_t i, used;
+    std::int64_t i, used, first = 0;
 
     DMLOPS_INLINE f32x x() const { return load_elements(row.elements, i, used); }
-    DMLOPS_INLINE auto wide_x() const { return Wide::load(row.elements, i, used); }
+    DMLOPS_INLINE auto wide_x() const { return Wide::load(row.elements, i, used, first); }
     DMLOPS_INLINE f32x second() const { return row.added.load(i, used); }
-    DMLOPS_INLINE auto wide_second() const { return row.added.load_wide(i, used); }
+    DMLOPS_INLINE auto wide_second() const { return row.added.load_wide(i, used, first); }
     DMLOPS_INLINE f32x scale() const { return row.scales.load(i, used); }
     DMLOPS_INLINE f32x bias() const { return row.biases.load(i, used); }
   };
@@ -135,59 +139,59 @@ DMLOPS_INLINE auto fits_pair(Number number) {
   return (number == 0.0) | ((size > 0x1p-78) & (size < 0x1p100));
 }
 
-// Adds the terms of sweep s over the row of group k in the loaded tile, and prefetches the next
-// tile if it begins another run.
-template <class Formula, class State, class T>
-DMLOPS_INLINE void sweep_row(int s, State& state, const GroupTiles& tiles, std::int64_t k,
-                             const MomentRow<T>& whole, std::int64_t length) {
+// Prefetches as many elements as a row has, `ahead` bytes from it.
+template <class T>
+DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t count) {
+  prefetch_lines<2>(reinterpret_cast<const char*>(row) + ahead, count * std::int64_t{sizeof(T)});
+}
+
+// Adds the terms of sweep s over group k in the loaded tile, and prefetches runs that the hardware
+// prefetcher does not follow.
+template <class Formula, class State>
+DMLOPS_INLINE void sweep_rows(int s, State& state, const GroupTiles& tiles, std::int64_t k) {
+  using T = typename Formula::Element;
   using Vector = typename Formula::Vector;
   using Row = MomentRow<T>;
-  const bool jumps = (tiles.jump(1) | tiles.jump(Formula::kSecond)) != 0;
-  for (std::int64_t begin = 0, count; begin < length; begin += count) {
-    count = jumps ? min(kSumBlock, length - begin) : length;
-    const Row row = {whole.elements + begin, whole.added.from(begin)};
-    if (jumps) {
-      tiles.prefetch_next(1, k, begin, count);
-      tiles.prefetch_next(Formula::kSecond, k, begin, count);
+  tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+    const Row whole = Formula::sum_row(tiles, k, run);
+    const std::int64_t ahead = tiles.jump(1, run),
+                       ahead_of_second = tiles.jump(Formula::kSecond, run);
+    const bool jumps = (ahead | ahead_of_second) != 0;
+    for (std::int64_t begin = 0, count; begin < run.length; begin += count) {
+      count = jumps ? min(kSumBlock, run.length - begin) : run.length;
+      const Row row = {whole.elements + begin, whole.added.from(begin)};
+      if (ahead != 0) prefetch_row(row.elements, ahead, count);
+      if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
+      if (s == 0) {
+        state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
+                                  Vector* sums) DMLOPS_LAMBDA_INLINE {
+          Formula::add_products(typename Row::At{row, i, used, first}, sums);
+        });
+      } else {
+        const typename Formula::W::Minus minus_center(state.center);
+        state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
+                                  Vector* sums) DMLOPS_LAMBDA_INLINE {
+          Formula::add_deviations(minus_center, typename Row::At{row, i, used, first}, sums);
+        });
+      }
     }
-    if (s == 0) {
-      state.sums.add(count,
-                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                       Formula::add_products(typename Row::At{row, i, used}, sums);
-                     });
-    } else {
-      const typename Formula::W::Minus minus_center(state.center);
-      state.sums.add(count,
-                     [&](std::int64_t i, std::int64_t used, Vector* sums) DMLOPS_LAMBDA_INLINE {
-                       Formula::add_deviations(minus_center, typename Row::At{row, i, used}, sums);
-                     });
-    }
-  }
+  });
 }
 
-// Returns the distance in elements at which results prefetch the next tile: its rows follow those
-// of this tile if groups are whole. The hardware prefetcher alone does not overlap sums, results
-// and memory traffic.
-DMLOPS_INLINE std::int64_t prefetch_distance(const GroupTiles& tiles) {
-  return tiles.has_whole_groups() ? kTileElements : tiles.jump(0);
-}
-
-// Stores the results of a group in a row. Prefetches the input and the output `ahead` elements
-// ahead, which may be inaccessible.
-template <class Factors, class Results, class T, class Out>
-DMLOPS_INLINE void store_results(const Factors& factors, Results results, const MomentRow<T>& given,
+// Stores the results of a group in a row. Prefetches the input and the output `ahead` bytes ahead,
+// which may be inaccessible.
+template <class Results, class T, class Out>
+DMLOPS_INLINE void store_results(bool in_pairs, const Results& results, const MomentRow<T>& row,
                                  Out* target, std::int64_t length, bool streaming,
                                  std::int64_t ahead) {
   using At = typename MomentRow<T>::At;
-  const MomentRow<T> row = given;  // which stores cannot alias
-  results.template set<double>([&](auto member) DMLOPS_LAMBDA_INLINE { return factors.*member; });
   const auto prefetch = [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
     if (ahead == 0) return;
-    __builtin_prefetch(row.elements + i + ahead, 0, 2);
+    __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
     // Non-temporal stores to cached lines are slow.
-    if (!streaming) __builtin_prefetch(target + i + ahead, 1, 2);
+    if (!streaming) __builtin_prefetch(reinterpret_cast<char*>(target + i) + ahead, 1, 2);
   };
-  if (factors.in_pairs) {
+  if (in_pairs) {
     store_row(target, length, streaming,
               [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
                 prefetch(i);
@@ -200,6 +204,19 @@ DMLOPS_INLINE void store_results(const Factors& factors, Results results, const 
                 return canonical_nan(results.wide(At{row, i, used}));
               });
   }
+}
+
+// Stores the results of group k in the loaded tile; row_of(run) returns the operands of a run, and
+// target_of(run) the address of its results.
+template <class Factors, class Results, class RowOf, class TargetOf>
+DMLOPS_INLINE void store_group(const Factors& factors, Results results, const GroupTiles& tiles,
+                               bool streaming, const RowOf& row_of, const TargetOf& target_of) {
+  results.template set<double>([&](auto member) DMLOPS_LAMBDA_INLINE { return factors.*member; });
+  const bool in_pairs = factors.in_pairs != 0;
+  tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+    store_results(in_pairs, results, row_of(run), target_of(run), run.length, streaming,
+                  tiles.prefetch_distance(run));
+  });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

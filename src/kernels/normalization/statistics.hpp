@@ -14,6 +14,7 @@ class Statistics {
   static constexpr bool kHasSums = true;
   static constexpr int kSecond = kStatisticsAdded, kScale = kStatisticsScale,
                        kBias = kStatisticsBias;
+  using Element = T;
   using Parameters = StatisticsParameters;
   using W = Wide<T>;
   using Vector = typename W::Vector;
@@ -62,10 +63,13 @@ class Statistics {
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + d * d;
   }
+  DMLOPS_INLINE static MomentRow<T> sum_row(const GroupTiles& tiles, std::int64_t k,
+                                            const TileRun& run) {
+    return {tiles.row<T>(1, k, run), {nullptr, true}};
+  }
   DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles& tiles, std::int64_t k,
-                                  std::int64_t, std::int64_t length) {
-    sweep_row<Statistics>(s, state, tiles, k, MomentRow<T>{tiles.row<T>(1, k), {nullptr, true}},
-                          length);
+                                  std::int64_t) {
+    sweep_rows<Statistics>(s, state, tiles, k);
   }
 
   template <class Number>
@@ -185,66 +189,80 @@ class Statistics {
   }
 
   DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
-                            T* target, std::int64_t begin, std::int64_t length) {
-    if (!activates()) return normalize(group, tiles, k, target, begin, length, tiles.streams());
+                            std::int64_t begin) {
+    if (!parameters_.per_group) {
+      scale_.load(tiles, kScale, k, begin);
+      bias_.load(tiles, kBias, k, begin);
+    }
+    const auto target_of = [&](const TileRun& run)
+                               DMLOPS_LAMBDA_INLINE { return tiles.row<T>(0, k, run); };
+    if (!activates()) return normalize(group, tiles, k, tiles.streams(), target_of);
     alignas(kVectorBytes) float normalized[kTileElements];
-    normalize(group, tiles, k, normalized, begin, length, false);
-    activate(normalized, length);
-    store_row(target, length, tiles.streams(),
-              [&](std::int64_t i, std::int64_t used)
-                  DMLOPS_LAMBDA_INLINE { return load_elements(normalized, i, used); });
+    normalize(group, tiles, k, false, [&](const TileRun& run) { return normalized + run.begin; });
+    activate(normalized, tiles.length());
+    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+      store_row(target_of(run), run.length, tiles.streams(),
+                [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+                  return load_elements(normalized + run.begin, i, used);
+                });
+    });
   }
 
  private:
-  // A row in float32. A float16 row that all groups share is converted once.
+  // The elements of a tile in float32. Those of float16 that all groups share are converted once.
   class Widened {
    public:
-    DMLOPS_INLINE OperandRow<float> row(const GroupTiles& tiles, int operand, std::int64_t k,
-                                        std::int64_t begin, std::int64_t length) {
-      const T* const row = tiles.row<T>(operand, k);
-      const bool uniform = tiles.uniform(operand);
-      if constexpr (std::is_same_v<T, float>) return {row, uniform};
-      if (!tiles.shared(operand) || begin != begin_) {
-        for_each_vector_of_row(uniform ? 1 : length,
-                               [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                                 store(row_ + i, load_elements(row, i, used));
-                               });
-      }
+    DMLOPS_INLINE void load(const GroupTiles& tiles, int operand, std::int64_t k,
+                            std::int64_t begin) {
+      if (std::is_same_v<T, float> || (tiles.shared(operand) && begin == begin_)) return;
       begin_ = begin;
-      return {row_, uniform};
+      if (tiles.uniform(operand)) {
+        store_elements(row_, 0, 1, load_elements(tiles.row<T>(operand, k), 0, 1));
+        return;
+      }
+      tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+        const T* const row = tiles.row<T>(operand, k, run);
+        for_each_vector_of_row(
+            run.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+              store_elements(row_ + run.begin, i, used, load_elements(row, i, used));
+            });
+      });
+    }
+    DMLOPS_INLINE OperandRow<float> row(const GroupTiles& tiles, int operand, std::int64_t k,
+                                        const TileRun& run) const {
+      const bool uniform = tiles.uniform(operand);
+      if constexpr (std::is_same_v<T, float>) return {tiles.row<T>(operand, k, run), uniform};
+      return {uniform ? row_ : row_ + run.begin, uniform};
     }
 
    private:
-    std::int64_t begin_ = -1;  // first element of the tile that the row holds
+    std::int64_t begin_ = -1;  // first element of the tile that row_ holds
     alignas(kVectorBytes) float row_[std::is_same_v<T, float> ? kLanes<f32x> : kTileElements];
   };
 
-  template <class Out>
-  DMLOPS_INLINE void normalize(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
-                               Out* target, std::int64_t begin, std::int64_t length,
-                               bool streaming) {
-    const bool adds = reduction_.data[kSecond] != nullptr;
-    const MomentRow<T> row = {tiles.row<T>(1, k), OperandRow<T>(tiles, adds ? kSecond : 1, k),
-                              scale_.row(tiles, kScale, k, begin, length),
-                              bias_.row(tiles, kBias, k, begin, length)};
+  template <class TargetOf>
+  DMLOPS_INLINE void normalize(const Numbers<double>& group, const GroupTiles& tiles,
+                               std::int64_t k, bool streaming, const TargetOf& target_of) const {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
-      normalize_row<decltype(per_group)::value>(group, row, target, length, streaming,
-                                                prefetch_distance(tiles));
+      normalize_runs<decltype(per_group)::value>(group, tiles, k, streaming, target_of);
     });
   }
 
   // Aligned as sweep_tiles() is.
-  template <bool kPerGroup, class Out>
-  DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_row(const Numbers<double>& group,
-                                                                   const MomentRow<T>& row,
-                                                                   Out* target, std::int64_t length,
-                                                                   bool streaming,
-                                                                   std::int64_t ahead) const {
-    store_results(
-        factors<kPerGroup, double>(
-            group,
-            [&](int operand) { return (operand == kScale ? row.scales : row.biases).number(); }),
-        results<kPerGroup>(), row, target, length, streaming, ahead);
+  template <bool kPerGroup, class TargetOf>
+  DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(
+      const Numbers<double>& group, const GroupTiles& tiles, std::int64_t k, bool streaming,
+      const TargetOf& target_of) const {
+    const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
+    const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+      return MomentRow<T>{tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run),
+                          scale_.row(tiles, kScale, k, run), bias_.row(tiles, kBias, k, run)};
+    };
+    const auto number = [&](int operand) {
+      return load_number<T>(tiles.row<const char>(operand, k));
+    };
+    store_group(factors<kPerGroup, double>(group, number), results<kPerGroup>(), tiles, streaming,
+                row_of, target_of);
   }
 
   const Reduction& reduction_;

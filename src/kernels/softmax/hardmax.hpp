@@ -61,15 +61,17 @@ struct Hardmax {
 
   DMLOPS_INLINE static bool needs(int, const State&) { return true; }
   DMLOPS_INLINE static void begin(State& state, GroupTiles&, std::int64_t) { state = kNone; }
-  static void sweep(int, State& state, GroupTiles& tiles, std::int64_t k, std::int64_t begin,
-                    std::int64_t length) {
-    find(state, tiles.row<T>(1, k), begin, length);
+  static void sweep(int, State& state, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
+    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+      find(state, tiles.row<T>(1, k, run), begin + run.begin, run.length);
+    });
   }
   DMLOPS_INLINE static void end(int, State&, std::int64_t) {}
   DMLOPS_INLINE static void report(const State&, GroupTiles&, std::int64_t) {}
-  static void finish(const State& state, GroupTiles&, std::int64_t, T* target, std::int64_t begin,
-                     std::int64_t length) {
-    write(state, target, begin, length);
+  static void finish(const State& state, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
+    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+      write(state, tiles.row<T>(0, k, run), begin + run.begin, run.length);
+    });
   }
 
  private:

@@ -136,10 +136,10 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
 
   void finish() {
     tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-      tiles_.load(Tiles::kInput, begin, length);
+      tiles_.load(Tiles::kOperands, begin, length);
       for (std::int64_t k = 0; k < groups_; ++k)
-        finish_row(tiles_.template target<T>(k, begin), tiles_.template row<T>(1, k), length,
-                   smallest_[k], log_sum_exp_.high[k], log_sum_exp_.low[k]);
+        finish_row(tiles_.template row<T>(0, k), tiles_.template row<T>(1, k), length, smallest_[k],
+                   log_sum_exp_.high[k], log_sum_exp_.low[k]);
       tiles_.store(begin, length);
     });
   }

@@ -122,7 +122,7 @@ template <class T>
 class RowTiles {
  protected:
   using Sum = typename RowSum<T>::Lane;
-  static constexpr unsigned int kInput = 2;  // the bit of the input in GroupTiles
+  static constexpr unsigned int kOperands = 3;  // the output and the input, as bits
 
   explicit RowTiles(const Reduction& reduction, bool whole_groups = false)
       : reduction_(reduction), tiles_(reduction, sizeof(T), whole_groups) {}
@@ -132,7 +132,7 @@ class RowTiles {
   template <class Visit>
   DMLOPS_INLINE void for_each_row(std::int64_t first, std::int64_t end, const Visit& visit) {
     tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-      tiles_.load(kInput, begin, length);
+      tiles_.load(kOperands, begin, length);
       for (std::int64_t k = first; k < end; ++k) visit(k, tiles_.row<T>(1, k), begin, length);
     });
   }

@@ -111,7 +111,7 @@ class SoftmaxRows : RowTiles<T> {
       for (std::int64_t k = first; k < end; ++k) {
         const float* const powers = powers_ + (k - first) * pitch_;
         const float* const remainders = remainders_ + (k - first) * pitch_;
-        scale<Terms>(k - first, tiles_.template target<T>(k, 0), tiles_.count(),
+        scale<Terms>(k - first, tiles_.template row<T>(0, k), tiles_.count(),
                      [=](std::int64_t i, std::int64_t) DMLOPS_LAMBDA_INLINE {
                        SoftmaxTerm<T> term;
                        term.load_from(powers + i, remainders + i);
@@ -120,11 +120,11 @@ class SoftmaxRows : RowTiles<T> {
       }
     } else {
       tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) {
-        tiles_.load(Tiles::kInput, begin, length);
+        tiles_.load(Tiles::kOperands, begin, length);
         for (std::int64_t k = first; k < end; ++k) {
           const T* const x = tiles_.template row<T>(1, k);
           const auto terms = make_terms(k);
-          scale<Terms>(k - first, tiles_.template target<T>(k, begin), length,
+          scale<Terms>(k - first, tiles_.template row<T>(0, k), length,
                        [&](std::int64_t i, std::int64_t used)
                            DMLOPS_LAMBDA_INLINE { return terms(load_elements(x, i, used)); });
         }

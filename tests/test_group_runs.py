@@ -1,0 +1,54 @@
+"""Groups of several contiguous runs: the bits are those of dense groups."""
+
+import numpy as np
+import pytest
+
+import dmlops
+
+# Batch, channels, height and width: runs that are packed through a table, packed, read in place as
+# whole steps of lanes and otherwise; tiles of whole groups, of whole runs, and within runs.
+SIZES = [
+    (40, 3, 7, 7),
+    (25, 3, 14, 6),
+    (3, 2, 9, 8),
+    (40, 3, 14, 14),
+    (5, 3, 23, 23),
+    (3, 2, 55, 55),
+    (2, 2, 64, 64),
+    (2, 1, 91, 97),
+]
+
+
+def dense(array):
+    """Returns a copy of a tensor in whose memory each channel's elements are contiguous."""
+    return np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1)
+
+
+def results(x, g, parameters):
+    mean, variance, scale, bias = parameters
+    axes = (0, 2, 3)
+    yield from dmlops.batch_normalization_grad(x, g, mean, variance, scale)
+    yield from dmlops.batch_normalization_training_grad(x, g, mean, variance, scale)
+    yield from dmlops.batch_normalization_training(x, scale, bias, g, fused_activation="relu")
+    yield dmlops.mean_variance_normalization(x, axes=axes)
+    yield dmlops.mean_variance_normalization(x, g, x[:1], axes=axes)
+    yield dmlops.hardmax(x, axes=axes)
+    yield dmlops.softmax(x, axes=axes)
+
+
+@pytest.mark.parametrize("offset", [0, 300], ids=["near-zero", "far-from-zero"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: "x".join(map(str, sizes)))
+def test_runs(sizes, dtype, offset):
+    rng = np.random.default_rng(1)
+    x = (rng.standard_normal(sizes) + offset).astype(dtype)
+    g = rng.standard_normal(sizes).astype(dtype)
+    x[0, 0, 0, 0] = -0.0
+    parameters = [(rng.random((1, sizes[1], 1, 1)) + 0.5).astype(dtype) for _ in range(4)]
+    for threads in (1, 2):
+        with dmlops.num_threads(threads):
+            pairs = zip(
+                results(x, g, parameters), results(dense(x), dense(g), parameters), strict=True
+            )
+            for result, expected in pairs:
+                assert result.tobytes() == expected.tobytes()
