@@ -31,6 +31,15 @@ DMLOPS_INLINE_SMALL Doubles to_double(f32x v) {
 #endif
   return {to_double(lanes), to_double(lanes + kLanes<f64x>)};
 }
+DMLOPS_INLINE_SMALL Doubles to_double(i32x v) {
+  alignas(kVectorBytes) std::int32_t lanes[kLanes<i32x>];
+  store(lanes, v);
+  const auto half = [&lanes](int first) DMLOPS_LAMBDA_INLINE {
+    using Half = typename VectorOf<std::int32_t, kVectorBytes / 2>::type;
+    return __builtin_convertvector(load<Half>(lanes + first), f64x);
+  };
+  return {half(0), half(kLanes<f64x>)};
+}
 // A vector of elements as doubles. Converts each half from memory, without a shuffle.
 DMLOPS_INLINE_SMALL Doubles load_doubles(const float* source) {
   return {to_double(source), to_double(source + kLanes<f64x>)};

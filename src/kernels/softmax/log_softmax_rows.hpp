@@ -123,13 +123,14 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
                        add_terms_excluding_max(sums_[k], x, length, terms, below_max_[k]);
                      });
     fold_sums(0, groups_, log_sum_exp_.sum_excluding_maxima);
-    alignas(kVectorBytes) std::uint32_t below_max[kTileGroups];
+    // In float64, since a group may have more than 2^32 elements.
+    alignas(kVectorBytes) double below_max[kTileGroups];
     fold_groups(below_max, groups_, Addition(), [&](std::int64_t k) DMLOPS_LAMBDA_INLINE {
-      return bit_cast<u32x>(below_max_[k].count);
+      const Doubles counts = to_double(below_max_[k].count);
+      return counts.lower + counts.upper;
     });
-    // Modulo 2^32, which the number of maxima does not reach.
     for (std::int64_t k = 0; k < groups_; ++k) {
-      const auto maxima = static_cast<std::uint32_t>(tiles_.count()) - below_max[k];
+      const double maxima = static_cast<double>(tiles_.count()) - below_max[k];
       log_sum_exp_.max_count[k] = static_cast<float>(maxima);
     }
   }
