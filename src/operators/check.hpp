@@ -20,9 +20,12 @@ void set_output_name(const char* name);
 
 const AcceptedTypes& accepted_types(Activation type);
 
+[[noreturn]] void refuse_unknown(const char* where, Activation type);
 // Throws Error unless `type` is an enumerator, since the value indexes tables. `where` begins the
 // message: "activation: ".
-void require_known(const char* where, Activation type);
+inline void require_known(const char* where, Activation type) {
+  if (static_cast<std::uint32_t>(type) >= kActivationCount) refuse_unknown(where, type);
+}
 // Throws Error unless the activation, if there is one, can be fused.
 void require_fusable(const char* op, const std::optional<FusedActivation>& activation);
 

@@ -1,15 +1,15 @@
 // The activations' names, parameters, defaults and data types.
 #include <string>
 
+#include "core/attributes.hpp"
 #include "dmlops/activation.hpp"
 #include "operators/activation_infos.hpp"
 #include "operators/check.hpp"
 
 namespace dmlops {
 
-void require_known(const char* where, Activation type) {
+DMLOPS_COLD void refuse_unknown(const char* where, Activation type) {
   const auto number = static_cast<std::uint32_t>(type);
-  if (number < kActivationCount) return;
   throw Error(std::string(where) + "type is " + std::to_string(number) +
               "; it must be one of the " + std::to_string(kActivationCount) +
               " activations, 0 to " + std::to_string(kActivationCount - 1));

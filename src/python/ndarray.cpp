@@ -146,7 +146,7 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
     return object_ != nullptr && set_view(function, "out", object_, accepted, nullptr);
   }
   if (!read_input(function, "out", out, accepted, &input)) return false;
-  if (PyArray_IsScalar(out, Generic)) {
+  if (foreign_ != nullptr && PyArray_IsScalar(out, Generic)) {
     refuse_value(function, "out", out, accepted.text);
     return false;
   }

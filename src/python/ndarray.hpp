@@ -67,9 +67,7 @@ class Array {
   PyObject* object_ = nullptr;
   PyObject* foreign_ = nullptr;     // borrowed; for a new output, the input
   PyObject* kept_alive_ = nullptr;  // an array on the memory of an `out` of another library
-  // Sizes and strides past the rank are uninitialized; clearing them would take as long as a small
-  // operator.
-  View view_ = View(nullptr, DataType::unknown, 0);
+  View view_;
 };
 
 using InputArray = Array<ConstTensorView>;
