@@ -20,7 +20,7 @@ SIZES = [
 
 
 def dense(array):
-    """Returns a copy of a tensor in whose memory each channel's elements are contiguous."""
+    """Return a copy of a tensor in whose memory each channel's elements are contiguous."""
     return np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1)
 
 
@@ -52,3 +52,17 @@ def test_runs(sizes, dtype, offset):
             )
             for result, expected in pairs:
                 assert result.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_runs_of_one_operand(threads):
+    """Padded rows in the input, none in the output, and the reverse; several tiles."""
+    x = np.random.default_rng(1).standard_normal((2, 128, 300)).astype(np.float32)
+    padded, packed = x[:, :, :256], x[:, :, :256].copy()
+    with dmlops.num_threads(threads):
+        expected = dmlops.mean_variance_normalization(packed, axes=(1, 2))
+        result = dmlops.mean_variance_normalization(padded, axes=(1, 2), out=np.empty_like(packed))
+        assert result.tobytes() == expected.tobytes()
+        out = np.empty_like(x)[:, :, :256]
+        dmlops.mean_variance_normalization(packed, axes=(1, 2), out=out)
+        assert out.tobytes() == expected.tobytes()

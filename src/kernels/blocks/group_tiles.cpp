@@ -91,12 +91,11 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   const bool splits = elements_.rank > 1 && elements_.sizes[elements_.rank - 1] >= shortest_run;
   split_ = packed_ = 0;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
-    first_[o] = next_[o] = step_[o] = 0;
+    whole_[0].offsets[o] = next_[o] = 0;
     if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
     if (!is_cached_) next_[o] = end < count_ ? offset_of(o, end) : groups_ * common_step(o);
-    step_[o] = size_;
     if (is_contiguous(o, begin, length)) {
-      first_[o] = offset_of(o, begin);
+      whole_[0].offsets[o] = offset_of(o, begin);
     } else if (splits && step(o) == size_ && packed_tile_[o] != begin) {
       split_ |= 1u << o;
     } else {
@@ -111,7 +110,7 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
     whole_[0].length = length;
   } else {
     loaded_ = runs_;
-    const SplitTile tile = {begin, length, split_};
+    const SplitTile tile = {begin, length, operands, split_};
     if (!(tile == split_tile_)) split(begin, end);
     split_tile_ = tile;
     run_count_ = split_count_;
@@ -130,6 +129,11 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
           run.length = length;
           run.offsets[o] = offset;
         });
+  }
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    if ((split_ >> o & 1u) != 0) continue;
+    for (int r = 0; r < split_count_; ++r)
+      runs_[r].offsets[o] = whole_[0].offsets[o] + (uniform_[o] ? 0 : runs_[r].begin * size_);
   }
 }
 

@@ -17,7 +17,7 @@ constexpr std::int64_t kGroupStep = 16;  // tiles of a group begin at multiples 
 // Elements [begin, begin + length) of a tile, which are contiguous in every operand.
 struct TileRun {
   std::int64_t begin, length;
-  std::int64_t offsets[kFirstGroupOperand];  // in the rows of operands with several runs, in bytes
+  std::int64_t offsets[kFirstGroupOperand];  // in the operands' rows, in bytes
 };
 
 class GroupTiles {
@@ -99,7 +99,7 @@ class GroupTiles {
   DMLOPS_INLINE T* row(int operand, std::int64_t k, const TileRun& run) const {
     const bool is_packed = (packed_ >> operand & 1u) != 0;
     char* const first = is_packed ? buffer(operand) + k * pitch(operand) : groups_data_[operand][k];
-    return reinterpret_cast<T*>(first + offset(operand, run));
+    return reinterpret_cast<T*>(first + run.offsets[operand]);
   }
 
   // Returns that of the only run of a tile, or of any run of a uniform operand.
@@ -113,8 +113,8 @@ class GroupTiles {
   DMLOPS_INLINE std::int64_t jump(int operand, const TileRun& run) const {
     if (is_cached_ || uniform_[operand] || (packed_ >> operand & 1u) != 0) return 0;
     const TileRun& next = *(&run + 1);
-    const std::int64_t to = next.begin == length() ? next_[operand] : offset(operand, next);
-    const std::int64_t bytes = to - offset(operand, run);
+    const std::int64_t to = next.begin == length() ? next_[operand] : next.offsets[operand];
+    const std::int64_t bytes = to - run.offsets[operand];
     return bytes == run.length * size_ ? 0 : bytes;
   }
 
@@ -148,10 +148,11 @@ class GroupTiles {
   // The tile whose runs runs_ has.
   struct SplitTile {
     std::int64_t begin, length;
-    unsigned int operands;
+    unsigned int operands, split;  // as loaded_operands_ and split_
 
     bool operator==(const SplitTile& other) const {
-      return begin == other.begin && length == other.length && operands == other.operands;
+      return begin == other.begin && length == other.length && operands == other.operands &&
+             split == other.split;
     }
   };
 
@@ -160,10 +161,6 @@ class GroupTiles {
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
     const ElementLoops& loops = loops_[o];
     return step(o) == size_ && (loops.rank == 1 || begin % loops.run() + length <= loops.run());
-  }
-  // Returns the offset of a run in the row of an operand, in bytes.
-  DMLOPS_INLINE std::int64_t offset(int o, const TileRun& run) const {
-    return (split_ >> o & 1u) != 0 ? run.offsets[o] : first_[o] + run.begin * step_[o];
   }
   char* buffer(int o) const { return const_cast<char*>(buffers_) + o * buffer_bytes_; }
   // True if an operand is packed run by run, rather than element by element or by transposition.
@@ -183,7 +180,8 @@ class GroupTiles {
   std::int64_t offset_of(int o, std::int64_t i) const;
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs);
-  // Sets the runs of the operands split_ in the tile [begin, end).
+  // Sets the runs of the tile [begin, end), whose first element is at whole_ in the operands that
+  // have one run.
   void split(std::int64_t begin, std::int64_t end);
   void pack_tile(int o, std::int64_t begin, std::int64_t length);
 
@@ -210,10 +208,8 @@ class GroupTiles {
   TileRun whole_[2];
   unsigned int split_ = 0;   // operands with several runs in the loaded tile, as bits
   unsigned int packed_ = 0;  // operands of which the loaded tile is packed
-  SplitTile split_tile_ = {kNone, 0, 0};
-  // The offsets of the loaded tile and of the element after it, in an operand's row, and the bytes
-  // between its elements if it has one run among several of other operands.
-  std::int64_t first_[kFirstGroupOperand], next_[kFirstGroupOperand], step_[kFirstGroupOperand];
+  SplitTile split_tile_ = {kNone, 0, 0, 0};
+  std::int64_t next_[kFirstGroupOperand];  // offset of the element after the loaded tile
   TileRun runs_[kTileElements / kShortestResults + 3];    // with the run after the tile
   std::int64_t buffer_bytes_ = kTileElements * kMaxSize;  // of an operand
   alignas(kVectorBytes) char buffers_[kBufferBytes];
