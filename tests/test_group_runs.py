@@ -1,9 +1,15 @@
 """Groups of several contiguous runs: the bits are those of dense groups."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import dmlops
+
+Array = npt.NDArray[Any]
 
 # Batch, channels, height and width: runs that are packed through a table, packed, read in place as
 # whole steps of lanes and otherwise; tiles of whole groups, of whole runs, and within runs.
@@ -19,12 +25,12 @@ SIZES = [
 ]
 
 
-def dense(array):
+def dense(array: Array) -> Array:
     """Return a copy of a tensor in whose memory each channel's elements are contiguous."""
     return np.ascontiguousarray(array.swapaxes(0, 1)).swapaxes(0, 1)
 
 
-def results(x, g, parameters):
+def results(x: Array, g: Array, parameters: list[Array]) -> Iterator[Array]:
     mean, variance, scale, bias = parameters
     axes = (0, 2, 3)
     yield from dmlops.batch_normalization_grad(x, g, mean, variance, scale)
@@ -39,7 +45,7 @@ def results(x, g, parameters):
 @pytest.mark.parametrize("offset", [0, 300], ids=["near-zero", "far-from-zero"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: "x".join(map(str, sizes)))
-def test_runs(sizes, dtype, offset):
+def test_runs(sizes: tuple[int, ...], dtype: type[np.floating[Any]], offset: int) -> None:
     rng = np.random.default_rng(1)
     x = (rng.standard_normal(sizes) + offset).astype(dtype)
     g = rng.standard_normal(sizes).astype(dtype)
@@ -55,7 +61,7 @@ def test_runs(sizes, dtype, offset):
 
 
 @pytest.mark.parametrize("threads", [1, 8])
-def test_runs_of_one_operand(threads):
+def test_runs_of_one_operand(threads: int) -> None:
     """Padded rows in the input, none in the output, and the reverse; several tiles."""
     x = np.random.default_rng(1).standard_normal((2, 128, 300)).astype(np.float32)
     padded, packed = x[:, :, :256], x[:, :, :256].copy()
