@@ -47,8 +47,9 @@ struct Rows {
   Layout layout[kMaxOperands];
   // Byte offsets of a row's runs, or null. Output rows with runs of several elements are not split.
   const std::int64_t* offsets[kMaxOperands];
-  std::int64_t
-      run[kMaxOperands];  // elements of a run, which have a common step; set with `offsets`
+  // Elements of a run, which have a common step, and bytes between runs, 0 if they have no common
+  // step; set with `offsets`.
+  std::int64_t run[kMaxOperands], run_step[kMaxOperands];
   // Byte offsets of an operand's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets[kMaxOperands] = {};
   bool streaming = false;  // write the output by non-temporal stores

@@ -193,6 +193,7 @@ void LoopLayout::set_operand(int k) {
     const bool by_run = simple && !across;
     rows_.offsets[k] = offset_table(row_, k, by_run ? in_run : 0);
     rows_.run[k] = by_run ? run : 1;
+    rows_.run_step[k] = by_run && in_run + 1 == row_.rank ? stride(k, row_.dimensions[in_run]) : 0;
     rows_.layout[k] = Layout::gathered;
   } else if (step == size || row_.length == 1) {
     rows_.layout[k] = Layout::in_place;

@@ -173,6 +173,48 @@ DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* sourc
   }
 }
 
+#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
+// Packs runs of less than 16 bytes at a common step, as many at a time as 16 bytes of memory hold.
+// Returns the number of packed runs; the last ones leave no space for 16 bytes.
+inline std::int64_t pack_runs_shuffled(char* target, const char* source, std::int64_t step,
+                                       std::int64_t count, std::int64_t bytes) {
+  constexpr std::int64_t kWindow = 16;
+  const std::int64_t distance = abs(step), last = kWindow - bytes;
+  const std::int64_t runs = min(last / distance + 1, kWindow / bytes);
+  alignas(kWindow) std::uint8_t indices[kWindow];
+  std::memset(indices, 0x80, sizeof indices);
+  for (std::int64_t i = 0; i < runs; ++i) {
+    const std::int64_t begin = step < 0 ? last - i * distance : i * distance;
+    for (std::int64_t k = 0; k < bytes; ++k)
+      indices[i * bytes + k] = static_cast<std::uint8_t>(begin + k);
+  }
+  const auto index = load_element<Bytes16>(reinterpret_cast<const char*>(indices));
+  // A window in reverse order ends with its first run.
+  const char* window = step < 0 ? source - last : source;
+  const std::int64_t whole =
+      max((last + distance - 1) / distance + 1, (kWindow + bytes - 1) / bytes);
+  std::int64_t i = 0;
+  for (; i + whole <= count; i += runs, window += runs * step, target += runs * bytes)
+    store_element(target, shuffle_bytes(load_element<Bytes16>(window), index));
+  return i;
+}
+#endif
+
+// Packs runs at a common step, which may be 0, into a dense row.
+DMLOPS_NO_INLINE void pack_stepped_runs(char* target, const char* source, std::int64_t step,
+                                        std::int64_t count, std::int64_t bytes) {
+  if (bytes == 1) return pack_strided<std::uint8_t>(target, count, source, step);
+  if (bytes == 2) return pack_strided<std::uint16_t>(target, count, source, step);
+  if (bytes == 4) return pack_strided<std::uint32_t>(target, count, source, step);
+  if (bytes == 8) return pack_strided<std::uint64_t>(target, count, source, step);
+  std::int64_t i = 0;
+#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
+  if (bytes < 16 && step != 0 && abs(step) <= 16 - bytes)
+    i = pack_runs_shuffled(target, source, step, count, bytes);
+#endif
+  copy_runs<false>(target + i * bytes, source + i * step, SteppedRuns{step}, count - i, bytes);
+}
+
 // Packs runs of several elements into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* source,
@@ -184,7 +226,9 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   const auto place = [source, offsets](std::int64_t k)
                          DMLOPS_LAMBDA_INLINE { return source + offsets[k]; };
   if (from.skip == 0 && from.step == size) {
-    if (bytes == 2) {
+    if (from.run_step != 0) {
+      pack_stepped_runs(target, place(0), from.run_step, count, bytes);
+    } else if (bytes == 2) {
       pack_words<std::uint16_t>(target, count, place);
     } else if (bytes == 4) {
       pack_words<std::uint32_t>(target, count, place);
@@ -206,20 +250,15 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
 }
 
 // Packs contiguous rows of less than a vector into dense ones.
-template <class Word>
-void pack_words_of_rows(char* target, std::int64_t count, const Source& from) {
-  if (from.rows == nullptr) return pack_strided<Word>(target, count, from.data, from.pitch);
-  pack_words<Word>(target, count,
-                   [&from](std::int64_t r) DMLOPS_LAMBDA_INLINE { return from.row(r); });
-}
 DMLOPS_NO_INLINE void pack_short_rows(char* target, std::int64_t bytes, std::int64_t count,
                                       const Source& from) {
-  if (bytes == 1) return pack_words_of_rows<std::uint8_t>(target, count, from);
-  if (bytes == 2) return pack_words_of_rows<std::uint16_t>(target, count, from);
-  if (bytes == 4) return pack_words_of_rows<std::uint32_t>(target, count, from);
-  if (bytes == 8) return pack_words_of_rows<std::uint64_t>(target, count, from);
-  if (from.rows != nullptr) return copy_runs<false>(target, from.data, from.rows, count, bytes);
-  copy_runs<false>(target, from.data, SteppedRuns{from.pitch}, count, bytes);
+  if (from.rows == nullptr) return pack_stepped_runs(target, from.data, from.pitch, count, bytes);
+  const auto row = [&from](std::int64_t r) DMLOPS_LAMBDA_INLINE { return from.row(r); };
+  if (bytes == 1) return pack_words<std::uint8_t>(target, count, row);
+  if (bytes == 2) return pack_words<std::uint16_t>(target, count, row);
+  if (bytes == 4) return pack_words<std::uint32_t>(target, count, row);
+  if (bytes == 8) return pack_words<std::uint64_t>(target, count, row);
+  copy_runs<false>(target, from.data, from.rows, count, bytes);
 }
 
 // True if pack_strided() packs vectors rather than elements.
