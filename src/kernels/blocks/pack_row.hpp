@@ -247,7 +247,7 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
       store_element(target + i * size, every_second(load_every_second<V>(window),
                                                     load_every_second<V>(window + 2 * sizeof(V))));
     }
-  } else if (step == -size && size >= 4) {
+  } else if (step == -size && size >= (kVectorBytes == 64 ? 2 : 4)) {
     using V = Vec<U>;
     constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes <= length; i += lanes)
