@@ -84,7 +84,7 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
                    std::size_t input_count, const Binding* outputs, std::size_t output_count,
                    char* (&data)[kReductionOperands]) {
   const OperatorInfo& op = *compiled.op;
-  const int count = compiled.op->inputs, written_count = op.outputs;
+  const int count = op.inputs, written_count = op.outputs;
   require_count(op, "input", input_count, count);
   require_count(op, "output", output_count, written_count);
   if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");

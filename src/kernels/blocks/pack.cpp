@@ -201,12 +201,12 @@ inline std::int64_t pack_runs_shuffled(char* target, const char* source, std::in
 #endif
 
 // Packs runs at a common step, which may be 0, into a dense row.
-DMLOPS_NO_INLINE void pack_stepped_runs(char* target, const char* source, std::int64_t step,
-                                        std::int64_t count, std::int64_t bytes) {
-  if (bytes == 1) return pack_strided<std::uint8_t>(target, count, source, step);
-  if (bytes == 2) return pack_strided<std::uint16_t>(target, count, source, step);
-  if (bytes == 4) return pack_strided<std::uint32_t>(target, count, source, step);
-  if (bytes == 8) return pack_strided<std::uint64_t>(target, count, source, step);
+void pack_stepped_runs(char* target, const char* source, std::int64_t step, std::int64_t count,
+                       std::int64_t bytes) {
+  if (bytes == 1) return pack_column<std::uint8_t>(target, count, source, step);
+  if (bytes == 2) return pack_column<std::uint16_t>(target, count, source, step);
+  if (bytes == 4) return pack_column<std::uint32_t>(target, count, source, step);
+  if (bytes == 8) return pack_column<std::uint64_t>(target, count, source, step);
   std::int64_t i = 0;
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
   if (bytes < 16 && step != 0 && abs(step) <= 16 - bytes)
