@@ -2,6 +2,8 @@
 // access pattern, by which it is packed into dense blocks.
 #pragma once
 
+#include <algorithm>
+
 #include "traversal/nest.hpp"
 #include "traversal/shards.hpp"
 
@@ -9,8 +11,10 @@ namespace dmlops {
 
 // Kernels traverse two loops: rows of elements. Short rows are extended over further dimensions, of
 // which the last may be split into chunks. Operands without a common step along an extended row are
-// gathered through an offset table. In a transposition, dimensions contiguous in the output form
-// the rows, and those contiguous in an input, or with a step of a few elements, form the columns.
+// gathered through an offset table. Packed rows that are too few for a block are joined with those
+// of further dimensions; operands in which they have no common pitch get a table of rows. In a
+// transposition, dimensions contiguous in the output form the rows, and those contiguous in an
+// input, or with a step of a few elements, form the columns.
 class LoopLayout {
  public:
   // `data` points to the operands' first elements. Keeps a reference to the nest.
@@ -24,7 +28,9 @@ class LoopLayout {
   void run(std::int64_t shards, RowKernel kernel, const void* parameters) const;
 
  private:
-  static constexpr std::int64_t kTable = 1024;  // entries of an offset table
+  static constexpr std::int64_t kTable = 1024;    // entries of an offset table
+  static constexpr std::int64_t kRowTable = 128;  // rows that are joined
+  static constexpr std::int64_t kShort = 32;      // elements of a row that is extended by a table
 
   // Dimensions of the nest merged into one loop, the innermost first.
   struct Chain {
@@ -39,6 +45,17 @@ class LoopLayout {
   std::int64_t stride(int k, int d) const {
     return reversed_[d] ? -nest_.strides[k][d] : nest_.strides[k][d];
   }
+  // Returns the largest step of a transposed operand's columns, in bytes.
+  static std::int64_t largest_step(std::int64_t size) {
+    return std::min<std::int64_t>(4 * size, 16);
+  }
+  // True if the operands from 2 on are batch normalization's parameters, otherwise inputs of a
+  // formula.
+  bool has_parameters() const { return nest_.operands > 3; }
+  // Returns the end of the output and the inputs that kernels get as dense rows.
+  int dense_end() const { return has_parameters() ? 2 : nest_.operands; }
+  // Returns the row or the column, one of which may be split into chunks.
+  const Chain& split_chain() const { return column_.chunk != 0 ? column_ : row_; }
   std::int64_t row_capacity() const;
   bool choose_transposition();
   bool transpose(int operand);
@@ -49,9 +66,15 @@ class LoopLayout {
   int common_steps(const Chain& chain, int operand) const;
   const std::int64_t* offset_table(const Chain& chain, int operand, int first);
   void choose_outer_loops();
+  int chunked_dimension() const;
   int row_counter(const int* dimensions, int count) const;
+  int join_rows(int* dimensions, int count);
+  bool packs() const;
+  bool transposes(int d) const;
+  bool repeat_alike(int a, int b) const;
   bool has_common_steps() const;  // true if no operand is gathered
   bool has_runs(int k) const;     // true if rows of the operand consist of runs of several elements
+  bool is_transposed(int k, std::int64_t stride) const;
   Layout layout_of(int k, const LoopNest& loop_nest) const;
   void run_shard(const LoopNest& loop_nest, const Split& split, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
@@ -65,8 +88,8 @@ class LoopLayout {
   Rows rows_;
   LoopNest main_;
   LoopNest tail_;  // the remainder of a split dimension
-  int tables_used_ = 0;
-  std::int64_t tables_[kMaxOperands][kTable];
+  std::int64_t entries_used_ = 0;
+  std::int64_t tables_[kMaxOperands * (kTable + kRowTable)];
 };
 
 }  // namespace dmlops

@@ -15,7 +15,7 @@
 namespace dmlops {
 namespace {
 
-using Offsets = std::array<std::int64_t, 3>;  // of an element in each operand
+using Offsets = std::array<std::int64_t, kMaxOperands>;  // of an element in each operand
 
 // The elements and layouts that a kernel was given.
 struct Seen {
@@ -166,6 +166,32 @@ TEST(LoopLayout, BlocksHaveSeveralRows) {
   EXPECT_GE(check_elements(nest, 1).longest, 40 * 32);
 }
 
+// 4 rows of 16 elements, and 100 further ones that do not continue them in the input. The other
+// inputs are equal in all rows.
+TEST(LoopLayout, BlocksHaveRowsOfSeveralDimensions) {
+  static char memory[1];
+  const Dimensions sizes = {100, 4, 16}, dense = {256, 64, 4};
+  std::vector<ConstTensorView> inputs(5, {memory, DataType::float32, 3, sizes, {0, 0, 4}});
+  inputs[0] = {memory, DataType::float32, 3, sizes, {1060, 212, 12}};
+  const Nest nest = make_nest({memory, DataType::float32, 3, sizes, dense}, inputs.data(), 5);
+  const Seen seen = check_elements(nest, 1);
+  EXPECT_EQ(seen.row_offsets, std::set<int>{1});
+  EXPECT_GE(seen.longest, kBlockBytes / 4);
+}
+
+// Shorter rows are extended instead, and gathered.
+TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
+  static char memory[1];
+  for (const std::int64_t length : {8, 30}) {
+    const Dimensions sizes = {20, length};
+    std::vector<ConstTensorView> inputs(5, {memory, DataType::float32, 2, sizes, {0, 4}});
+    inputs[0] = {memory, DataType::float32, 2, sizes, {4, 80}};
+    const Nest nest =
+        make_nest({memory, DataType::float32, 2, sizes, {4 * length, 4}}, inputs.data(), 5);
+    EXPECT_EQ(check_elements(nest, 1).layouts.count({1, Layout::transposed}), length == 30);
+  }
+}
+
 // The output's rows or the input's columns are short, and continued by 745 elements.
 TEST(LoopLayout, SplitsLongDimensionsOfATransposition) {
   const Dimensions sizes = {9, 745, 3};
@@ -184,7 +210,7 @@ TEST(LoopLayout, SplitsLongDimensionsOfATransposition) {
 
 TEST(LoopLayout, EveryElementOnceAndEveryMember) {
   Seen all;
-  for (unsigned int seed = 0; seed < 1000 && !::testing::Test::HasFailure(); ++seed) {
+  for (unsigned int seed = 0; seed < 1500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     NestDraw draw(seed);
     const auto rank = static_cast<int>(draw.integer(1, 5));
@@ -194,13 +220,13 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
       size = draw.integer(1, std::min<std::int64_t>(left, draw.integer(0, 3) == 0 ? 2000 : 20));
       left = std::max<std::int64_t>(left / size, 1);
     }
-    const auto inputs = static_cast<int>(draw.integer(1, 2));
-    const ConstTensorView operands[] = {draw.tensor(sizes, rank, false),
-                                        draw.tensor(sizes, rank, false)};
-    const Nest nest = make_nest(draw.tensor(sizes, rank, true), operands, inputs);
+    const auto inputs = std::array<int, 3>{1, 2, 5}[seed % 3];
+    std::vector<ConstTensorView> operands;
+    for (int k = 0; k < inputs; ++k) operands.push_back(draw.tensor(sizes, rank, false));
+    const Nest nest = make_nest(draw.tensor(sizes, rank, true), operands.data(), inputs);
     for (const std::int64_t shards : {1, 3}) {
       Seen seen = check_elements(nest, shards);
-      all.layouts.merge(seen.layouts);
+      if (inputs < 5) all.layouts.merge(seen.layouts);
       all.runs = all.runs || seen.runs;
       all.row_offsets.merge(seen.row_offsets);
       all.outer_loops = all.outer_loops || seen.outer_loops;
@@ -214,7 +240,7 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
       {2, Layout::broadcast},  {2, Layout::strided},   {2, Layout::transposed},
       {2, Layout::gathered}};
   EXPECT_EQ(all.layouts, every);
-  EXPECT_EQ(all.row_offsets, (std::set<int>{0, 1, 2}));
+  EXPECT_EQ(all.row_offsets, (std::set<int>{0, 1, 2, 3, 4, 5}));
   EXPECT_TRUE(all.runs && all.outer_loops);
 }
 

@@ -31,6 +31,13 @@ DMLOPS_INLINE char* row_of(const Rows& rows, int k, std::int64_t row) {
   return rows.data[k] + (offsets != nullptr ? offsets[row] : row * rows.pitch[k]);
 }
 
+// Returns the first elements of operand k's rows, from a row on, as the elements of a row.
+DMLOPS_INLINE Source column_of(const Rows& rows, int k, std::int64_t row) {
+  const std::int64_t* const offsets = rows.row_offsets[k];
+  if (offsets != nullptr) return {rows.data[k], 0, 0, offsets + row};
+  return {rows.data[k] + row * rows.pitch[k], 0, rows.pitch[k], nullptr};
+}
+
 // Returns operand k of a traversal, from (row, column) on.
 DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
   Source source{rows.data[k], rows.pitch[k], rows.step[k]};

@@ -218,7 +218,7 @@ template <class U>
 void traverse_sized(const Rows& rows, const Traversal& t) {
   if (is_formula_of_one(t)) {
     if (rows.layout[1] == Layout::broadcast) return traverse_broadcast<U>(rows, t);
-    if (rows.count > 1 && rows.pitch[1] == 0) return traverse_repeated(rows, t);
+    if (is_repeated(rows)) return traverse_repeated(rows, t);
   }
   if (has_squares(rows, t)) return traverse_transposed<U>(rows, t);
   traverse_blocks(rows, t);
@@ -249,7 +249,7 @@ void for_each_outer(Rows& rows, const Visit& visit) {
 void traverse(const Rows& given, const Traversal& t) {
   Rows rows = given;
   const Transform transform = transform_in_place(rows, t);
-  const bool repeated = is_formula_of_one(t) && rows.count > 1 && rows.pitch[1] == 0;
+  const bool repeated = is_formula_of_one(t) && is_repeated(rows);
   if (transform != nullptr && !repeated) {
     Block block;
     block.rows = &rows;

@@ -9,6 +9,11 @@ namespace dmlops::DMLOPS_TARGET {
 // True if broadcast results need to be computed once only.
 inline bool is_formula_of_one(const Traversal& t) { return t.elementwise && t.inputs == 1; }
 
+// True if all rows of the input are one.
+inline bool is_repeated(const Rows& rows) {
+  return rows.count > 1 && rows.pitch[1] == 0 && rows.row_offsets[1] == nullptr;
+}
+
 // True if broadcast results are written by non-temporal stores.
 inline bool streams_broadcast(const Rows& rows, const Traversal& t) {
   return rows.streaming && rows.length * t.size >= kShortestStreamedRow;
@@ -37,8 +42,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
     block.length = min(kRows, rows.count - row);
     block.output.data = reinterpret_cast<char*>(results);
     block.inputs[0].data = block.output.data;
-    pack<U>(block.output.data, 0, block.length, 1,
-            {rows.data[1] + row * rows.pitch[1], 0, rows.pitch[1], nullptr});
+    pack<U>(block.output.data, 0, block.length, 1, column_of(rows, 1, row));
     t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !streams) {
       fill_rows<U>(rows, row, block.length, results);

@@ -14,7 +14,7 @@ class Normalization {
       : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act) {
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
       along_ = along_ || rows.layout[k] != Layout::broadcast;
-      own_ = own_ || (rows.count > 1 && rows.pitch[k] != 0);
+      own_ = own_ || (rows.count > 1 && (rows.pitch[k] != 0 || rows.row_offsets[k] != nullptr));
       dense_ = dense_ && rows.layout[k] == Layout::in_place;
     }
     // Unpacked parameters are loaded as whole vectors.
@@ -65,13 +65,8 @@ class Normalization {
     part.column += column;
     part.length = length;
     part.count = count;
-    part.inputs[0].data += row * block.inputs[0].pitch + column * std::int64_t{sizeof(T)};
-    part.output.data += column * std::int64_t{sizeof(T)};
-    if (block.output.offsets != nullptr) {
-      part.output.offsets += row;
-    } else {
-      part.output.data += row * block.output.pitch;
-    }
+    part.inputs[0] = block.inputs[0].from(row, column * std::int64_t{sizeof(T)});
+    part.output = block.output.from(row, column * std::int64_t{sizeof(T)});
     return part;
   }
 
@@ -140,8 +135,10 @@ class Normalization {
     constexpr std::int64_t kChunk = 512;
     alignas(kVectorBytes) T packed[kBatchNormalizationEnd][kChunk] = {};
     Rows operands = *chunk.rows;
-    for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
       operands.data[k] = reinterpret_cast<char*>(packed[k]);
+      operands.row_offsets[k] = nullptr;
+    }
     for (std::int64_t r = 0; r < chunk.count; ++r) {
       Block slice = chunk;
       slice.count = 1;

@@ -38,8 +38,7 @@ class Channels {
   bool pack_parameters(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
                        bool of_rows, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
-    for (int k = kMean; k < kBatchNormalizationEnd; ++k)
-      first[k - kMean] = rows.data[k] + row * rows.pitch[k];
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k) first[k - kMean] = row_of(rows, k, row);
     if (column == column_ && count <= count_ && std::memcmp(first, first_, sizeof first) == 0)
       return usual_;
     std::memcpy(first_, first, sizeof first);
@@ -47,7 +46,7 @@ class Channels {
     count_ = count;
     const auto load_operand = [&](float* target, int k) {
       if (of_rows) {
-        load_floats(target, {first[k - kMean], 0, rows.pitch[k], nullptr});
+        load_floats(target, column_of(rows, k, row));
       } else {
         load_floats(target, source_of(rows, k, row, column));
       }

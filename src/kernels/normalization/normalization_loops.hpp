@@ -166,8 +166,7 @@ DMLOPS_NO_INLINE void normalize_unshared(const Block& rows, const Rows& operands
   const f32x epsilons = splat<f32x>(epsilon);
   for (std::int64_t r = 0; r < rows.count; ++r) {
     const auto operand = [&](int k) {
-      return reinterpret_cast<const T*>(operands.data[k] + (rows.row + r) * operands.pitch[k]) +
-             rows.column;
+      return reinterpret_cast<const T*>(row_of(operands, k, rows.row + r)) + rows.column;
     };
     const T *const mean = operand(kMean), *const variance = operand(kVariance);
     const T *const scale = operand(kScale), *const bias = operand(kBias);

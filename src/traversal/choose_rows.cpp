@@ -1,0 +1,260 @@
+// Chooses the dimensions of the rows and the columns of a layout.
+#include <algorithm>
+#include <cstdlib>
+
+#include "traversal/layout.hpp"
+#include "traversal/shortest_row.hpp"
+
+namespace dmlops {
+namespace {
+
+constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
+constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with further inputs
+constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
+constexpr std::int64_t kSmallestNormalized = 512;  // likewise, with further inputs
+
+// Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
+std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
+  const std::int64_t chunks = (size + largest - 1) / largest;
+  return std::min((size + chunks - 1) / chunks, largest);
+}
+
+// The largest power of two up to n.
+std::int64_t power_of_two_up_to(std::int64_t n) {
+  std::int64_t power = 1;
+  while (power <= n / 2) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+// Extends a chain by a dimension that continues it in the operand, in reverse order if its stride
+// is negative. A dimension that exceeds an offset table is split into chunks if the chain is short.
+bool LoopLayout::extend(Chain& chain, int operand) {
+  if (chain.chunk != 0) return false;
+  // Each of many operands may have two tables.
+  const std::int64_t table = has_parameters() ? kTable / 2 : kTable;
+  for (int d = 0; d < nest_.rank; ++d) {
+    const std::int64_t stride = nest_.strides[operand][d];
+    if (taken_[d] || std::llabs(stride) != chain.length * chain.step) continue;
+    std::int64_t size = nest_.sizes[d];
+    if (chain.rank > 0 && chain.length * size > table) {
+      if (chain.length >= kShort || row_.chunk != 0 || column_.chunk != 0) continue;
+      size = chain.chunk = even_chunk(size, table / chain.length);
+    }
+    taken_[d] = true;
+    reversed_[d] = stride < 0;
+    chain.dimensions[chain.rank++] = d;
+    chain.length *= size;
+    return true;
+  }
+  return false;
+}
+
+// Returns the most elements of a row that is extended by an offset table.
+std::int64_t LoopLayout::row_capacity() const {
+  return std::min(kTable, kBlockBytes / nest_.element_size);
+}
+
+// True if the output is dense along dimensions other than an input of a formula.
+bool LoopLayout::choose_transposition() {
+  if (nest_.rank < 2 || nest_.strides[0][0] != nest_.element_size) return false;
+  // A small input that repeats is computed once, as a row.
+  const std::int64_t distinct = distinct_elements(nest_, 1);
+  if (nest_.operands == 2 && distinct <= row_capacity() && distinct < element_count(nest_))
+    return false;
+  for (int k = 1; k < dense_end(); ++k) {
+    if (transpose(k)) return true;
+  }
+  return false;
+}
+
+// Chooses dimensions contiguous in the output as rows, and those contiguous in the operand as
+// columns, if they differ. Both should be long enough for whole cache lines, so the shorter one is
+// extended first.
+bool LoopLayout::transpose(int operand) {
+  row_.step = nest_.element_size;
+  column_.step = largest_step(nest_.element_size);
+  for (int d = 0; d < nest_.rank; ++d) {
+    const std::int64_t distance = std::llabs(nest_.strides[operand][d]);
+    if (distance != 0) column_.step = std::min(column_.step, distance);
+  }
+  if (std::llabs(nest_.strides[operand][0]) <= column_.step) return false;
+  if (extend(column_, operand) && extend(row_, 0)) {
+    const auto can_grow = [](const Chain& chain) {
+      return chain.rank > 1 || chain.length < kShort;
+    };
+    const auto grow_row = [&] { return can_grow(row_) && extend(row_, 0); };
+    const auto grow_column = [&] { return can_grow(column_) && extend(column_, operand); };
+    while (row_.length < kShort && grow_row()) continue;
+    while (column_.length <= row_.length ? grow_column() || grow_row()
+                                         : grow_row() || grow_column()) {
+    }
+    // Short rows of the output are written together if they are contiguous, unless parameters
+    // differ between them.
+    const bool is_dense = !has_parameters() && column_.step == nest_.element_size &&
+                          common_steps(column_, 0) == column_.rank &&
+                          stride(0, column_.dimensions[0]) == row_.length * nest_.element_size;
+    const bool is_whole = row_.rank + column_.rank == nest_.rank;
+    const std::int64_t shortest = has_parameters() ? kFewestNormalized : kFewestColumns;
+    const std::int64_t smallest = has_parameters() ? kSmallestNormalized : kSmallestTile;
+    if (column_.length >= kFewestColumns && (is_dense || row_.length >= shortest) &&
+        (is_whole || column_.length * row_.length >= smallest)) {
+      for (int d = 0; d < nest_.rank; ++d) {
+        if (!reversed_[d]) continue;
+        for (int k = 0; k < nest_.operands; ++k)
+          rows_.data[k] += nest_.strides[k][d] * (nest_.sizes[d] - 1);
+      }
+      return true;
+    }
+  }
+  row_ = column_ = Chain();
+  std::fill_n(taken_, nest_.rank, false);
+  std::fill_n(reversed_, nest_.rank, false);
+  return false;
+}
+
+void LoopLayout::choose_row() {
+  row_.rank = 1;
+  row_.dimensions[0] = 0;
+  row_.length = nest_.sizes[0];
+  taken_[0] = true;
+  if (row_.length >= shortest_row(nest_, kTable)) return;
+  for (int d = 1; d < nest_.rank; ++d) {
+    std::int64_t chunk = std::min(nest_.sizes[d], row_capacity() / row_.length);
+    if (chunk < 2) return;
+    // Powers of two give most rows the same alignment.
+    if (nest_.operands > 2 && chunk < nest_.sizes[d]) chunk = power_of_two_up_to(chunk);
+    row_.dimensions[row_.rank++] = d;
+    row_.length *= chunk;
+    taken_[d] = true;
+    if (chunk == nest_.sizes[d]) continue;
+    row_.chunk = chunk;
+    return;
+  }
+}
+
+// Returns the index of the dimension that counts rows.
+int LoopLayout::row_counter(const int* dimensions, int count) const {
+  const auto index_of_min = [count](const auto& key) {
+    int index = 0;
+    for (int i = 1; i < count; ++i) {
+      if (key(i) < key(index)) index = i;
+    }
+    return index;
+  };
+  // Each block has a fixed cost.
+  const auto are_few = [this, dimensions](int i) {
+    return nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
+  };
+  // Rows of a broadcast input are computed once.
+  if (nest_.operands == 2) {
+    for (int i = 0; i < count; ++i) {
+      if (nest_.strides[1][dimensions[i]] != 0 || are_few(i)) continue;
+      if (i == 0 || rows_.layout[1] != Layout::in_place) return i;
+    }
+  }
+  // Rows that share cache lines of an input belong to one block.
+  for (int k = 1; k < dense_end(); ++k) {
+    if (rows_.layout[k] != Layout::strided && rows_.layout[k] != Layout::gathered) continue;
+    const auto distance = [&](int i) {
+      const std::int64_t stride = std::llabs(nest_.strides[k][dimensions[i]]);
+      return stride == 0 ? INT64_MAX : stride;
+    };
+    const int i = index_of_min(distance);
+    const std::int64_t stride = distance(i);
+    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) && !are_few(i)) return i;
+  }
+  // A block needs several rows. Packed ones may be those of several dimensions.
+  constexpr std::int64_t kFewRows = 16;
+  const bool joins = packs();
+  const auto rows_from = [&](int i) {
+    std::int64_t rows = nest_.sizes[dimensions[i]];
+    if (!joins || transposes(dimensions[i])) return rows;
+    for (int next = i + 1; next < count && repeat_alike(dimensions[i], dimensions[next]); ++next)
+      rows *= nest_.sizes[dimensions[next]];
+    return std::min(rows, kFewRows);
+  };
+  // Rows with the same parameters, or for which an input is packed once, belong to one block.
+  const auto is_shared = [&](int k, int i) { return nest_.strides[k][dimensions[i]] == 0; };
+  const auto is_parameter = [&](int k) {
+    const Layout layout = rows_.layout[k];
+    if (has_parameters()) return k > 1 && layout != Layout::broadcast;
+    if (nest_.operands < 3 || (layout != Layout::strided && layout != Layout::gathered))
+      return false;
+    for (int i = 0; i < count; ++i) {
+      if (is_shared(k, i)) return true;
+    }
+    return false;
+  };
+  bool varies = false;
+  for (int k = 1; k < nest_.operands; ++k) varies = varies || is_parameter(k);
+  if (varies) {
+    return index_of_min([&](int i) {
+      for (int k = 1; k < nest_.operands; ++k) {
+        if (is_parameter(k) && !is_shared(k, i)) return std::int64_t{0};
+      }
+      return -rows_from(i);
+    });
+  }
+  const bool in_place = rows_.layout[1] == Layout::in_place;
+  if (nest_.sizes[dimensions[0]] >= kFewRows || (in_place && !are_few(0))) return 0;
+  return index_of_min([&](int i) { return -rows_from(i); });
+}
+
+// True if an input's rows along a dimension are to be transposed, since the elements of each are in
+// different cache lines.
+bool LoopLayout::transposes(int d) const {
+  for (int k = 1; k < nest_.operands; ++k) {
+    if (is_transposed(k, stride(k, d)) && std::llabs(rows_.step[k]) > kLineBytes) return true;
+  }
+  return false;
+}
+
+// True if the output or an input of the formula is not dense along the rows.
+bool LoopLayout::packs() const {
+  return std::any_of(rows_.layout, rows_.layout + dense_end(),
+                     [](Layout layout) { return layout != Layout::in_place; });
+}
+
+// True if the same operands repeat along both dimensions.
+bool LoopLayout::repeat_alike(int a, int b) const {
+  for (int k = 1; k < nest_.operands; ++k) {
+    if ((nest_.strides[k][a] == 0) != (nest_.strides[k][b] == 0)) return false;
+  }
+  return true;
+}
+
+// Joins the first dimension with further ones to the rows of a block, if it has too few. Returns
+// the number of dimensions that remain.
+int LoopLayout::join_rows(int* dimensions, int count) {
+  const std::int64_t wanted =
+      std::min(kRowTable, kBlockBytes / (rows_.length * nest_.element_size));
+  if (nest_.sizes[dimensions[0]] > wanted / 2 || transposes(dimensions[0])) return count;
+  column_.dimensions[column_.rank++] = dimensions[0];
+  column_.length = nest_.sizes[dimensions[0]];
+  int next = 1;
+  while (next < count && column_.length < wanted && repeat_alike(dimensions[0], dimensions[next])) {
+    const std::int64_t size = nest_.sizes[dimensions[next]];
+    const std::int64_t chunk = even_chunk(size, kRowTable / column_.length);
+    if (chunk < 2) break;
+    column_.dimensions[column_.rank++] = dimensions[next];
+    column_.length *= chunk;
+    if (chunk < size) {
+      column_.chunk = chunk;
+      break;
+    }
+    ++next;
+  }
+  if (column_.rank == 1) {
+    column_ = Chain();
+    return count;
+  }
+  for (int k = 0; k < nest_.operands; ++k) {
+    if (common_steps(column_, k) < column_.rank) main_.row_offsets[k] = offset_table(column_, k, 0);
+  }
+  std::copy(dimensions + next, dimensions + count, dimensions);
+  return count - next;
+}
+
+}  // namespace dmlops
