@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "traversal/policy.hpp"
+
 namespace dmlops {
 namespace {
 
@@ -59,10 +61,11 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
     return true;
   };
   const bool dense = nest.strides[1][0] == nest.element_size;
-  std::int64_t shared = 1;  // rows that share the further inputs of a longer row
+  std::int64_t shared = 1;  // rows of a shard that share the further inputs of a longer row
   for (int d = 1; d < nest.rank; ++d) {
     if (is_shared(d)) shared = std::max(shared, nest.sizes[d]);
   }
+  shared /= shard_count(nest.bytes_per_element * element_count(nest));
   if (is_shared(0) && shared < 4) return dense ? 4 : 6;
   // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
   // contiguous; packed parameters of longer rows would leave L1. Rows with constant parameters stay
@@ -72,7 +75,7 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
   };
   if (nest.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) {
     const bool differ = is_shared(0) && nest.sizes[0] * nest.sizes[1] > table;
-    return differ ? 64 : 256;
+    return differ ? 128 / nest.element_size : 256;
   }
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest.rank > 1 && nest.sizes[0] * nest.sizes[1] <= 192;

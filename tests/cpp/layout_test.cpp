@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/pool.hpp"
+#include "traversal/shortest_row.hpp"
+
 namespace dmlops {
 namespace {
 
@@ -190,6 +193,21 @@ TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
         make_nest({memory, DataType::float32, 2, sizes, {4 * length, 4}}, inputs.data(), 5);
     EXPECT_EQ(check_elements(nest, 1).layouts.count({1, Layout::transposed}), length == 30);
   }
+}
+
+// Each of many shards has few of the 32 rows that would share packed parameters.
+TEST(LoopLayout, RowsOfFewPerThreadAreNotExtended) {
+  static char memory[1];
+  const Dimensions sizes = {32, 256, 49}, dense = {25088, 98, 2};
+  std::vector<ConstTensorView> inputs(5, {memory, DataType::float16, 3, sizes, {0, 2, 0}});
+  inputs[0] = {memory, DataType::float16, 3, sizes, dense};
+  const Nest nest = make_nest({memory, DataType::float16, 3, sizes, dense}, inputs.data(), 5);
+  const int before = get_num_threads();
+  set_num_threads(1);
+  EXPECT_GT(shortest_row(nest, 1024), 49);
+  set_num_threads(16);
+  EXPECT_LE(shortest_row(nest, 1024), 49);
+  set_num_threads(before);
 }
 
 // The output's rows or the input's columns are short, and continued by 745 elements.
