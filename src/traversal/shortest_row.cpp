@@ -69,13 +69,14 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
   if (is_shared(0) && shared < 4) return dense ? 4 : 6;
   // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
   // contiguous; packed parameters of longer rows would leave L1. Rows with constant parameters stay
-  // as they are if the parameters of longer rows differed from row to row.
+  // as they are if the parameters of longer rows differed from row to row, the more so the fewer
+  // rows share these.
   const auto continues = [&nest](int k) {
     return nest.strides[k][1] == nest.strides[k][0] * nest.sizes[0];
   };
   if (nest.rank > 1 && (is_shared(0) || is_shared(1)) && continues(0) && continues(1)) {
     const bool differ = is_shared(0) && nest.sizes[0] * nest.sizes[1] > table;
-    return differ ? 128 / nest.element_size : 256;
+    return !differ ? 256 : shared < 32 ? 32 : 64;
   }
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest.rank > 1 && nest.sizes[0] * nest.sizes[1] <= 192;

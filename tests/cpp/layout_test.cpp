@@ -240,7 +240,7 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
     }
     const auto inputs = std::array<int, 3>{1, 2, 5}[seed % 3];
     std::vector<ConstTensorView> operands;
-    for (int k = 0; k < inputs; ++k) operands.push_back(draw.tensor(sizes, rank, false));
+    for (int k = 0; k < inputs; ++k) operands.emplace_back(draw.tensor(sizes, rank, false));
     const Nest nest = make_nest(draw.tensor(sizes, rank, true), operands.data(), inputs);
     for (const std::int64_t shards : {1, 3}) {
       Seen seen = check_elements(nest, shards);
