@@ -159,6 +159,17 @@ def test_many_rows_of_columns(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+def test_overlapping_parameters(dtype: str) -> None:
+    """Rows of one block that begin with the same parameter, and differ in the further ones."""
+    random = np.random.default_rng(4)
+    x = random.normal(size=(8, 16, 48)).astype(dtype)[:, :15, ::2]
+    values = random.uniform(0.5, 2, 22).astype(dtype)
+    windows = np.lib.stride_tricks.sliding_window_view(values, 15)[:, :, None]
+    expected = dmlops.batch_normalization(x, *[np.array(windows)] * 4)
+    assert_same_bits(dmlops.batch_normalization(x, *[windows] * 4), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_large(dtype: str, extent: Extent) -> None:
     check(samples.uniform((LARGE,), dtype), parameters((1,), dtype), "one channel")
     for shape in extent.of(((3, 64, 77, 79), (1, 3, 601, 599), (2, 1031, 17, 31)), 3):

@@ -16,7 +16,7 @@ constexpr std::int64_t kSmallestNormalized = 512;  // likewise, with further inp
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
 std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
   const std::int64_t chunks = (size + largest - 1) / largest;
-  return std::min((size + chunks - 1) / chunks, largest);
+  return (size + chunks - 1) / chunks;
 }
 
 // The largest power of two up to n.
@@ -56,7 +56,7 @@ std::int64_t LoopLayout::row_capacity() const {
   return std::min(kTable, kBlockBytes / nest_.element_size);
 }
 
-// True if the output is dense along dimensions other than an input of a formula.
+// True if the output is dense along dimensions other than an input that kernels get as dense rows.
 bool LoopLayout::choose_transposition() {
   if (nest_.rank < 2 || nest_.strides[0][0] != nest_.element_size) return false;
   // A small input that repeats is computed once, as a row.
@@ -165,15 +165,10 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     const std::int64_t stride = distance(i);
     if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) && !are_few(i)) return i;
   }
-  // A block needs several rows. Packed ones may be those of several dimensions.
+  // Rows of several dimensions fill a block. Otherwise, the more rows the better.
   constexpr std::int64_t kFewRows = 16;
-  const bool joins = packs();
-  const auto rows_from = [&](int i) {
-    std::int64_t rows = nest_.sizes[dimensions[i]];
-    if (!joins || transposes(dimensions[i])) return rows;
-    for (int next = i + 1; next < count && repeat_alike(dimensions[i], dimensions[next]); ++next)
-      rows *= nest_.sizes[dimensions[next]];
-    return std::min(rows, kFewRows);
+  const auto rows_of = [&](int i) {
+    return joined_rows(dimensions, count, i).rank > 1 ? INT64_MAX : nest_.sizes[dimensions[i]];
   };
   // Rows with the same parameters, or for which an input is packed once, belong to one block.
   const auto is_shared = [&](int k, int i) { return nest_.strides[k][dimensions[i]] == 0; };
@@ -194,19 +189,19 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       for (int k = 1; k < nest_.operands; ++k) {
         if (is_parameter(k) && !is_shared(k, i)) return std::int64_t{0};
       }
-      return -rows_from(i);
+      return -rows_of(i);
     });
   }
   const bool in_place = rows_.layout[1] == Layout::in_place;
   if (nest_.sizes[dimensions[0]] >= kFewRows || (in_place && !are_few(0))) return 0;
-  return index_of_min([&](int i) { return -rows_from(i); });
+  return index_of_min([&](int i) { return -rows_of(i); });
 }
 
-// True if an input's rows along a dimension are to be transposed, since the elements of each are in
-// different cache lines.
+// True if an input is transposed along a dimension, and its rows have an element in each cache
+// line.
 bool LoopLayout::transposes(int d) const {
-  for (int k = 1; k < nest_.operands; ++k) {
-    if (is_transposed(k, stride(k, d)) && std::llabs(rows_.step[k]) > kLineBytes) return true;
+  for (int k = 1; k < dense_end(); ++k) {
+    if (is_transposed(k, stride(k, d)) && std::llabs(rows_.step[k]) >= kLineBytes) return true;
   }
   return false;
 }
@@ -217,44 +212,35 @@ bool LoopLayout::packs() const {
                      [](Layout layout) { return layout != Layout::in_place; });
 }
 
-// True if the same operands repeat along both dimensions.
-bool LoopLayout::repeat_alike(int a, int b) const {
+// True if the same inputs are broadcast along both dimensions.
+bool LoopLayout::broadcast_alike(int a, int b) const {
   for (int k = 1; k < nest_.operands; ++k) {
     if ((nest_.strides[k][a] == 0) != (nest_.strides[k][b] == 0)) return false;
   }
   return true;
 }
 
-// Joins the first dimension with further ones to the rows of a block, if it has too few. Returns
-// the number of dimensions that remain.
-int LoopLayout::join_rows(int* dimensions, int count) {
-  const std::int64_t wanted =
-      std::min(kRowTable, kBlockBytes / (rows_.length * nest_.element_size));
-  if (nest_.sizes[dimensions[0]] > wanted / 2 || transposes(dimensions[0])) return count;
-  column_.dimensions[column_.rank++] = dimensions[0];
-  column_.length = nest_.sizes[dimensions[0]];
-  int next = 1;
-  while (next < count && column_.length < wanted && repeat_alike(dimensions[0], dimensions[next])) {
-    const std::int64_t size = nest_.sizes[dimensions[next]];
-    const std::int64_t chunk = even_chunk(size, kRowTable / column_.length);
+// Returns the packed rows of several dimensions, the first of which has too few for a block; a
+// chain of one dimension if rows are not joined.
+LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int first) const {
+  constexpr std::int64_t kFewRows = 16;
+  const int d = dimensions[first];
+  const std::int64_t wanted = std::min(kRowTable, kBlockBytes / (row_.length * nest_.element_size));
+  Chain single, rows;
+  single.dimensions[single.rank++] = d;
+  single.length = nest_.sizes[d];
+  if (row_.chunk != 0 || !packs() || single.length > wanted / 2 || transposes(d)) return single;
+  rows = single;
+  for (int i = 0; i < count && rows.chunk == 0 && rows.length < wanted; ++i) {
+    if (i == first || !broadcast_alike(d, dimensions[i])) continue;
+    const std::int64_t size = nest_.sizes[dimensions[i]];
+    const std::int64_t chunk = even_chunk(size, kRowTable / rows.length);
     if (chunk < 2) break;
-    column_.dimensions[column_.rank++] = dimensions[next];
-    column_.length *= chunk;
-    if (chunk < size) {
-      column_.chunk = chunk;
-      break;
-    }
-    ++next;
+    rows.dimensions[rows.rank++] = dimensions[i];
+    rows.length *= chunk;
+    if (chunk < size) rows.chunk = chunk;
   }
-  if (column_.rank == 1) {
-    column_ = Chain();
-    return count;
-  }
-  for (int k = 0; k < nest_.operands; ++k) {
-    if (common_steps(column_, k) < column_.rank) main_.row_offsets[k] = offset_table(column_, k, 0);
-  }
-  std::copy(dimensions + next, dimensions + count, dimensions);
-  return count - next;
+  return rows.length >= std::min(kFewRows, wanted / 2) ? rows : single;
 }
 
 }  // namespace dmlops

@@ -108,18 +108,30 @@ int LoopLayout::chunked_dimension() const {
 }
 
 void LoopLayout::choose_outer_loops() {
-  int dimensions[kMaxRank], count = 0, chunked = chunked_dimension();
+  int dimensions[kMaxRank], count = 0;
   for (int d = 0; d < nest_.rank; ++d) {
-    if (!taken_[d] || d == chunked) dimensions[count++] = d;
+    if (!taken_[d] || d == chunked_dimension()) dimensions[count++] = d;
   }
   rows_.count = 1;
   for (int k = 0; k < nest_.operands; ++k) rows_.pitch[k] = 0;
   if (column_.rank == 0 && count > 1) {
     const int first = row_counter(dimensions, count);
-    std::rotate(dimensions, dimensions + first, dimensions + first + 1);
-    if (row_.chunk == 0 && packs()) count = join_rows(dimensions, count);
-    chunked = chunked_dimension();
+    const Chain joined = joined_rows(dimensions, count, first);
+    if (joined.rank > 1) {
+      column_ = joined;
+      for (int k = 0; k < nest_.operands; ++k) {
+        if (common_steps(column_, k) < column_.rank)
+          main_.row_offsets[k] = offset_table(column_, k, 0);
+      }
+      for (int i = 0; i < column_.rank; ++i) taken_[column_.dimensions[i]] = true;
+      const auto is_joined = [this](int d) { return taken_[d] && d != chunked_dimension(); };
+      count =
+          static_cast<int>(std::remove_if(dimensions, dimensions + count, is_joined) - dimensions);
+    } else {
+      std::rotate(dimensions, dimensions + first, dimensions + first + 1);
+    }
   }
+  const int chunked = chunked_dimension();
   const Chain& split = split_chain();
   const auto add = [this](LoopNest& loop_nest, int d, std::int64_t size, std::int64_t chunk) {
     Loop& loop = loop_nest.loops[loop_nest.rank++];

@@ -30,7 +30,8 @@ class LoopLayout {
  private:
   static constexpr std::int64_t kTable = 1024;    // entries of an offset table
   static constexpr std::int64_t kRowTable = 128;  // rows that are joined
-  static constexpr std::int64_t kShort = 32;      // elements of a row that is extended by a table
+  // Rows and columns of fewer elements are extended by an offset table.
+  static constexpr std::int64_t kShort = 32;
 
   // Dimensions of the nest merged into one loop, the innermost first.
   struct Chain {
@@ -52,9 +53,9 @@ class LoopLayout {
   // True if the operands from 2 on are batch normalization's parameters, otherwise inputs of a
   // formula.
   bool has_parameters() const { return nest_.operands > 3; }
-  // Returns the end of the output and the inputs that kernels get as dense rows.
+  // One past the last operand that kernels get as dense rows.
   int dense_end() const { return has_parameters() ? 2 : nest_.operands; }
-  // Returns the row or the column, one of which may be split into chunks.
+  // The chain that is split into chunks, or the row.
   const Chain& split_chain() const { return column_.chunk != 0 ? column_ : row_; }
   std::int64_t row_capacity() const;
   bool choose_transposition();
@@ -68,10 +69,10 @@ class LoopLayout {
   void choose_outer_loops();
   int chunked_dimension() const;
   int row_counter(const int* dimensions, int count) const;
-  int join_rows(int* dimensions, int count);
+  Chain joined_rows(const int* dimensions, int count, int first) const;
   bool packs() const;
   bool transposes(int d) const;
-  bool repeat_alike(int a, int b) const;
+  bool broadcast_alike(int a, int b) const;
   bool has_common_steps() const;  // true if no operand is gathered
   bool has_runs(int k) const;     // true if rows of the operand consist of runs of several elements
   bool is_transposed(int k, std::int64_t stride) const;
@@ -82,9 +83,9 @@ class LoopLayout {
                 const void* parameters) const;
 
   const Nest& nest_;
-  bool taken_[kMaxRank] = {};  // dimensions of the row or of the column
+  bool taken_[kMaxRank] = {};  // dimensions of the row, the column or the joined rows
   bool reversed_[kMaxRank] = {};
-  Chain row_, column_;
+  Chain row_, column_;  // the column: of a transposition, or the joined rows
   Rows rows_;
   LoopNest main_;
   LoopNest tail_;  // the remainder of a split dimension

@@ -69,8 +69,8 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
   if (is_shared(0) && shared < 4) return dense ? 4 : 6;
   // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
   // contiguous; packed parameters of longer rows would leave L1. Rows with constant parameters stay
-  // as they are if the parameters of longer rows differed from row to row, the more so the fewer
-  // rows share these.
+  // as they are if the parameters of longer rows differed from row to row, even short ones if few
+  // rows share parameters.
   const auto continues = [&nest](int k) {
     return nest.strides[k][1] == nest.strides[k][0] * nest.sizes[0];
   };

@@ -182,6 +182,16 @@ TEST(LoopLayout, BlocksHaveRowsOfSeveralDimensions) {
   EXPECT_GE(seen.longest, kBlockBytes / 4);
 }
 
+// Rows of 1,200 bytes are not joined, so that those of the largest dimension share a packed input.
+TEST(LoopLayout, SharedInputsArePackedForManyRows) {
+  static char memory[1];
+  const Dimensions sizes = {1000, 2, 300}, dense = {2400, 1200, 4};
+  const ConstTensorView inputs[] = {{memory, DataType::float32, 3, sizes, {3600, 1200, 4}},
+                                    {memory, DataType::float32, 3, sizes, {0, 0, 8}}};
+  const Nest nest = make_nest({memory, DataType::float32, 3, sizes, dense}, inputs, 2);
+  EXPECT_EQ(check_elements(nest, 1).longest, 300 * 1000);
+}
+
 // Shorter rows are extended instead, and gathered.
 TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
   static char memory[1];
@@ -196,7 +206,7 @@ TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
 }
 
 // Each of many shards has few of the 32 rows that would share packed parameters.
-TEST(LoopLayout, RowsOfFewPerThreadAreNotExtended) {
+TEST(LoopLayout, DoesNotExtendRowsSharedByFewPerShard) {
   static char memory[1];
   const Dimensions sizes = {32, 256, 49}, dense = {25088, 98, 2};
   std::vector<ConstTensorView> inputs(5, {memory, DataType::float16, 3, sizes, {0, 2, 0}});

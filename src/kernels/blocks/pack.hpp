@@ -31,7 +31,7 @@ DMLOPS_INLINE char* row_of(const Rows& rows, int k, std::int64_t row) {
   return rows.data[k] + (offsets != nullptr ? offsets[row] : row * rows.pitch[k]);
 }
 
-// Returns the first elements of operand k's rows, from a row on, as the elements of a row.
+// Returns the first element of each row of operand k, from a row on, as the elements of one row.
 DMLOPS_INLINE Source column_of(const Rows& rows, int k, std::int64_t row) {
   const std::int64_t* const offsets = rows.row_offsets[k];
   if (offsets != nullptr) return {rows.data[k], 0, 0, offsets + row};

@@ -25,7 +25,7 @@ struct DenseRows {
   DMLOPS_INLINE Byte* operator[](std::int64_t r) const {
     return data + (offsets != nullptr ? offsets[r] : r * pitch);
   }
-  // Returns the rows from row r and from a number of bytes on.
+  // Returns the rows from r on, each `bytes` further.
   DMLOPS_INLINE DenseRows from(std::int64_t r, std::int64_t bytes) const {
     if (offsets != nullptr) return {data + bytes, pitch, offsets + r};
     return {data + r * pitch + bytes, pitch};

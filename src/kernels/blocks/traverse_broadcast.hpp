@@ -9,7 +9,7 @@ namespace dmlops::DMLOPS_TARGET {
 // True if broadcast results need to be computed once only.
 inline bool is_formula_of_one(const Traversal& t) { return t.elementwise && t.inputs == 1; }
 
-// True if all rows of the input are one.
+// True if several rows broadcast one row of the input.
 inline bool is_repeated(const Rows& rows) {
   return rows.count > 1 && rows.pitch[1] == 0 && rows.row_offsets[1] == nullptr;
 }

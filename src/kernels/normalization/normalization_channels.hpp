@@ -39,9 +39,13 @@ class Channels {
                        bool of_rows, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) first[k - kMean] = row_of(rows, k, row);
-    if (column == column_ && count <= count_ && std::memcmp(first, first_, sizeof first) == 0)
+    // Rows that begin at one address may differ, since they have no common pitch.
+    const std::int64_t first_row = of_rows ? row : 0;
+    if (first_row == row_ && column == column_ && count <= count_ &&
+        std::memcmp(first, first_, sizeof first) == 0)
       return usual_;
     std::memcpy(first_, first, sizeof first);
+    row_ = first_row;
     column_ = column;
     count_ = count;
     const auto load_operand = [&](float* target, int k) {
@@ -97,9 +101,10 @@ class Channels {
     return result;
   }
 
-  // The key of the packed parameters: the addresses of their rows, the column, the count.
+  // The key of the packed parameters: the addresses of their first row, its index if they are those
+  // of rows, the column, the count.
   const char* first_[kBatchNormalizationEnd - kMean] = {};
-  std::int64_t column_ = 0, count_ = 0;
+  std::int64_t row_ = 0, column_ = 0, count_ = 0;
   bool usual_ = true;  // false if any parameter is extreme
   alignas(kVectorBytes) float mean_[kPaddedCapacity];
   alignas(kVectorBytes) float variance_[kPaddedCapacity];
