@@ -12,6 +12,7 @@ constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which tr
 constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with further inputs
 constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
 constexpr std::int64_t kSmallestNormalized = 512;  // likewise, with further inputs
+constexpr std::int64_t kFewRows = 16;              // of a block
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
 std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
@@ -166,7 +167,6 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) && !are_few(i)) return i;
   }
   // Rows of several dimensions fill a block. Otherwise, the more rows the better.
-  constexpr std::int64_t kFewRows = 16;
   const auto rows_of = [&](int i) {
     return joined_rows(dimensions, count, i).rank > 1 ? INT64_MAX : nest_.sizes[dimensions[i]];
   };
@@ -223,7 +223,6 @@ bool LoopLayout::broadcast_alike(int a, int b) const {
 // Returns the packed rows of several dimensions, the first of which has too few for a block; a
 // chain of one dimension if rows are not joined.
 LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int first) const {
-  constexpr std::int64_t kFewRows = 16;
   const int d = dimensions[first];
   const std::int64_t wanted = std::min(kRowTable, kBlockBytes / (row_.length * nest_.element_size));
   Chain single, rows;
