@@ -31,11 +31,16 @@ DMLOPS_INLINE char* row_of(const Rows& rows, int k, std::int64_t row) {
   return rows.data[k] + (offsets != nullptr ? offsets[row] : row * rows.pitch[k]);
 }
 
+// True if one row of operand k is broadcast to all rows.
+DMLOPS_INLINE bool broadcasts_row(const Rows& rows, int k) {
+  return rows.pitch[k] == 0 && rows.row_offsets[k] == nullptr;
+}
+
 // Returns the first element of each row of operand k, from a row on, as the elements of one row.
 DMLOPS_INLINE Source column_of(const Rows& rows, int k, std::int64_t row) {
   const std::int64_t* const offsets = rows.row_offsets[k];
   if (offsets != nullptr) return {rows.data[k], 0, 0, offsets + row};
-  return {rows.data[k] + row * rows.pitch[k], 0, rows.pitch[k], nullptr};
+  return {rows.data[k] + row * rows.pitch[k], 0, rows.pitch[k]};
 }
 
 // Returns operand k of a traversal, from (row, column) on.

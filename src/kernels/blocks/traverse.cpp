@@ -76,7 +76,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   bool equal_rows[kMaxInputs] = {}, equal_blocks[kMaxInputs] = {};
   for (int i = 0; i < t.inputs; ++i) {
     if (!packed[i] || (i == 0 && buffered) || t.shared_columns > 0) continue;
-    equal_rows[i] = rows.pitch[i + 1] == 0 && rows.row_offsets[i + 1] == nullptr;
+    equal_rows[i] = broadcasts_row(rows, i + 1);
     equal_blocks[i] = rows.layout[i + 1] == Layout::broadcast && block_count == 1 && !aligned;
     by_columns = by_columns || (equal_rows[i] && !equal_blocks[i] && block_length < rows.length);
   }

@@ -10,9 +10,7 @@ namespace dmlops::DMLOPS_TARGET {
 inline bool is_formula_of_one(const Traversal& t) { return t.elementwise && t.inputs == 1; }
 
 // True if several rows broadcast one row of the input.
-inline bool is_repeated(const Rows& rows) {
-  return rows.count > 1 && rows.pitch[1] == 0 && rows.row_offsets[1] == nullptr;
-}
+inline bool is_repeated(const Rows& rows) { return rows.count > 1 && broadcasts_row(rows, 1); }
 
 // True if broadcast results are written by non-temporal stores.
 inline bool streams_broadcast(const Rows& rows, const Traversal& t) {

@@ -14,7 +14,7 @@ class Normalization {
       : rows_(rows), epsilon_(epsilon), loops_(loops), act_(act) {
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
       along_ = along_ || rows.layout[k] != Layout::broadcast;
-      own_ = own_ || (rows.count > 1 && (rows.pitch[k] != 0 || rows.row_offsets[k] != nullptr));
+      own_ = own_ || (rows.count > 1 && !broadcasts_row(rows, k));
       dense_ = dense_ && rows.layout[k] == Layout::in_place;
     }
     // Unpacked parameters are loaded as whole vectors.
