@@ -229,8 +229,8 @@ def log_softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Floa
 
 @remembered
 def softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Float64]:
-    """Return exp(x - max) / sum(exp(x - max)) over `axes` together, and the error allowed: 2 ulp in
-    float32, half an ulp more than rounding to float16.
+    """Return exp(x - max) / sum(exp(x - max)) over `axes` together, and the error allowed: 2 ulp of
+    the rounded result in float32, half an ulp more than rounding to float16.
     """
     groups, restore = _as_rows(x, axes)
     if groups.size == 0:
@@ -240,7 +240,7 @@ def softmax(x: Array, axes: int | Sequence[int] = -1) -> tuple[Float64, Float64]
         terms = np.exp(groups - top)
         result = terms / terms.sum(axis=1, keepdims=True)
         result = np.where(np.isfinite(top), result, np.nan)
-        allowed = (2 if x.dtype == np.float32 else 0.02) * ulp(result, x.dtype)
+        allowed = (2 if x.dtype == np.float32 else 0.02) * ulp(result.astype(np.float32), x.dtype)
     return restore(result), restore(allowed)
 
 

@@ -113,6 +113,23 @@ def test_the_first_nan_is_the_maximum(dtype: str) -> None:
             assert_same_bits(dmlops.hardmax(x.T, 0), expected.T)
 
 
+# Exponentials that differ from the nearest float32 number by half a unit in its last place, so that
+# their quotients by themselves are halfway between 1 and the next number.
+HALFWAY = [-11.747649192810059, 0.7337575554847717, 20.143632888793945, 61.7263069152832]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("length", [1, 2, 40, 2000, 300_000])
+def test_results_do_not_exceed_1(dtype: str, length: int) -> None:
+    for dominating in (HALFWAY, HALFWAY[:3]):  # with and without one that needs the maximum
+        rows = np.repeat(np.array(dominating, dtype)[:, None], length, axis=1) - np.array(40, dtype)
+        rows[:, length // 2] = dominating
+        for x, axis in ((rows, 1), (rows.T.copy(), 0), (rows[1], 0)):
+            result = dmlops.softmax(x, axis)
+            assert result.max() <= 1
+            assert_within(result, *reference.softmax(x, axis))
+
+
 def test_in_place_and_empty() -> None:
     for function in (dmlops.softmax, dmlops.hardmax):
         x = samples.uniform((7, 33), "float32", -8, 8)

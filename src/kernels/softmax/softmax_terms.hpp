@@ -50,6 +50,10 @@ struct SoftmaxTerm {
     return fma(power, high, power * fma(m, high, low));
   }
 
+  // A product of at most 1 as a result: rounding may have carried that of a dominating term
+  // further.
+  DMLOPS_INLINE static f32x result(f32x product) { return min(product, splat<f32x>(1.0f)); }
+
   DMLOPS_INLINE void store_to(float* powers, float* remainders) const {
     store(powers, power);
     store(remainders, m);
@@ -85,6 +89,7 @@ struct SoftmaxTerm<float16> {
 
   DMLOPS_INLINE f32x rounded() const { return term; }
   DMLOPS_INLINE f32x times(f32x high, f32x) const { return term * high; }
+  DMLOPS_INLINE static f32x result(f32x product) { return product; }
   DMLOPS_INLINE void store_to(float* terms, float*) const { store(terms, term); }
   DMLOPS_INLINE void load_from(const float* terms, const float*) { term = load<f32x>(terms); }
 };
@@ -108,7 +113,7 @@ class GroupTerms {
   }
   DMLOPS_INLINE f32x term(f32x x, NothingSeen&) const { return (*this)(x).rounded(); }
   DMLOPS_INLINE static f32x last(f32x y) {
-    return canonical_nan(SoftmaxTerm<T>::kScale == 0 ? y : y * 0x1p-64f);
+    return canonical_nan(SoftmaxTerm<T>::result(SoftmaxTerm<T>::kScale == 0 ? y : y * 0x1p-64f));
   }
 
  private:
@@ -126,7 +131,7 @@ struct PlainGroupTerms {
     seen += x;
     return (*this)(x).rounded();
   }
-  DMLOPS_INLINE static f32x last(f32x y) { return y; }
+  DMLOPS_INLINE static f32x last(f32x y) { return SoftmaxTerm<T>::result(y); }
 };
 
 // True if the largest element is in the range of PlainGroupTerms.
