@@ -229,26 +229,4 @@ DMLOPS_INLINE void for_each_vector_of_row(std::int64_t length, const Visit& visi
   if (i < length) visit(i, length - i);
 }
 
-// Stores formula(i, used) for each vector of a row; if `streaming`, by non-temporal stores from the
-// first aligned vector on.
-template <class T, class Formula>
-DMLOPS_INLINE void store_row(T* target, std::int64_t length, bool streaming,
-                             const Formula& formula) {
-  constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
-  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) %
-                                              static_cast<std::uintptr_t>(lanes * size));
-  streaming = streaming && past % size == 0;
-  std::int64_t i = streaming ? min(length, (lanes - past / size) % lanes) : 0;
-  if (i > 0) store_elements(target, 0, i, formula(0, i));
-  for (; i + lanes <= length; i += lanes) {
-    const f32x results = formula(i, lanes);
-    if (streaming) {
-      store_non_temporal(target + i, results);
-    } else {
-      store(target + i, results);
-    }
-  }
-  if (i < length) store_elements(target, i, length - i, formula(i, length - i));
-}
-
 }  // namespace dmlops::DMLOPS_TARGET

@@ -192,11 +192,11 @@ class Gradients {
     // Given mean and variance, the results are those of the gradient alone.
     const int x = parameters_.training ? 1 : kSecond;
     store_group(
-        factors<true, double>(group, nullptr), results<true>(), tiles, tiles.streams(),
+        factors<true, double>(group, nullptr), results<true>(), tiles,
         [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
           return MomentRow<T>{tiles.row<T>(x, k, run), OperandRow<T>(tiles, kSecond, k, run)};
         },
-        [&](const TileRun& run) DMLOPS_LAMBDA_INLINE { return tiles.row<T>(0, k, run); });
+        [&](const TileRun& run) DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); });
   }
 
  private:

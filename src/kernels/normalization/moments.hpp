@@ -96,6 +96,44 @@ class OperandRow {
   bool uniform_;
 };
 
+// The results of a row.
+template <class T>
+class ResultRow {
+ public:
+  explicit ResultRow(T* row) : row_(row), streams_(false) {}
+  ResultRow(const GroupTiles& tiles, std::int64_t k, const TileRun& run)
+      : row_(tiles.row<T>(0, k, run)), streams_(tiles.streams()) {}
+
+  // Stores formula(i, used) for each vector; non-temporal stores begin at the first aligned vector.
+  template <class Formula>
+  DMLOPS_INLINE void store(std::int64_t length, const Formula& formula) const {
+    constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
+    const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row_) %
+                                                static_cast<std::uintptr_t>(lanes * size));
+    const bool streams = streams_ && past % size == 0;
+    std::int64_t i = streams ? min(length, (lanes - past / size) % lanes) : 0;
+    if (i > 0) store_elements(row_, 0, i, formula(0, i));
+    for (; i + lanes <= length; i += lanes) {
+      const f32x results = formula(i, lanes);
+      if (streams) {
+        store_non_temporal(row_ + i, results);
+      } else {
+        DMLOPS_TARGET::store(row_ + i, results);
+      }
+    }
+    if (i < length) store_elements(row_, i, length - i, formula(i, length - i));
+  }
+  // Prefetches the results `ahead` bytes from element i, except for non-temporal stores, which are
+  // slow to cached lines.
+  DMLOPS_INLINE void prefetch(std::int64_t i, std::int64_t ahead) const {
+    if (!streams_) __builtin_prefetch(reinterpret_cast<char*>(row_ + i) + ahead, 1, 2);
+  }
+
+ private:
+  T* row_;
+  bool streams_;
+};
+
 // The operands of a row of elements; `second` is the fused add or the gradient.
 template <class T>
 struct MomentRow {
@@ -182,39 +220,34 @@ DMLOPS_INLINE void sweep_rows(int s, State& state, const GroupTiles& tiles, std:
 // which may be inaccessible.
 template <class Results, class T, class Out>
 DMLOPS_INLINE void store_results(bool in_pairs, const Results& results, const MomentRow<T>& row,
-                                 Out* target, std::int64_t length, bool streaming,
+                                 const ResultRow<Out>& target, std::int64_t length,
                                  std::int64_t ahead) {
   using At = typename MomentRow<T>::At;
-  const auto prefetch = [&](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    if (ahead == 0) return;
-    __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
-    // Non-temporal stores to cached lines are slow.
-    if (!streaming) __builtin_prefetch(reinterpret_cast<char*>(target + i) + ahead, 1, 2);
+  const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
+    target.store(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+      if (ahead != 0) {
+        __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
+        target.prefetch(i, ahead);
+      }
+      return canonical_nan(result(At{row, i, used}));
+    });
   };
   if (in_pairs) {
-    store_row(target, length, streaming,
-              [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                prefetch(i);
-                return canonical_nan(results.in_pairs(At{row, i, used}));
-              });
+    store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
   } else {
-    store_row(target, length, streaming,
-              [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                prefetch(i);
-                return canonical_nan(results.wide(At{row, i, used}));
-              });
+    store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
   }
 }
 
 // Stores the results of group k in the loaded tile; row_of(run) returns the operands of a run, and
-// target_of(run) the address of its results.
+// target_of(run) its results.
 template <class Factors, class Results, class RowOf, class TargetOf>
 DMLOPS_INLINE void store_group(const Factors& factors, Results results, const GroupTiles& tiles,
-                               bool streaming, const RowOf& row_of, const TargetOf& target_of) {
+                               const RowOf& row_of, const TargetOf& target_of) {
   results.template set<double>([&](auto member) DMLOPS_LAMBDA_INLINE { return factors.*member; });
   const bool in_pairs = factors.in_pairs != 0;
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-    store_results(in_pairs, results, row_of(run), target_of(run), run.length, streaming,
+    store_results(in_pairs, results, row_of(run), target_of(run), run.length,
                   tiles.prefetch_distance(run));
   });
 }

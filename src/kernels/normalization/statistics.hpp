@@ -195,16 +195,16 @@ class Statistics {
       bias_.load(tiles, kBias, k, begin);
     }
     const auto target_of = [&](const TileRun& run)
-                               DMLOPS_LAMBDA_INLINE { return tiles.row<T>(0, k, run); };
-    if (!activates()) return normalize(group, tiles, k, tiles.streams(), target_of);
+                               DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
+    if (!activates()) return normalize(group, tiles, k, target_of);
     alignas(kVectorBytes) float normalized[kTileElements];
-    normalize(group, tiles, k, false, [&](const TileRun& run) { return normalized + run.begin; });
+    normalize(group, tiles, k,
+              [&](const TileRun& run) { return ResultRow<float>(normalized + run.begin); });
     activate(normalized, tiles.length());
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      store_row(target_of(run), run.length, tiles.streams(),
-                [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                  return load_elements(normalized + run.begin, i, used);
-                });
+      target_of(run).store(run.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+        return load_elements(normalized + run.begin, i, used);
+      });
     });
   }
 
@@ -242,16 +242,16 @@ class Statistics {
 
   template <class TargetOf>
   DMLOPS_INLINE void normalize(const Numbers<double>& group, const GroupTiles& tiles,
-                               std::int64_t k, bool streaming, const TargetOf& target_of) const {
+                               std::int64_t k, const TargetOf& target_of) const {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
-      normalize_runs<decltype(per_group)::value>(group, tiles, k, streaming, target_of);
+      normalize_runs<decltype(per_group)::value>(group, tiles, k, target_of);
     });
   }
 
   // Aligned as sweep_tiles() is.
   template <bool kPerGroup, class TargetOf>
   DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(
-      const Numbers<double>& group, const GroupTiles& tiles, std::int64_t k, bool streaming,
+      const Numbers<double>& group, const GroupTiles& tiles, std::int64_t k,
       const TargetOf& target_of) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
@@ -261,8 +261,8 @@ class Statistics {
     const auto number = [&](int operand) {
       return load_number<T>(tiles.row<const char>(operand, k));
     };
-    store_group(factors<kPerGroup, double>(group, number), results<kPerGroup>(), tiles, streaming,
-                row_of, target_of);
+    store_group(factors<kPerGroup, double>(group, number), results<kPerGroup>(), tiles, row_of,
+                target_of);
   }
 
   const Reduction& reduction_;
