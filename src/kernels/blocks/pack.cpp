@@ -215,6 +215,18 @@ void pack_stepped_runs(char* target, const char* source, std::int64_t step, std:
   copy_runs<false>(target + i * bytes, source + i * step, SteppedRuns{step}, count - i, bytes);
 }
 
+// Packs contiguous runs at offsets into a dense row.
+DMLOPS_NO_INLINE void pack_runs_at(char* target, const char* source, const std::int64_t* offsets,
+                                   std::int64_t count, std::int64_t bytes) {
+  const auto run = [source, offsets](std::int64_t i)
+                       DMLOPS_LAMBDA_INLINE { return source + offsets[i]; };
+  if (bytes == 1) return pack_words<std::uint8_t>(target, count, run);
+  if (bytes == 2) return pack_words<std::uint16_t>(target, count, run);
+  if (bytes == 4) return pack_words<std::uint32_t>(target, count, run);
+  if (bytes == 8) return pack_words<std::uint64_t>(target, count, run);
+  copy_runs<false>(target, source, offsets, count, bytes);
+}
+
 // Packs runs of several elements into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* source,
@@ -223,23 +235,17 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   const std::int64_t bytes = from.run * size, count = length / from.run;
   const std::int64_t* const offsets = from.offsets;
   std::int64_t i = 0;
-  const auto place = [source, offsets](std::int64_t k)
-                         DMLOPS_LAMBDA_INLINE { return source + offsets[k]; };
   if (from.skip == 0 && from.step == size) {
     if (from.run_step != 0) {
-      pack_stepped_runs(target, place(0), from.run_step, count, bytes);
-    } else if (bytes == 2) {
-      pack_words<std::uint16_t>(target, count, place);
-    } else if (bytes == 4) {
-      pack_words<std::uint32_t>(target, count, place);
-    } else if (bytes == 8) {
-      pack_words<std::uint64_t>(target, count, place);
+      pack_stepped_runs(target, source + offsets[0], from.run_step, count, bytes);
     } else {
-      copy_runs<false>(target, source, offsets, count, bytes);
+      pack_runs_at(target, source, offsets, count, bytes);
     }
     i = count;
   } else if (from.skip == 0 && from.step == 0) {
-    fill_runs_from<U>(target, bytes, count, place);
+    fill_runs_from<U>(target, bytes, count, [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE {
+      return source + offsets[k];
+    });
     i = count;
   }
   for (std::int64_t packed = i * from.run, skip = from.skip; packed < length; ++i, skip = 0) {
@@ -247,18 +253,6 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
     pack_run<U>(target + packed * size, left, source + offsets[i] + skip * from.step, from.step);
     packed += left;
   }
-}
-
-// Packs contiguous rows of less than a vector into dense ones.
-DMLOPS_NO_INLINE void pack_short_rows(char* target, std::int64_t bytes, std::int64_t count,
-                                      const Source& from) {
-  if (from.rows == nullptr) return pack_stepped_runs(target, from.data, from.pitch, count, bytes);
-  const auto row = [&from](std::int64_t r) DMLOPS_LAMBDA_INLINE { return from.row(r); };
-  if (bytes == 1) return pack_words<std::uint8_t>(target, count, row);
-  if (bytes == 2) return pack_words<std::uint16_t>(target, count, row);
-  if (bytes == 4) return pack_words<std::uint32_t>(target, count, row);
-  if (bytes == 8) return pack_words<std::uint64_t>(target, count, row);
-  copy_runs<false>(target, from.data, from.rows, count, bytes);
 }
 
 // True if pack_strided() packs vectors rather than elements.
@@ -337,8 +331,10 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     return;
   if (is_strided_columns<U>(from, length, count))
     return pack_strided_columns<U>(target, target_pitch, length, count, from);
-  if (step == size && target_pitch == length * size && target_pitch < kVectorBytes)
-    return pack_short_rows(target, target_pitch, count, from);
+  if (step == size && target_pitch == length * size && target_pitch < kVectorBytes) {
+    if (from.rows != nullptr) return pack_runs_at(target, source, from.rows, count, target_pitch);
+    return pack_stepped_runs(target, source, from.pitch, count, target_pitch);
+  }
   if (step == 0 && target_pitch == length * size)
     return fill_runs_from<U>(target, target_pitch, count,
                              [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE { return from.row(i); });
