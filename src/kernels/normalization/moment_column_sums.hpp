@@ -11,11 +11,12 @@ namespace dmlops::DMLOPS_TARGET {
 template <int kSums, class V>
 class MomentColumnSums {
  public:
-  // For each kRows rows, calls load(begin), then for each vector of columns add = make_terms(c),
-  // and add(r, sums) for each row, which adds the row's terms.
-  template <std::int64_t kRows, class Load, class MakeTerms>
+  // For each kRows rows, calls load(begin), then for each vector of columns that is_needed(c) add =
+  // make_terms(c), and add(r, sums) for each row, which adds the row's terms.
+  template <std::int64_t kRows, class IsNeeded, class Load, class MakeTerms>
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
-                            const Load& load, const MakeTerms& make_terms) {
+                            const IsNeeded& is_needed, const Load& load,
+                            const MakeTerms& make_terms) {
     const bool whole = lanes.period != kMomentLanes;
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
@@ -23,15 +24,19 @@ class MomentColumnSums {
       const std::int64_t end = min(min(rows, lanes.end), kMomentLanes);
       const bool last = begin + rows == count, ends = last || in_block + rows == kSumBlock;
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        if (!is_needed(c)) return;
         const auto add = make_terms(c);
         // If all rows are loaded at once, the lanes are folded at once, so that all vectors share
         // lanes that stay in L1.
         const std::int64_t v = count <= kRows && whole ? 0 : c / kLanesHere;
         for (std::int64_t lane = lanes.first; lane < end; ++lane) {
-          V sums[kSums] = {};
-          if (in_block != 0) std::memcpy(&sums, &lanes_[v][lane], sizeof sums);
+          // Element by element, so that the sums stay in registers.
+          V sums[kSums];
+#pragma GCC unroll 16
+          for (int s = 0; s < kSums; ++s) sums[s] = in_block != 0 ? lanes_[v][lane][s] : V{};
           for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
-          std::memcpy(&lanes_[v][lane], &sums, sizeof sums);
+#pragma GCC unroll 16
+          for (int s = 0; s < kSums; ++s) lanes_[v][lane][s] = sums[s];
         }
         if (!ends) return;
         const std::int64_t used = min(in_block + rows, kMomentLanes);
@@ -44,8 +49,10 @@ class MomentColumnSums {
 
   // Shares the lanes of a sweep's sums with the shards that compute the other lanes.
   void share(void* sums, int sweep) { blocks_ = static_cast<Blocks>(sums) + sweep * kVectors; }
-  void fold_shared(std::int64_t count, std::int64_t columns) {
+  template <class IsNeeded>
+  void fold_shared(std::int64_t count, std::int64_t columns, const IsNeeded& is_needed) {
     for_each_vector(columns, [&](std::int64_t c) {
+      if (!is_needed(c)) return;
       fold(blocks_[c / kLanesHere], min(count, kMomentLanes), totals_[c / kLanesHere]);
     });
   }
@@ -77,6 +84,7 @@ class MomentColumnSums {
                    Doubles (&total)[kSums]) {
     Doubles sums[kMomentLanes / 2][kSums];
     std::int64_t half = kMomentLanes / 2;
+    while (half >= used && half > 1) half /= 2;
     for (std::int64_t j = 0; j < min(used, half); ++j) {
 #pragma GCC unroll 16
       for (int s = 0; s < kSums; ++s) {

@@ -57,7 +57,8 @@ class MomentColumns {
         return;
       }
       if (!needed) continue;
-      sums_.fold_shared(block_.count(), columns);
+      sums_.fold_shared(block_.count(), columns,
+                        [this, s](std::int64_t c) { return needs_vector(s, c); });
       end(s, 0, columns);
     }
     if (stage < Formula::kSweeps) return;
@@ -161,21 +162,26 @@ class MomentColumns {
 
   bool needs_sweep(int s, std::int64_t first, std::int64_t columns) const {
     bool needed = false;
-    for (std::int64_t c = first; c < first + columns; c += kLanes<f64x>)
-      needed = needed || any(needs(s, numbers_[c / kLanes<f64x>]));
+    for_each_vector(columns,
+                    [&](std::int64_t c) { needed = needed || needs_vector(s, first + c); });
     return needed;
+  }
+  // True if a group of the vector of columns at c needs sweep s.
+  DMLOPS_INLINE bool needs_vector(int s, std::int64_t c) const {
+    const Numbers* const both = numbers_ + c / kLanes<f64x>;
+    return any(needs(s, both[0]) | needs(s, both[1]));
   }
 
   // Computes the sums of sweep s, of the selection's columns from `first` on.
   void add_up(int s, std::int64_t first, std::int64_t columns) {
     if (s == 0) {
-      return add_up(first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
+      return add_up(s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
         return [](const At& at, Vector* sums)
                    DMLOPS_LAMBDA_INLINE { Formula::add_products(at, sums); };
       });
     }
     const Numbers* const groups = numbers_ + first / kLanes<f64x>;
-    add_up(first, columns, [groups](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    add_up(s, first, columns, [groups](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const Numbers* const here = groups + c / kLanes<f64x>;
       const typename W::Minus minus_center(Doubles{here[0].center, here[1].center});
       return [minus_center](const At& at, Vector* sums)
@@ -186,6 +192,7 @@ class MomentColumns {
   // Ends sweep s for the groups that need it.
   void end(int s, std::int64_t first, std::int64_t columns) {
     for_each_half(columns, [&](std::int64_t c) {
+      if (!any(needs(s, numbers_[(first + c) / kLanes<f64x>]))) return;
       const Doubles* const both = sums_.totals(c);
       const bool lower = c % kLanesHere == 0;
       f64x totals[kSums];
@@ -200,18 +207,19 @@ class MomentColumns {
 
   // terms(c) creates the function that adds terms of the vector of columns at first + c.
   template <class MakeTerms>
-  DMLOPS_INLINE void add_up(std::int64_t first, std::int64_t columns, const MakeTerms& terms) {
+  DMLOPS_INLINE void add_up(int s, std::int64_t first, std::int64_t columns,
+                            const MakeTerms& terms) {
     if (in_place_) {
-      add_up_rows<kRowsInPlace>(first, columns, terms, [](std::int64_t, std::int64_t) {});
+      add_up_rows<kRowsInPlace>(s, first, columns, terms, [](std::int64_t, std::int64_t) {});
     } else {
-      add_up_rows<kBlockRows>(first, columns, terms,
+      add_up_rows<kBlockRows>(s, first, columns, terms,
                               [this](std::int64_t r, std::int64_t c)
                                   DMLOPS_LAMBDA_INLINE { block_.prefetch_next(r, c); });
     }
   }
   template <std::int64_t kRows, class MakeTerms, class Prefetch>
-  DMLOPS_INLINE void add_up_rows(std::int64_t first, std::int64_t columns, const MakeTerms& terms,
-                                 const Prefetch& prefetch) {
+  DMLOPS_INLINE void add_up_rows(int s, std::int64_t first, std::int64_t columns,
+                                 const MakeTerms& terms, const Prefetch& prefetch) {
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       return [this, first, c, add_terms = terms(c), x = x_, prefetch](std::int64_t r, Vector* sums)
                  DMLOPS_LAMBDA_INLINE {
@@ -220,7 +228,9 @@ class MomentColumns {
                  };
     };
     const auto load_block = [&](std::int64_t begin) { load_rows(0, begin); };
-    sums_.template add_up<kRows>(block_.count(), columns, lanes_, load_block, make_add);
+    const auto is_needed = [&](std::int64_t c)
+                               DMLOPS_LAMBDA_INLINE { return needs_vector(s, first + c); };
+    sums_.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block, make_add);
   }
 
   DMLOPS_INLINE static Mask<f64x> needs(int s, const Numbers& groups) {
