@@ -100,17 +100,20 @@ void fill(const TensorView& output, float value) {
   }
 }
 
-// True if the groups of an operand are nearer to each other than the elements of a group.
-bool are_groups_nearer(const ConstTensorView& operand, unsigned int reduced) {
-  std::int64_t element = INT64_MAX, group = INT64_MAX;
-  for (int d = 0; d < operand.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if (operand.sizes[axis] == 1 || operand.strides[axis] == 0) continue;
-    std::int64_t& nearest = (reduced >> d & 1u) != 0 ? element : group;
-    nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
+// The smallest distances in an operand, in bytes: between elements of a group, and between groups.
+struct Distances {
+  std::int64_t elements = INT64_MAX, groups = INT64_MAX;
+
+  Distances(const ConstTensorView& operand, unsigned int reduced) {
+    for (int d = 0; d < operand.rank; ++d) {
+      const auto axis = static_cast<std::size_t>(d);
+      if (operand.sizes[axis] == 1 || operand.strides[axis] == 0) continue;
+      std::int64_t& nearest = (reduced >> d & 1u) != 0 ? elements : groups;
+      nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
+    }
   }
-  return group < element;
-}
+  bool are_side_by_side() const { return groups < elements; }
+};
 
 // True if it is faster to copy the input to the output, by the traversal of elementwise operators,
 // and to reduce the output in place: groups are side by side in either the input or the output, and
@@ -120,17 +123,18 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
-  std::int64_t elements = 1, groups = 1;
+  std::int64_t elements = 1;
   for (int d = 0; d < input.rank; ++d)
-    ((reduced >> d & 1u) != 0 ? elements : groups) *= input.sizes[static_cast<std::size_t>(d)];
-  const bool side_by_side = are_groups_nearer(*output, reduced);
-  if (elements <= kLongGroup || side_by_side == are_groups_nearer(input, reduced)) return false;
-  // Columns that do not fill a cache line are not worth a copy.
-  if (side_by_side && groups * static_cast<std::int64_t>(element_size(input.type)) < kLineBytes)
+    if ((reduced >> d & 1u) != 0) elements *= input.sizes[static_cast<std::size_t>(d)];
+  const Distances in_output(*output, reduced);
+  const bool side_by_side = in_output.are_side_by_side();
+  if (elements <= kLongGroup || side_by_side == Distances(input, reduced).are_side_by_side())
     return false;
+  // Groups side by side that do not fill a cache line are not worth a copy.
+  if (side_by_side && in_output.elements < kLineBytes) return false;
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
     if (operand == nullptr || axes_without(*operand) != axes_without(input)) return true;
-    return are_groups_nearer(*operand, reduced) == side_by_side &&
+    return Distances(*operand, reduced).are_side_by_side() == side_by_side &&
            (operand->data == nullptr || operand->data != output->data);
   });
 }
