@@ -6,8 +6,9 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Shorter groups are computed down columns, unless there are few groups.
-constexpr std::int64_t kMomentsAlongRows = 64;
+// Shorter groups, whose elements are loaded at once, are computed down columns unless there are few
+// groups.
+constexpr std::int64_t kMomentsAlongRows = kBlockRows + 1;
 
 // True if the groups are computed along rows.
 DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
