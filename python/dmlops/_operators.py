@@ -152,7 +152,7 @@ Notes
 -----
 Implements {struct}. A group that holds a NaN or
 ``+inf``, or only ``-inf``, is NaN throughout; in other groups, ``-inf`` gives 0.
-Results are within 2 ulp, and none exceeds 1.
+Results are within 2 ulp of the exact result rounded to its type, and none exceeds 1.
 
 Examples
 --------

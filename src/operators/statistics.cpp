@@ -123,16 +123,22 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
-  std::int64_t elements = 1, groups = 1;
-  for (int d = 0; d < input.rank; ++d)
-    ((reduced >> d & 1u) != 0 ? elements : groups) *= input.sizes[static_cast<std::size_t>(d)];
   const Distances in_output(*output, reduced);
+  std::int64_t elements = 1, groups = 1;  // groups: between two elements of a group in the output
+  for (int d = 0; d < input.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if ((reduced >> d & 1u) != 0) {
+      elements *= input.sizes[axis];
+    } else if (std::llabs(output->strides[axis]) < in_output.elements) {
+      groups *= input.sizes[axis];
+    }
+  }
   const bool side_by_side = in_output.are_side_by_side();
   if (elements <= kLongGroup || side_by_side == Distances(input, reduced).are_side_by_side())
     return false;
   // Groups side by side that do not fill a cache line are not worth a copy.
-  const std::int64_t bytes = groups * static_cast<std::int64_t>(element_size(input.type));
-  if (side_by_side && std::min(bytes, in_output.elements) < kLineBytes) return false;
+  if (side_by_side && groups * static_cast<std::int64_t>(element_size(input.type)) < kLineBytes)
+    return false;
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
     if (operand == nullptr || axes_without(*operand) != axes_without(input)) return true;
     return Distances(*operand, reduced).are_side_by_side() == side_by_side &&

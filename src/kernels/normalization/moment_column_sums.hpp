@@ -11,8 +11,8 @@ namespace dmlops::DMLOPS_TARGET {
 template <int kSums, class V>
 class MomentColumnSums {
  public:
-  // For each kRows rows, calls load(begin), then for each vector of columns that is_needed(c) add =
-  // make_terms(c), and add(r, sums) for each row, which adds the row's terms.
+  // For each kRows rows, calls load(begin). Then, for each vector of columns for which
+  // is_needed(c): add = make_terms(c), and add(r, sums) for each row, which adds the row's terms.
   template <std::int64_t kRows, class IsNeeded, class Load, class MakeTerms>
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
@@ -78,7 +78,7 @@ class MomentColumnSums {
   DMLOPS_INLINE static Doubles wide(f32x v) { return to_double(v); }
   DMLOPS_INLINE static Doubles wide(Doubles v) { return v; }
 
-  // Adds lane j + 16 to lane j, and so on.
+  // Adds lane j + 16 to lane j, and so on, from the first step that has two lanes to add.
   template <class Lane>
   static void fold(const Lane (&lanes)[kMomentLanes][kSums], std::int64_t used,
                    Doubles (&total)[kSums]) {

@@ -123,8 +123,8 @@ class ResultRow {
     }
     if (i < length) store_elements(row_, i, length - i, formula(i, length - i));
   }
-  // Prefetches the results `ahead` bytes from element i, except for non-temporal stores, which are
-  // slow to cached lines.
+  // Prefetches the results `ahead` bytes from element i. Non-temporal stores to cached lines are
+  // slow.
   DMLOPS_INLINE void prefetch(std::int64_t i, std::int64_t ahead) const {
     if (!streams_) __builtin_prefetch(reinterpret_cast<char*>(row_ + i) + ahead, 1, 2);
   }
