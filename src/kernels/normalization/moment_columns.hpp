@@ -192,16 +192,17 @@ class MomentColumns {
   // Ends sweep s for the groups that need it.
   void end(int s, std::int64_t first, std::int64_t columns) {
     for_each_half(columns, [&](std::int64_t c) {
-      if (!any(needs(s, numbers_[(first + c) / kLanes<f64x>]))) return;
+      Numbers& groups = numbers_[(first + c) / kLanes<f64x>];
+      const Mask<f64x> needed = needs(s, groups);
+      if (!any(needed)) return;
       const Doubles* const both = sums_.totals(c);
       const bool lower = c % kLanesHere == 0;
       f64x totals[kSums];
 #pragma GCC unroll 16
       for (int k = 0; k < kSums; ++k) totals[k] = lower ? both[k].lower : both[k].upper;
-      Numbers& groups = numbers_[(first + c) / kLanes<f64x>];
       Numbers result = groups;
       formula_.template end<f64x>(s, result, totals, static_cast<double>(block_.count()));
-      groups = chosen(needs(s, groups), result, groups);
+      groups = chosen(needed, result, groups);
     });
   }
 
