@@ -1,6 +1,7 @@
 // batch_normalization: checks that the parameters broadcast to the input, and runs the kernel with
 // the fused activation.
 #include <string>
+#include <utility>
 
 #include "core/isa.hpp"
 #include "core/text.hpp"
@@ -16,12 +17,12 @@ constexpr int kInputs = 5;
 
 }  // namespace
 
-OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
+OperatorPlan plan_batch_normalization(ConstTensorView (&&inputs)[5], float epsilon,
                                       const std::optional<FusedActivation>& fused_activation,
                                       const TensorView& output) {
   const FusedActivation activation = fused_activation.value_or(FusedActivation{});
   const auto& by_type = kernels().batch_normalization[static_cast<std::size_t>(activation.type)];
-  return plan_elementwise(inputs, by_type[float_index(output.type)],
+  return plan_elementwise(std::move(inputs), by_type[float_index(output.type)],
                           BatchNormalizationParameters{epsilon, activation.parameters}, output,
                           work_of(activation.type));
 }
@@ -45,10 +46,10 @@ void batch_normalization(const BatchNormalizationInputs& inputs, float epsilon,
                                            {inputs.variance, output},
                                            {inputs.scale, output},
                                            {inputs.bias, output}};
-  const ConstTensorView views[kInputs] = {readable[0].view(), readable[1].view(),
-                                          readable[2].view(), readable[3].view(),
-                                          readable[4].view()};
-  plan_batch_normalization(views, epsilon, fused_activation, output).run();
+  plan_batch_normalization({readable[0].view(), readable[1].view(), readable[2].view(),
+                            readable[3].view(), readable[4].view()},
+                           epsilon, fused_activation, output)
+      .run();
 }
 
 }  // namespace dmlops

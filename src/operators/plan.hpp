@@ -1,8 +1,6 @@
 // Operators with checked arguments and a planned loop nest, ready to run.
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -89,13 +87,11 @@ using OperatorParameters = decltype(OperatorPlan::parameters);
 
 // Plans a kernel of several inputs. `work` is that of make_nest().
 template <std::size_t kInputs>
-OperatorPlan plan_elementwise(const ConstTensorView (&inputs)[kInputs], RowKernel kernel,
+OperatorPlan plan_elementwise(ConstTensorView (&&inputs)[kInputs], RowKernel kernel,
                               const OperatorParameters& parameters, TensorView output,
                               std::int64_t work = 0) {
-  ConstTensorView varying[kInputs];
-  std::copy(std::begin(inputs), std::end(inputs), varying);
-  std::vector<ResultCopy> copies = remove_repetition(output, varying, kInputs);
-  return {make_nest(output, varying, kInputs, work), kernel, parameters, std::move(copies)};
+  std::vector<ResultCopy> copies = remove_repetition(output, inputs, kInputs);
+  return {make_nest(output, inputs, kInputs, work), kernel, parameters, std::move(copies)};
 }
 
 using ReductionOperands = const ConstTensorView* [kReductionOperands];
@@ -118,7 +114,7 @@ OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTe
                                      const TensorView& output);
 OperatorPlan plan_activation(Activation type, const ConstTensorView& input,
                              const ActivationParameters& parameters, const TensorView& output);
-OperatorPlan plan_batch_normalization(const ConstTensorView (&inputs)[5], float epsilon,
+OperatorPlan plan_batch_normalization(ConstTensorView (&&inputs)[5], float epsilon,
                                       const std::optional<FusedActivation>& activation,
                                       const TensorView& output);
 // `reduced` is the set of axes as bits.

@@ -167,24 +167,24 @@ bool Array<View>::set_view(const char* function, const char* argument, PyObject*
                            const AcceptedTypes& accepted, const InputArray* like) {
   PyArrayObject* const array = as_array(object_);
   PyArray_Descr* const descr = PyArray_DESCR(array);
-  view_.type = data_type(descr);
-  const bool is_accepted = accepted.has(view_.type);
+  const DataType type = data_type(descr);
+  const bool is_accepted = accepted.has(type);
   if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
     refuse_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
                  is_accepted ? nullptr : accepted.text);
     return false;
   }
-  if (like != nullptr && view_.type != like->view().type) {
+  if (like != nullptr && type != like->view().type) {
     refuse_other_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
                        reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(like->object()))));
     return false;
   }
-  view_.rank = PyArray_NDIM(array);
-  if (view_.rank > kMaxRank) return refuse_rank(function, argument, view_.rank);
-  view_.data = PyArray_DATA(array);
-  for (int d = 0; d < view_.rank; ++d) {
-    view_.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
-    view_.strides[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
+  const int rank = PyArray_NDIM(array);
+  if (rank > kMaxRank) return refuse_rank(function, argument, rank);
+  View& view = view_.emplace(PyArray_DATA(array), type, rank, Dimensions{}, Dimensions{});
+  for (int d = 0; d < rank; ++d) {
+    view.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);
+    view.strides[static_cast<std::size_t>(d)] = PyArray_STRIDE(array, d);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // Tensor views of NumPy arrays, and of objects that share their memory with one.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include <Python.h>
@@ -33,7 +34,8 @@ constexpr AcceptedTypes kAllTypes = {((1u << kDataTypeCount) - 1) & ~1u, "every 
 template <class View>
 class Array {
  public:
-  Array() = default;
+  // NOLINTNEXTLINE(modernize-use-equals-default): as a constant, GCC would clear all of it
+  Array() {}
   ~Array() {
     Py_XDECREF(object_);
     Py_XDECREF(kept_alive_);
@@ -50,7 +52,7 @@ class Array {
   bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& input,
                    const AcceptedTypes& accepted = kFloats);
 
-  const View& view() const { return view_; }
+  const View& view() const { return *view_; }
   PyObject* object() const { return object_; }
   bool is_writable() const;
   // The value that was read, if it is a NumPy scalar or another library's array; null otherwise.
@@ -67,7 +69,7 @@ class Array {
   PyObject* object_ = nullptr;
   PyObject* foreign_ = nullptr;     // borrowed; for a new output, the input
   PyObject* kept_alive_ = nullptr;  // an array on the memory of an `out` of another library
-  View view_;
+  std::optional<View> view_;  // constructed only when read, since clearing it takes as long
 };
 
 using InputArray = Array<ConstTensorView>;

@@ -194,7 +194,7 @@ bool LoopLayout::has_common_steps() const {
 
 bool LoopLayout::has_runs(int k) const { return rows_.offsets[k] != nullptr && rows_.run[k] > 1; }
 
-void LoopLayout::run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
+void LoopLayout::run_rows(Rows& rows, const LoopNest& loop_nest, RowKernel kernel,
                           const void* parameters) const {
   rows.length = loop_nest.length;
   std::copy_n(loop_nest.data, nest_.operands, rows.data);

@@ -79,7 +79,7 @@ class LoopLayout {
   Layout layout_of(int k, const LoopNest& loop_nest) const;
   void run_shard(const LoopNest& loop_nest, const Split& split, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
-  void run_rows(Rows rows, const LoopNest& loop_nest, RowKernel kernel,
+  void run_rows(Rows& rows, const LoopNest& loop_nest, RowKernel kernel,
                 const void* parameters) const;
 
   const Nest& nest_;
