@@ -144,9 +144,13 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     }
     return index;
   };
+  const auto chunk_of = [this, dimensions](int i) {
+    return dimensions[i] == chunked_dimension() ? split_chain().chunk : std::int64_t{1};
+  };
   // Each block has a fixed cost.
-  const auto are_few = [this, dimensions](int i) {
-    return nest_.sizes[dimensions[i]] * rows_.length * nest_.element_size < kBlockBytes / 2;
+  const auto are_few = [this, dimensions, chunk_of](int i) {
+    const std::int64_t count = nest_.sizes[dimensions[i]] / chunk_of(i);
+    return count * rows_.length * nest_.element_size < kBlockBytes / 2;
   };
   // Rows of a broadcast input are computed once.
   if (nest_.operands == 2) {
@@ -159,7 +163,7 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   for (int k = 1; k < dense_end(); ++k) {
     if (rows_.layout[k] != Layout::strided && rows_.layout[k] != Layout::gathered) continue;
     const auto distance = [&](int i) {
-      const std::int64_t stride = std::llabs(nest_.strides[k][dimensions[i]]);
+      const std::int64_t stride = std::llabs(nest_.strides[k][dimensions[i]]) * chunk_of(i);
       return stride == 0 ? INT64_MAX : stride;
     };
     const int i = index_of_min(distance);

@@ -242,6 +242,9 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
       pack_runs_at(target, source, offsets, count, bytes);
     }
     i = count;
+  } else if (from.skip == 0 && from.run_step > 0 && from.run_step < abs(from.step)) {
+    pack<U>(target, bytes, from.run, count, {source + offsets[0], from.run_step, from.step});
+    i = count;
   } else if (from.skip == 0 && from.step == 0) {
     fill_runs_from<U>(target, bytes, count, [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE {
       return source + offsets[k];
@@ -347,9 +350,13 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
             std::int64_t length, std::int64_t run) {
   constexpr std::int64_t size = sizeof(U);
   if (run > 1) return copy_runs<true>(target, source, offsets, length / run, run * size);
-  for (std::int64_t i = 0; i < length; ++i)
-    store_element(target + (offsets != nullptr ? offsets[i] : i * step),
-                  load_element<U>(source + i * size));
+  if (offsets != nullptr) {
+    return unpack_words<U>(source, length, [target, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+      return target + offsets[i];
+    });
+  }
+  unpack_words<U>(source, length, [target, step](std::int64_t i)
+                                      DMLOPS_LAMBDA_INLINE { return target + i * step; });
 }
 
 template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*);

@@ -148,6 +148,20 @@ DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& s
   for (; i < length; ++i) store_element(target + i * size, load_element<U>(source(i)));
 }
 
+// The inverse of pack_words(): writes dense elements to target(i).
+template <class U, class Target>
+DMLOPS_INLINE void unpack_words(const char* source, std::int64_t length, const Target& target) {
+  constexpr std::int64_t size = sizeof(U), count = 8 / size;
+  std::int64_t i = 0;
+  for (; i + count <= length; i += count) {
+    const auto word = load_element<std::uint64_t>(source + i * size);
+#pragma GCC unroll 16
+    for (std::int64_t j = 0; j < count; ++j)
+      store_element(target(i + j), static_cast<U>(word >> (8 * size * j)));
+  }
+  for (; i < length; ++i) store_element(target(i), load_element<U>(source + i * size));
+}
+
 template <int kFirst, class V, std::size_t... kIndex>
 DMLOPS_INLINE V every_second(V a, V b, std::index_sequence<kIndex...>) {
   return shuffle<(2 * kIndex + kFirst)...>(a, b);
