@@ -135,40 +135,35 @@ void LoopLayout::choose_outer_loops() {
   }
   const int chunked = chunked_dimension();
   const Chain& split = split_chain();
-  const auto add = [this](LoopNest& loop_nest, int d, std::int64_t size, std::int64_t chunk) {
-    Loop& loop = loop_nest.loops[loop_nest.rank++];
+  const auto add = [this](int d, std::int64_t size, std::int64_t chunk) {
+    Loop& loop = main_.loops[main_.rank++];
     loop.size = size;
     for (int k = 0; k < nest_.operands; ++k) loop.strides[k] = stride(k, d) * chunk;
   };
   if (column_.rank > 0) {
-    add(main_, column_.dimensions[0], column_.length, 1);
+    add(column_.dimensions[0], column_.length, 1);
     for (int k = 0; k < nest_.operands; ++k) {
       if (main_.row_offsets[k] != nullptr) main_.loops[0].strides[k] = 0;
     }
-    tail_ = main_;
   }
+  int of_chunks = -1;  // the loop over chunks
   for (int i = 0; i < count; ++i) {
     const int d = dimensions[i];
-    if (d == chunked) {
-      add(main_, d, nest_.sizes[d] / split.chunk, split.chunk);
-    } else {
-      add(main_, d, nest_.sizes[d], 1);
-      add(tail_, d, nest_.sizes[d], 1);
-    }
+    if (d == chunked) of_chunks = main_.rank;
+    const std::int64_t chunk = d == chunked ? split.chunk : 1;
+    add(d, nest_.sizes[d] / chunk, chunk);
   }
-  main_.operands = tail_.operands = nest_.operands;
-  main_.length = tail_.length = row_.length;
+  main_.operands = nest_.operands;
+  main_.length = row_.length;
   std::copy_n(rows_.step, nest_.operands, main_.step);
-  std::copy_n(rows_.step, nest_.operands, tail_.step);
   // Elements of gathered rows have no common step. Parts of an aligned row share no cache line.
-  main_.unit = tail_.unit = has_common_steps() ? kLineBytes / nest_.element_size : kTable;
+  main_.unit = has_common_steps() ? kLineBytes / nest_.element_size : kTable;
   std::copy_n(rows_.data, nest_.operands, main_.data);
-  std::copy_n(rows_.data, nest_.operands, tail_.data);
   const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
-  if (remainder == 0) {
-    tail_.length = 0;
-    return;
-  }
+  if (remainder == 0) return;
+  tail_ = main_;
+  std::copy(main_.loops + of_chunks + 1, main_.loops + main_.rank, tail_.loops + of_chunks);
+  --tail_.rank;
   std::int64_t& shortened = &split == &row_ ? tail_.length : tail_.loops[0].size;
   shortened = shortened / split.chunk * remainder;
   const std::int64_t done = nest_.sizes[chunked] - remainder;
@@ -187,6 +182,10 @@ Layout LoopLayout::layout_of(int k, const LoopNest& loop_nest) const {
   const bool has_rows = loop_nest.rank > 0 && loop_nest.loops[0].size > 1;
   const bool transposed = k > 0 && has_rows && is_transposed(k, loop_nest.loops[0].strides[k]);
   return transposed ? Layout::transposed : rows_.layout[k];
+}
+
+void LoopLayout::set_layouts(Rows& rows, const LoopNest& loop_nest) const {
+  for (int k = 1; k < nest_.operands; ++k) rows.layout[k] = layout_of(k, loop_nest);
 }
 
 bool LoopLayout::has_common_steps() const {
@@ -214,13 +213,17 @@ void LoopLayout::run_shard(const LoopNest& loop_nest, const Split& split, std::i
                            RowKernel kernel, const void* parameters) const {
   if (i >= split.shards) return;
   Rows rows = rows_;
-  for (int k = 1; k < nest_.operands; ++k) rows.layout[k] = layout_of(k, loop_nest);
+  set_layouts(rows, loop_nest);
   if (split.shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
   for_each_box_of_shard(loop_nest, split, i,
                         [&](const LoopNest& box) { run_rows(rows, box, kernel, parameters); });
 }
 
-void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) const {
+void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) {
+  if (shards == 1 && tail_.length == 0) {  // small calls need no copy of the rows
+    set_layouts(rows_, main_);
+    return run_rows(rows_, main_, kernel, parameters);
+  }
   Split main, tail;
   if (shards > 1) {
     main = choose_split(main_, shards, get_num_threads());

@@ -25,7 +25,7 @@ class LoopLayout {
   std::int64_t packing_work() const;
 
   // Runs the kernel on up to this number of shards.
-  void run(std::int64_t shards, RowKernel kernel, const void* parameters) const;
+  void run(std::int64_t shards, RowKernel kernel, const void* parameters);
 
  private:
   static constexpr std::int64_t kTable = 1024;    // entries of an offset table
@@ -77,6 +77,7 @@ class LoopLayout {
   bool has_runs(int k) const;     // true if rows of the operand consist of runs of several elements
   bool is_transposed(int k, std::int64_t stride) const;
   Layout layout_of(int k, const LoopNest& loop_nest) const;
+  void set_layouts(Rows& rows, const LoopNest& loop_nest) const;
   void run_shard(const LoopNest& loop_nest, const Split& split, std::int64_t i, RowKernel kernel,
                  const void* parameters) const;
   void run_rows(Rows& rows, const LoopNest& loop_nest, RowKernel kernel,
@@ -88,7 +89,7 @@ class LoopLayout {
   Chain row_, column_;  // the column: of a transposition, or the joined rows
   Rows rows_;
   LoopNest main_;
-  LoopNest tail_;  // the remainder of a split dimension
+  LoopNest tail_;  // the remainder of a split dimension; rows of length 0 if there is none
   std::int64_t entries_used_ = 0;
   std::int64_t tables_[kMaxOperands * (kTable + kRowTable)];
 };

@@ -101,6 +101,7 @@ bool streams(std::int64_t traffic, bool packed, bool in_place) {
 
 bool streams(const Nest& nest, char* const* data) {
   const std::int64_t size = nest.element_size;
+  if (!streams(4 * size * element_count(nest), true, false)) return false;  // at most
   const auto is_packed = [&nest, size](int k) {
     return nest.strides[k][0] != size && nest.strides[k][0] != 0;
   };

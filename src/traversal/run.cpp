@@ -9,7 +9,7 @@
 namespace dmlops {
 
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
-  const LoopLayout layout(nest, data, streams(nest, data));
+  LoopLayout layout(nest, data, streams(nest, data));
   const std::int64_t work = nest.bytes_per_element + layout.packing_work();
   layout.run(shard_count(work * element_count(nest)), kernel, parameters);
 }

@@ -224,12 +224,14 @@ void traverse_sized(const Rows& rows, const Traversal& t) {
   traverse_blocks(rows, t);
 }
 
-// Calls visit() for each iteration of the outer loops, with the rows' data pointers advanced.
+// Calls visit(rows) for each iteration of the outer loops, with the rows' data pointers advanced.
 template <class Visit>
-void for_each_outer(Rows& rows, const Visit& visit) {
+void for_each_outer(const Rows& given, const Visit& visit) {
+  if (given.outer_rank == 0) return visit(given);
+  Rows rows = given;
   std::int64_t index[kMaxRank] = {};
   for (;;) {
-    visit();
+    visit(rows);
     int d = 0;
     for (; d < rows.outer_rank; ++d) {
       const Loop& loop = rows.outer[d];
@@ -246,29 +248,28 @@ void for_each_outer(Rows& rows, const Visit& visit) {
 
 }  // namespace
 
-void traverse(const Rows& given, const Traversal& t) {
-  Rows rows = given;
-  const Transform transform = transform_in_place(rows, t);
-  const bool repeated = is_formula_of_one(t) && is_repeated(rows);
+void traverse(const Rows& all, const Traversal& t) {
+  const Transform transform = transform_in_place(all, t);
+  const bool repeated = is_formula_of_one(t) && is_repeated(all);
   if (transform != nullptr && !repeated) {
     Block block;
-    block.rows = &rows;
-    block.length = rows.length;
-    block.count = rows.count;
-    block.constant = constant_operand(rows, t);
-    place_output(block, rows, t.size);
+    block.length = all.length;
+    block.count = all.count;
+    block.constant = constant_operand(all, t);
+    place_output(block, all, t.size);
     for (int i = 0; i < t.inputs; ++i)
-      block.inputs[i] = rows_in_place<const char>(rows, i + 1, 0, 0, 0);
-    if (t.elementwise) merge_rows(block, t, rows.step[1]);
-    for_each_outer(rows, [&] {
+      block.inputs[i] = rows_in_place<const char>(all, i + 1, 0, 0, 0);
+    if (t.elementwise) merge_rows(block, t, all.step[1]);
+    for_each_outer(all, [&](const Rows& rows) {
+      block.rows = &rows;
       block.output.data = rows.data[0];
       for (int i = 0; i < t.inputs; ++i) block.inputs[i].data = rows.data[i + 1];
       transform(block, t.context);
     });
-    if (rows.streaming) finish_non_temporal();
+    if (all.streaming) finish_non_temporal();
     return;
   }
-  for_each_outer(rows, [&] {
+  for_each_outer(all, [&](const Rows& rows) {
     switch (t.size) {
       case 1:
         return traverse_sized<std::uint8_t>(rows, t);
@@ -280,7 +281,7 @@ void traverse(const Rows& given, const Traversal& t) {
         return traverse_sized<std::uint64_t>(rows, t);
     }
   });
-  if (rows.streaming) finish_non_temporal();
+  if (all.streaming) finish_non_temporal();
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
