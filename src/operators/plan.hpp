@@ -96,13 +96,13 @@ OperatorPlan plan_elementwise(ConstTensorView (&&inputs)[kInputs], RowKernel ker
 
 using ReductionOperands = const ConstTensorView* [kReductionOperands];
 
-// Plans a reduction. `copies`: the input is first copied to the output, which is then reduced in
-// place.
+// Plans a reduction. `copies_first`: the input is first copied to the output, which is then reduced
+// in place.
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
                             unsigned int reduced,
                             const decltype(ReductionParameters::parameters)& parameters,
-                            bool copies);
+                            bool copies_first, std::vector<ResultCopy> copies = {});
 
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers
 // may be null, if run() is given the memory.

@@ -1,6 +1,7 @@
 // Plans a reduction, after a copy of the input where that is faster.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "core/isa.hpp"
 #include "operators/plan.hpp"
@@ -11,25 +12,28 @@ OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
                             unsigned int reduced,
                             const decltype(ReductionParameters::parameters)& parameters,
-                            bool copies) {
+                            bool copies_first, std::vector<ResultCopy> copies) {
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   const auto size = element_size(input.type);
   OperatorPlan plan;
+  plan.copies = std::move(copies);
   plan.nest.element_size = static_cast<std::int64_t>(size);
   ReductionOperands read;
   std::copy(std::begin(operands), std::end(operands), read);
-  if (copies) {
+  if (copies_first) {
     const TensorView target = {const_cast<void*>(output->data), output->type, output->rank,
                                output->sizes, output->strides};
     plan.nest = make_nest(target, &input, 1);
     plan.kernel = copy_kernel(size);
     read[1] = output;
   }
-  ReductionParameters reduction = {kernels[float_index(input.type)], traits, parameters,
-                                   make_reduction(read, reduced)};
-  reduction.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
-  plan.parameters = reduction;
+  auto& planned = plan.parameters.emplace<ReductionParameters>();
+  planned.kernel = kernels[float_index(input.type)];
+  planned.traits = traits;
+  planned.parameters = parameters;
+  set_operands(planned.reduction, read, reduced);
+  planned.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
   return plan;
 }
 

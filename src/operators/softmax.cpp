@@ -1,6 +1,7 @@
 // softmax, log_softmax and hardmax: the rules, then the plan of the reduction.
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
@@ -71,11 +72,8 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, Con
                   unsigned int reduced, TensorView output) {
   std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
-  OperatorPlan plan =
-      plan_reduction(kernels, {weight, kSumLanes, 4, false, true}, {&target, &input}, reduced, {},
-                     copies_first(input, output, reduced));
-  plan.copies = std::move(copies);
-  return plan;
+  return plan_reduction(kernels, {weight, kSumLanes, 4, false, true}, {&target, &input}, reduced,
+                        {}, copies_first(input, output, reduced), std::move(copies));
 }
 
 // Checks the arguments, plans and runs.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/float16.hpp"
@@ -148,9 +149,10 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
 
 template <class Parameters>
 OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], const ReductionOperands& operands,
-                  unsigned int reduced, const Parameters& parameters) {
+                  unsigned int reduced, const Parameters& parameters,
+                  std::vector<ResultCopy> copies = {}) {
   return plan_reduction(kernels, kTraits, operands, reduced, parameters,
-                        copies_first(operands, reduced));
+                        copies_first(operands, reduced), std::move(copies));
 }
 
 }  // namespace
@@ -184,9 +186,7 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   std::vector<ResultCopy> copies = remove_repetition(output, inputs, 3, reduced);
   const ConstTensorView target = output;
   all[0] = &target;
-  OperatorPlan result = plan(kernels().statistics, all, reduced, parameters);
-  result.copies = std::move(copies);
-  return result;
+  return plan(kernels().statistics, all, reduced, parameters, std::move(copies));
 }
 
 OperatorPlan plan_batch_normalization_training(const ReductionOperands& operands, float epsilon,

@@ -147,10 +147,12 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   const auto chunk_of = [this, dimensions](int i) {
     return dimensions[i] == chunked_dimension() ? split_chain().chunk : std::int64_t{1};
   };
+  const auto rows_along = [this, dimensions, chunk_of](int i) {
+    return nest_.sizes[dimensions[i]] / chunk_of(i);
+  };
   // Each block has a fixed cost.
-  const auto are_few = [this, dimensions, chunk_of](int i) {
-    const std::int64_t count = nest_.sizes[dimensions[i]] / chunk_of(i);
-    return count * rows_.length * nest_.element_size < kBlockBytes / 2;
+  const auto are_few = [this, rows_along](int i) {
+    return rows_along(i) * rows_.length * nest_.element_size < kBlockBytes / 2;
   };
   // Rows of a broadcast input are computed once.
   if (nest_.operands == 2) {
@@ -172,7 +174,7 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   }
   // Rows of several dimensions fill a block. Otherwise, the more rows the better.
   const auto rows_of = [&](int i) {
-    return joined_rows(dimensions, count, i).rank > 1 ? INT64_MAX : nest_.sizes[dimensions[i]];
+    return joined_rows(dimensions, count, i).rank > 1 ? INT64_MAX : rows_along(i);
   };
   // Rows with the same parameters, or for which an input is packed once, belong to one block.
   const auto is_shared = [&](int k, int i) { return nest_.strides[k][dimensions[i]] == 0; };
@@ -197,7 +199,7 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
     });
   }
   const bool in_place = rows_.layout[1] == Layout::in_place;
-  if (nest_.sizes[dimensions[0]] >= kFewRows || (in_place && !are_few(0))) return 0;
+  if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });
 }
 

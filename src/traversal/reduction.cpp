@@ -120,9 +120,9 @@ bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
 
 }  // namespace
 
-Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOperands],
-                         unsigned int reduced) {
-  Reduction reduction;
+void set_operands(Reduction& reduction,
+                  const ConstTensorView* const (&operands)[kReductionOperands],
+                  unsigned int reduced) {
   const ConstTensorView& input = *operands[1];
   for (int k = 0; k < kReductionOperands; ++k) {
     // Kernels write outputs alone.
@@ -171,7 +171,6 @@ Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOper
     set(reduction.kept, d, kept[d]);
     reduction.end *= kept[d].size;
   }
-  return reduction;
 }
 
 void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits& traits,

@@ -7,9 +7,11 @@
 namespace dmlops {
 
 // Operand 0 is the output, operand 1 the input; absent ones are null. An operand's dimensions of
-// size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0.
-Reduction make_reduction(const ConstTensorView* const (&operands)[kReductionOperands],
-                         unsigned int reduced);
+// size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0. Sets the reduction,
+// since a copy of its nests would take a tenth of a small call.
+void set_operands(Reduction& reduction,
+                  const ConstTensorView* const (&operands)[kReductionOperands],
+                  unsigned int reduced);
 
 struct ReductionTraits {
   int weight = 1;                  // the time of an element, in units of an elementwise operator's
@@ -22,7 +24,7 @@ struct ReductionTraits {
 };
 
 // Splits the groups into shards where there is enough work, and calls the kernel. Sets
-// `reduction.streaming`, since a copy of the nests would take a tenth of a small call.
+// `reduction.streaming`, for the same reason.
 void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits& traits,
          ReductionKernel kernel, const void* parameters);
 

@@ -59,7 +59,8 @@ std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
   const Tensor x(DataType::float32, sizes), y(DataType::float32, sizes);
   const ConstTensorView input = x.view(), output = y.view();
   const ConstTensorView* const operands[kReductionOperands] = {&output, &input};
-  Reduction reduction = make_reduction(operands, reduced);
+  Reduction reduction;
+  set_operands(reduction, operands, reduced);
   Calls calls;
   run(reduction, 4, traits, record, &calls);
   return {calls.count, calls.parts, calls.by_lanes};
