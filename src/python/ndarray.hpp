@@ -69,7 +69,7 @@ class Array {
   PyObject* object_ = nullptr;
   PyObject* foreign_ = nullptr;     // borrowed; for a new output, the input
   PyObject* kept_alive_ = nullptr;  // an array on the memory of an `out` of another library
-  std::optional<View> view_;  // constructed only when read, since clearing it takes as long
+  std::optional<View> view_;        // constructed only when read, since clearing it takes as long
 };
 
 using InputArray = Array<ConstTensorView>;

@@ -70,13 +70,12 @@ void LoopLayout::set_operand(int k) {
   if (in_run < row_.rank) {
     std::int64_t run = 1;
     for (int i = 0; i < in_run; ++i) run *= nest_.sizes[row_.dimensions[i]];
-    // Runs are packed as runs if they are contiguous, broadcast or long. The elements of other
-    // runs, and of transposed operands, are gathered one by one.
+    // Runs are packed as runs if they are contiguous, broadcast, long or side by side. The elements
+    // of other runs, and of transposed operands, are gathered one by one.
     const std::int64_t run_step = in_run + 1 == row_.rank ? stride(k, row_.dimensions[in_run]) : 0;
-    const bool simple = step == size || (k != 0 && (step == 0 || run >= kShort ||
-                                                    run * size > kLongRun ||
-                                                    is_across(run_step, step)));
-    const bool by_run = simple && !across;
+    const bool is_long = run >= kShort || run * size > kLongRun;
+    const bool is_simple = step == 0 || is_long || is_across(run_step, step);
+    const bool by_run = (step == size || (k != 0 && is_simple)) && !across;
     rows_.offsets[k] = offset_table(row_, k, by_run ? in_run : 0);
     rows_.run[k] = by_run ? run : 1;
     rows_.run_step[k] = by_run ? run_step : 0;

@@ -355,8 +355,9 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
       return target + offsets[i];
     });
   }
-  unpack_words<U>(source, length, [target, step](std::int64_t i)
-                                      DMLOPS_LAMBDA_INLINE { return target + i * step; });
+  unpack_words<U>(source, length, [target, step](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+    return target + i * step;
+  });
 }
 
 template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*);
