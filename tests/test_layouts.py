@@ -117,3 +117,13 @@ def test_columns_with_a_step(dtype: str, isa: str) -> None:
     for step, columns, rows in itertools.product((2, 3, 4), (3, 4, 7, 8, 15, 17), (31, 64, 130)):
         x = samples.any_bits((columns, rows * step), "uint8", seed=5).astype(dtype)
         _clip_within(x[:, ::step].T, f"{rows} x {columns}, step {step}")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
+def test_rows_that_share_cache_lines(dtype: str, isa: str) -> None:
+    """Rows along two dimensions, few and many, that share each cache line of the input."""
+    width = 32 // np.dtype(dtype).itemsize  # elements from one row of lines to the next
+    for length, far, near in itertools.product((255, 257, 1030), (2, 3, 70, 150), (1, 2, width)):
+        x = samples.any_bits((length, far, width), "uint8", seed=6).astype(dtype)
+        _clip_within(x[:, :, :near].T, f"{near} x {far} x {length}")
+        _clip_within(x[:, :, :near].transpose(1, 2, 0), f"{far} x {near} x {length}")

@@ -212,6 +212,19 @@ bool LoopLayout::transposes(int d) const {
   return false;
 }
 
+// True if rows along the dimension share cache lines of an input, of which a row has an element
+// each, and that are too many for L1.
+bool LoopLayout::shares_lines(int d) const {
+  if (row_.length < kManyLines || has_runs(0)) return false;
+  for (int k = 1; k < dense_end(); ++k) {
+    const std::int64_t distance = std::llabs(nest_.strides[k][d]);
+    const bool packed = rows_.layout[k] == Layout::strided || rows_.layout[k] == Layout::gathered;
+    if (packed && distance != 0 && distance < kLineBytes && std::llabs(rows_.step[k]) >= kLineBytes)
+      return true;
+  }
+  return false;
+}
+
 // True if the output or an input of the formula is not dense along the rows.
 bool LoopLayout::packs() const {
   return std::any_of(rows_.layout, rows_.layout + dense_end(),
@@ -226,18 +239,22 @@ bool LoopLayout::broadcast_alike(int a, int b) const {
   return true;
 }
 
-// Returns the packed rows of several dimensions, the first of which has too few for a block; a
-// chain of one dimension if rows are not joined.
+// Returns the packed rows of several dimensions, the first of which has too few for a block, or
+// which share cache lines; a chain of one dimension if rows are not joined.
 LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int first) const {
   const int d = dimensions[first];
-  const std::int64_t wanted = std::min(kRowTable, kBlockBytes / (row_.length * nest_.element_size));
+  const bool shared = shares_lines(d);
+  const std::int64_t wanted =
+      shared ? kRowTable : std::min(kRowTable, kBlockBytes / (row_.length * nest_.element_size));
   Chain single, rows;
   single.dimensions[single.rank++] = d;
   single.length = nest_.sizes[d];
-  if (row_.chunk != 0 || !packs() || single.length > wanted / 2 || transposes(d)) return single;
+  if (row_.chunk != 0 || !packs() || single.length > wanted / 2 || (!shared && transposes(d)))
+    return single;
   rows = single;
   for (int i = 0; i < count && rows.chunk == 0 && rows.length < wanted; ++i) {
     if (i == first || !broadcast_alike(d, dimensions[i])) continue;
+    if (shared && !shares_lines(dimensions[i])) continue;
     const std::int64_t size = nest_.sizes[dimensions[i]];
     const std::int64_t chunk = even_chunk(size, kRowTable / rows.length);
     if (chunk < 2) break;
@@ -245,7 +262,7 @@ LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int 
     rows.length *= chunk;
     if (chunk < size) rows.chunk = chunk;
   }
-  return rows.length >= std::min(kFewRows, wanted / 2) ? rows : single;
+  return shared || rows.length >= std::min(kFewRows, wanted / 2) ? rows : single;
 }
 
 }  // namespace dmlops

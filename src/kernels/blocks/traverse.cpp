@@ -46,7 +46,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   for (int i = 0; i < t.inputs && transform == nullptr; ++i) {
     packed[i] = rows.layout[i + 1] != Layout::in_place && i + 1 != constant;
     packs = packs || packed[i];
-    transposed = transposed || rows.layout[i + 1] == Layout::transposed;
+    transposed =
+        transposed || rows.layout[i + 1] == Layout::transposed || shares_lines(rows, i + 1);
   }
   // Short rows in place would be transformed one by one.
   const bool merges = t.elementwise && packs && rows.length * size < kShortRow &&
