@@ -7,6 +7,7 @@
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
+#include "operators/distances.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -50,7 +51,13 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   // from several blocks on.
   if (nearest_element.out <= kAdjacent && nearest_element.in > kAdjacent)
     return elements > kBlock && nearest_group.in < nearest_element.in;
+  // The elements of a group have another order.
+  if (elements > kBlock && nearest_element.in == size &&
+      is_contiguous_in_output_alone(input, output, reduced))
+    return true;
   if (nearest_element.in <= kAdjacent) return false;
+  // The groups are adjacent in the output alone.
+  if (elements > kBlock && nearest_group.in > size && nearest_group.out == size) return true;
 
   insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
   // Groups that are contiguous in the output are short runs in the input.

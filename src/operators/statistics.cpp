@@ -14,6 +14,7 @@
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
+#include "operators/distances.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -101,26 +102,11 @@ void fill(const TensorView& output, float value) {
   }
 }
 
-// The smallest distances in an operand, in bytes: between elements of a group, and between groups.
-struct Distances {
-  std::int64_t elements = INT64_MAX, groups = INT64_MAX;
-
-  Distances(const ConstTensorView& operand, unsigned int reduced) {
-    for (int d = 0; d < operand.rank; ++d) {
-      const auto axis = static_cast<std::size_t>(d);
-      if (operand.sizes[axis] == 1 || operand.strides[axis] == 0) continue;
-      std::int64_t& nearest = (reduced >> d & 1u) != 0 ? elements : groups;
-      nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
-    }
-  }
-  bool are_side_by_side() const { return groups < elements; }
-};
-
 // True if it is faster to copy the input to the output, by the traversal of elementwise operators,
-// and to reduce the output in place: groups are side by side in either the input or the output, and
-// the other operands have the output's order. Tiles of long groups have few groups.
+// and to reduce the output in place, which the other operands must have the order of. Otherwise, an
+// input of another order is packed in each sweep.
 bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
-  constexpr std::int64_t kLongGroup = 1024;  // elements
+  constexpr std::int64_t kColumns = 32, kRows = 512, kLongGroup = 1024;  // elements
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
@@ -134,12 +120,20 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
       groups *= input.sizes[axis];
     }
   }
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const Distances in_input(input, reduced);
   const bool side_by_side = in_output.are_side_by_side();
-  if (elements <= kLongGroup || side_by_side == Distances(input, reduced).are_side_by_side())
-    return false;
   // Groups side by side that do not fill a cache line are not worth a copy.
-  if (side_by_side && groups * static_cast<std::int64_t>(element_size(input.type)) < kLineBytes)
+  if (side_by_side && groups * size < kLineBytes) return false;
+  if (side_by_side != in_input.are_side_by_side()) {
+    if (elements <= kLongGroup) return false;  // tiles of long groups have few groups
+  } else if (side_by_side) {
+    if (elements <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
+      return false;
+  } else if (elements <= kRows || in_input.elements != size ||
+             !is_contiguous_in_output_alone(input, *output, reduced)) {
     return false;
+  }
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
     if (operand == nullptr || axes_without(*operand) != axes_without(input)) return true;
     return Distances(*operand, reduced).are_side_by_side() == side_by_side &&

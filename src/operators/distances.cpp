@@ -1,0 +1,29 @@
+// Distances in memory between the elements of a reduction's groups, and between groups.
+#include "operators/distances.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace dmlops {
+
+Distances::Distances(const ConstTensorView& operand, unsigned int reduced) {
+  for (int d = 0; d < operand.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if (operand.sizes[axis] == 1 || operand.strides[axis] == 0) continue;
+    std::int64_t& nearest = (reduced >> d & 1u) != 0 ? elements : groups;
+    nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
+  }
+}
+
+bool is_contiguous_in_output_alone(const ConstTensorView& input, const ConstTensorView& output,
+                                   unsigned int axes) {
+  const auto size = static_cast<std::int64_t>(element_size(output.type));
+  for (int d = 0; d < output.rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if ((axes >> d & 1u) == 0 || output.sizes[axis] == 1 || output.strides[axis] != size) continue;
+    return input.strides[axis] != 0 && std::llabs(input.strides[axis]) != size;
+  }
+  return false;
+}
+
+}  // namespace dmlops
