@@ -13,8 +13,16 @@ ConstTensorView first_along(const TensorView& output, std::size_t axis) {
   return first;
 }
 
-TensorView others_along(const TensorView& output, std::size_t axis) {
+// Returns the results that are to be written: the others, or of short runs all, so that the runs
+// are contiguous.
+TensorView copied_along(const TensorView& output, std::size_t axis) {
+  constexpr std::int64_t kShortRun = 1024;  // bytes
+  const auto size = static_cast<std::int64_t>(element_size(output.type));
+  const bool is_short = output.sizes[axis] > 3 && output.sizes[axis] * size <= kShortRun;
+  if (output.strides[axis] == size && is_short) return output;
   TensorView others = output;
+  char* const first = static_cast<char*>(output.data);
+  others.data = first + output.strides[axis];
   others.sizes[axis] -= 1;
   return others;
 }
@@ -24,14 +32,12 @@ TensorView others_along(const TensorView& output, std::size_t axis) {
 ResultCopy::ResultCopy(const TensorView& output, int dimension) {
   const auto axis = static_cast<std::size_t>(dimension);
   const ConstTensorView first = first_along(output, axis);
-  nest_ = make_nest(others_along(output, axis), &first, 1);
+  nest_ = make_nest(copied_along(output, axis), &first, 1);
   kernel_ = copy_kernel(element_size(output.type));
-  offset_ = output.strides[axis];
 }
 
 void ResultCopy::run(char* output, const char* planned) const {
-  char* const data[] = {output + (nest_.data[0] - planned) + offset_,
-                        output + (nest_.data[1] - planned)};
+  char* const data[] = {output + (nest_.data[0] - planned), output + (nest_.data[1] - planned)};
   dmlops::run(nest_, data, kernel_, nullptr);
 }
 

@@ -20,7 +20,6 @@ class ResultCopy {
  private:
   Nest nest_;
   RowKernel kernel_;
-  std::int64_t offset_;  // from the first results to the second ones
 };
 
 // Returns a copy for each dimension that no input varies along, in the order in which they run, and
