@@ -13,6 +13,16 @@ Distances::Distances(const ConstTensorView& operand, unsigned int reduced) {
     std::int64_t& nearest = (reduced >> d & 1u) != 0 ? elements : groups;
     nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
   }
+  const auto size = static_cast<std::int64_t>(element_size(operand.type));
+  std::int64_t step = 0, count = 1;  // of the elements within a dimension
+  for (int d = operand.rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if ((reduced >> d & 1u) == 0 || operand.sizes[axis] == 1) continue;
+    if (count == 1) step = operand.strides[axis];
+    has_one_step = has_one_step && operand.strides[axis] == count * step;
+    count *= operand.sizes[axis];
+    if (has_one_step && step == size) run = count;
+  }
 }
 
 bool is_contiguous_in_output_alone(const ConstTensorView& input, const ConstTensorView& output,

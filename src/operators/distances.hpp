@@ -5,13 +5,23 @@
 
 namespace dmlops {
 
-// The smallest distances in an operand, in bytes. `reduced` is the set of axes as bits.
+// The smallest distances in an operand, in bytes, and how the elements of a group follow each
+// other. `reduced` is the set of axes as bits. Broadcast dimensions have no distance.
 struct Distances {
-  std::int64_t elements = INT64_MAX, groups = INT64_MAX;
+  static constexpr std::int64_t kBroadcast = INT64_MAX;  // the distance if all dimensions are
+
+  std::int64_t elements = kBroadcast, groups = kBroadcast;
+  std::int64_t run = 1;      // elements of a group that are contiguous
+  bool has_one_step = true;  // between all elements of a group
 
   Distances(const ConstTensorView& operand, unsigned int reduced);
 
   bool are_side_by_side() const { return groups < elements; }  // the groups
+  // True if elements of a group are packed run by run that are in longer runs in `output`.
+  bool has_shorter_runs_than(const Distances& output) const {
+    constexpr std::int64_t kLongRun = 64;
+    return !has_one_step && run < kLongRun && 2 * run <= output.run;
+  }
 };
 
 // True if the output is contiguous along one of the axes, given as bits, and the input is not, in

@@ -24,40 +24,35 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   constexpr std::int64_t kBlock = 64;     // groups, and elements
   constexpr std::int64_t kTile = 4096;    // elements
   const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const Distances in(input, reduced), out(output, reduced);
   struct Extent {
     std::int64_t size, in, out;
   } kept[kMaxRank];
   int count = 0;
   std::int64_t elements = 1;
-  Extent nearest_element = {0, INT64_MAX, INT64_MAX}, nearest_group = nearest_element;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if (input.sizes[axis] == 1) continue;
-    const Extent dimension = {input.sizes[axis], std::llabs(input.strides[axis]),
-                              std::llabs(output.strides[axis])};
-    const bool is_kept = (reduced >> d & 1u) == 0;
-    Extent& nearest = is_kept ? nearest_group : nearest_element;
-    nearest.in = std::min(nearest.in, dimension.in);
-    nearest.out = std::min(nearest.out, dimension.out);
-    if (is_kept) {
-      kept[count++] = dimension;
+    if ((reduced >> d & 1u) == 0) {
+      kept[count++] = {input.sizes[axis], std::llabs(input.strides[axis]),
+                       std::llabs(output.strides[axis])};
     } else {
-      elements *= dimension.size;
+      elements *= input.sizes[axis];
     }
   }
-  // True if groups longer than a tile are contiguous in the output alone.
-  if (elements > kTile && nearest_element.out == size && nearest_element.in > size) return true;
+  // Groups longer than a tile are contiguous in the output alone.
+  if (elements > kTile && out.elements == size && in.elements > size &&
+      in.elements != Distances::kBroadcast)
+    return true;
   // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
   // from several blocks on.
-  if (nearest_element.out <= kAdjacent && nearest_element.in > kAdjacent)
-    return elements > kBlock && nearest_group.in < nearest_element.in;
+  if (out.elements <= kAdjacent && in.elements > kAdjacent)
+    return elements > kBlock && in.are_side_by_side();
   // The elements of a group have another order.
-  if (elements > kBlock && nearest_element.in == size &&
-      is_contiguous_in_output_alone(input, output, reduced))
-    return true;
-  if (nearest_element.in <= kAdjacent) return false;
+  if (elements > kBlock && in.has_shorter_runs_than(out)) return true;
+  if (in.elements <= kAdjacent) return false;
   // The groups are adjacent in the output alone.
-  if (elements > kBlock && nearest_group.in > size && nearest_group.out == size) return true;
+  if (elements > kBlock && in.groups > size && out.groups == size) return true;
 
   insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
   // Groups that are contiguous in the output are short runs in the input.
