@@ -13,6 +13,7 @@ constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with fur
 constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
 constexpr std::int64_t kSmallestNormalized = 512;  // likewise, with further inputs
 constexpr std::int64_t kFewRows = 16;              // of a block
+constexpr std::int64_t kConstantRow = 16, kLongConstantRow = 192;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
 std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
@@ -121,7 +122,22 @@ void LoopLayout::choose_row() {
   row_.length = nest_.sizes[0];
   taken_[0] = true;
   if (row_.length >= shortest_row(nest_, kTable)) return;
+  const auto is_constant = [this](int d) {
+    for (int k = 2; k < nest_.operands; ++k) {
+      if (nest_.strides[k][d] != 0) return false;
+    }
+    return true;
+  };
+  const bool constant = has_parameters() && is_constant(0);
   for (int d = 1; d < nest_.rank; ++d) {
+    // Parameters that are constant along a row need no factor for each element, which other rows
+    // may share.
+    if (constant && !is_constant(d)) {
+      bool shared = false;
+      for (int outer = d + 1; outer < nest_.rank; ++outer)
+        shared = shared || (is_constant(outer) && nest_.sizes[outer] >= 4);
+      if (row_.length >= (shared ? kLongConstantRow : kConstantRow)) return;
+    }
     std::int64_t chunk = std::min(nest_.sizes[d], row_capacity() / row_.length);
     if (chunk < 2) return;
     // Powers of two give most rows the same alignment.
