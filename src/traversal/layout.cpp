@@ -11,6 +11,8 @@ namespace dmlops {
 namespace {
 
 constexpr std::int64_t kLongRun = 64;  // bytes of a strided run that is packed by itself
+// Elements of runs side by side that are a few elements apart, from which columns are packed.
+constexpr std::int64_t kFewestStrided = 4;
 
 }  // namespace
 
@@ -74,7 +76,9 @@ void LoopLayout::set_operand(int k) {
     // of other runs, and of transposed operands, are gathered one by one.
     const std::int64_t run_step = in_run + 1 == row_.rank ? stride(k, row_.dimensions[in_run]) : 0;
     const bool is_long = run >= kShort || run * size > kLongRun;
-    const bool is_simple = step == 0 || is_long || is_across(run_step, step);
+    const bool side_by_side =
+        is_across(run_step, step) && (run_step == size || run >= kFewestStrided);
+    const bool is_simple = step == 0 || is_long || side_by_side;
     const bool by_run = (step == size || (k != 0 && is_simple)) && !across;
     rows_.offsets[k] = offset_table(row_, k, by_run ? in_run : 0);
     rows_.run[k] = by_run ? run : 1;
