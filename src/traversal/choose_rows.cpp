@@ -234,8 +234,8 @@ bool LoopLayout::shares_lines(int d) const {
   if (row_.length < kManyLines || has_runs(0)) return false;
   for (int k = 1; k < dense_end(); ++k) {
     const std::int64_t distance = std::llabs(nest_.strides[k][d]);
-    const bool packed = rows_.layout[k] == Layout::strided || rows_.layout[k] == Layout::gathered;
-    if (packed && distance != 0 && distance < kLineBytes && std::llabs(rows_.step[k]) >= kLineBytes)
+    if (rows_.layout[k] == Layout::strided && distance != 0 && distance < kLineBytes &&
+        std::llabs(rows_.step[k]) >= kLineBytes)
       return true;
   }
   return false;

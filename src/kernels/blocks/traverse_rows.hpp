@@ -53,7 +53,7 @@ inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t r
 inline bool shares_lines(const Rows& rows, int k) {
   const std::int64_t* const offsets = rows.row_offsets[k];
   const bool splits = rows.offsets[0] == nullptr || rows.run[0] == 1;
-  if (rows.count < 2 || rows.length < kManyLines || rows.layout[k] == Layout::in_place || !splits)
+  if (rows.count < 2 || rows.length < kManyLines || rows.layout[k] != Layout::strided || !splits)
     return false;
   const std::int64_t distance = abs(offsets != nullptr ? offsets[1] - offsets[0] : rows.pitch[k]);
   return distance != 0 && distance < kLineBytes && abs(rows.step[k]) >= kLineBytes;
