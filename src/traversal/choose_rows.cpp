@@ -206,15 +206,15 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   };
   bool varies = false;
   for (int k = 1; k < nest_.operands; ++k) varies = varies || is_parameter(k);
+  const bool in_place = rows_.layout[1] == Layout::in_place;
   if (varies) {
     return index_of_min([&](int i) {
       for (int k = 1; k < nest_.operands; ++k) {
         if (is_parameter(k) && !is_shared(k, i)) return std::int64_t{0};
       }
-      return -rows_of(i);
+      return in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);  // the nearest rows in place
     });
   }
-  const bool in_place = rows_.layout[1] == Layout::in_place;
   if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });
 }
