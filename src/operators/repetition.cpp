@@ -13,16 +13,17 @@ ConstTensorView first_along(const TensorView& output, std::size_t axis) {
   return first;
 }
 
-// Returns the results that are to be written: the others, or of short runs all, so that the runs
-// are contiguous.
-TensorView copied_along(const TensorView& output, std::size_t axis) {
-  constexpr std::int64_t kShortRun = 1024;  // bytes
+// True if the results along a dimension are runs that are contiguous if the first result is written
+// again, to itself. Short runs are then filled together, without non-temporal stores.
+bool fills_runs(const TensorView& output, std::size_t axis) {
+  constexpr std::int64_t kFewest = 4, kLongestFilled = 1024;  // elements, bytes
   const auto size = static_cast<std::int64_t>(element_size(output.type));
-  const bool is_short = output.sizes[axis] > 3 && output.sizes[axis] * size <= kShortRun;
-  if (output.strides[axis] == size && is_short) return output;
+  return output.strides[axis] == size && output.sizes[axis] >= kFewest &&
+         output.sizes[axis] * size <= kLongestFilled;
+}
+
+TensorView others_along(const TensorView& output, std::size_t axis) {
   TensorView others = output;
-  char* const first = static_cast<char*>(output.data);
-  others.data = first + output.strides[axis];
   others.sizes[axis] -= 1;
   return others;
 }
@@ -32,12 +33,15 @@ TensorView copied_along(const TensorView& output, std::size_t axis) {
 ResultCopy::ResultCopy(const TensorView& output, int dimension) {
   const auto axis = static_cast<std::size_t>(dimension);
   const ConstTensorView first = first_along(output, axis);
-  nest_ = make_nest(copied_along(output, axis), &first, 1);
+  const bool fills = fills_runs(output, axis);
+  nest_ = make_nest(fills ? output : others_along(output, axis), &first, 1);
   kernel_ = copy_kernel(element_size(output.type));
+  offset_ = fills ? 0 : output.strides[axis];
 }
 
 void ResultCopy::run(char* output, const char* planned) const {
-  char* const data[] = {output + (nest_.data[0] - planned), output + (nest_.data[1] - planned)};
+  char* const data[] = {output + (nest_.data[0] - planned) + offset_,
+                        output + (nest_.data[1] - planned)};
   dmlops::run(nest_, data, kernel_, nullptr);
 }
 

@@ -9,7 +9,8 @@
 
 namespace dmlops {
 
-// Copies the first results along a dimension of the output to the others.
+// Copies the first results along a dimension of the output to the others, and perhaps to
+// themselves.
 class ResultCopy {
  public:
   ResultCopy(const TensorView& output, int dimension);
@@ -20,6 +21,7 @@ class ResultCopy {
  private:
   Nest nest_;
   RowKernel kernel_;
+  std::int64_t offset_;  // from the first results to those that are written
 };
 
 // Returns a copy for each dimension that no input varies along, in the order in which they run, and

@@ -47,11 +47,11 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
   // from several blocks on.
   if (out.elements <= kAdjacent && in.elements > kAdjacent)
-    return elements > kBlock && in.are_side_by_side();
+    return elements > kBlock && in.are_side_by_side() && in.elements != Distances::kBroadcast;
   // The elements of a group have another order.
-  if (elements > kBlock && in.has_shorter_runs_than(out)) return true;
+  if (elements > kBlock && in.has_short_runs(out, elements)) return true;
   if (in.elements <= kAdjacent) return false;
-  // The groups are adjacent in the output alone.
+  // The groups are contiguous in the output alone.
   if (elements > kBlock && in.groups > size && out.groups == size) return true;
 
   insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });

@@ -13,7 +13,7 @@ constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with fur
 constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
 constexpr std::int64_t kSmallestNormalized = 512;  // likewise, with further inputs
 constexpr std::int64_t kFewRows = 16;              // of a block
-constexpr std::int64_t kConstantRow = 16, kLongConstantRow = 192;  // elements
+constexpr std::int64_t kConstantRow = 16, kSharedRow = 192;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
 std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
@@ -128,15 +128,17 @@ void LoopLayout::choose_row() {
     }
     return true;
   };
-  const bool constant = has_parameters() && is_constant(0);
+  const bool begins_constant = has_parameters() && is_constant(0);
+  bool constant = begins_constant;
   for (int d = 1; d < nest_.rank; ++d) {
-    // Parameters that are constant along a row need no factor for each element, which other rows
-    // may share.
-    if (constant && !is_constant(d)) {
+    if (begins_constant && !is_constant(d)) {
+      // Rows with constant parameters need no factor for each element. Rows that share parameters
+      // need few factors, but long ones more than L1 holds.
       bool shared = false;
       for (int outer = d + 1; outer < nest_.rank; ++outer)
         shared = shared || (is_constant(outer) && nest_.sizes[outer] >= 4);
-      if (row_.length >= (shared ? kLongConstantRow : kConstantRow)) return;
+      if (shared ? row_.length >= kSharedRow : constant && row_.length >= kConstantRow) return;
+      constant = false;
     }
     std::int64_t chunk = std::min(nest_.sizes[d], row_capacity() / row_.length);
     if (chunk < 2) return;
@@ -212,7 +214,8 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       for (int k = 1; k < nest_.operands; ++k) {
         if (is_parameter(k) && !is_shared(k, i)) return std::int64_t{0};
       }
-      return in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);  // the nearest rows in place
+      // Packed parameters are kept from block to block, so the nearest rows in place will do.
+      return has_parameters() && in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);
     });
   }
   if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
@@ -229,7 +232,7 @@ bool LoopLayout::transposes(int d) const {
 }
 
 // True if rows along the dimension share cache lines of an input, of which a row has an element
-// each, and that are too many for L1.
+// each, and that are too many for L1; shares_lines() of the kernels makes blocks of such rows.
 bool LoopLayout::shares_lines(int d) const {
   if (row_.length < kManyLines || has_runs(0)) return false;
   for (int k = 1; k < dense_end(); ++k) {

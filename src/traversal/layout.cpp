@@ -159,8 +159,12 @@ void LoopLayout::choose_outer_loops() {
   main_.operands = nest_.operands;
   main_.length = row_.length;
   std::copy_n(rows_.step, nest_.operands, main_.step);
-  // Elements of gathered rows have no common step. Parts of an aligned row share no cache line.
-  main_.unit = has_common_steps() ? kLineBytes / nest_.element_size : kTable;
+  // Elements of gathered rows have no common step, and a row that repeats an element of its own is
+  // not split between threads. Parts of an aligned row share no cache line.
+  bool is_whole = !has_common_steps();
+  for (int k = 1; k < nest_.operands; ++k)
+    is_whole = is_whole || (rows_.step[k] == 0 && rows_.data[k] == rows_.data[0]);
+  main_.unit = is_whole ? kTable : kLineBytes / nest_.element_size;
   std::copy_n(rows_.data, nest_.operands, main_.data);
   const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
   if (remainder == 0) return;

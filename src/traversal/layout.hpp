@@ -24,7 +24,7 @@ class LoopLayout {
 
   std::int64_t packing_work() const;
 
-  // Runs the kernel on up to this number of shards.
+  // Runs the kernel on up to this number of shards. To be called once, since it uses the rows.
   void run(std::int64_t shards, RowKernel kernel, const void* parameters);
 
  private:

@@ -101,7 +101,8 @@ bool streams(std::int64_t traffic, bool packed, bool in_place) {
 
 bool streams(const Nest& nest, char* const* data) {
   const std::int64_t size = nest.element_size;
-  if (!streams(4 * size * element_count(nest), true, false)) return false;  // at most
+  // The traffic below is at most 4 elements for each element of the output.
+  if (!streams(4 * size * element_count(nest), true, false)) return false;
   const auto is_packed = [&nest, size](int k) {
     return nest.strides[k][0] != size && nest.strides[k][0] != 0;
   };

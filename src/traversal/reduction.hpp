@@ -7,8 +7,8 @@
 namespace dmlops {
 
 // Operand 0 is the output, operand 1 the input; absent ones are null. An operand's dimensions of
-// size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0. Sets the reduction,
-// since a copy of its nests would take a tenth of a small call.
+// size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0. Sets operands,
+// dimensions and groups of a new Reduction; a copy of its nests would take a tenth of a small call.
 void set_operands(Reduction& reduction,
                   const ConstTensorView* const (&operands)[kReductionOperands],
                   unsigned int reduced);

@@ -360,6 +360,23 @@ TEST(TwoInputs, RandomLayoutsByManyThreads) {
   set_split_threshold(threshold);
 }
 
+// A run of equal results is filled by one thread, since it reads its first result.
+TEST(TwoInputs, RunsOfRepeatedResults) {
+  const std::int64_t threshold = split_threshold();
+  set_split_threshold(1);
+  for (const std::int64_t runs : {1, 2, 3, 70}) {
+    for (const std::int64_t length : {2, 3, 4, 5, 13, 100, 256, 257}) {
+      Floats x(static_cast<std::size_t>(runs)), y(static_cast<std::size_t>(runs * length));
+      std::iota(x.begin(), x.end(), 1.0f);
+      const ConstTensorView input(x.data(), {runs, length}, ByteStrides{4, 0});
+      relu_grad(input, input, {y.data(), {runs, length}});
+      for (std::size_t i = 0; i < y.size(); ++i)
+        ASSERT_EQ(y[i], x[i / static_cast<std::size_t>(length)]) << runs << " runs of " << length;
+    }
+  }
+  set_split_threshold(threshold);
+}
+
 TEST(TwoInputs, RandomLayoutsByNonTemporalStores) {
   const std::int64_t threshold = non_temporal_threshold();
   set_non_temporal_threshold(0);

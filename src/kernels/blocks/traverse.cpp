@@ -42,12 +42,11 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const int constant = constant_operand(rows, t);
   const bool buffered =
       transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
-  bool packed[kMaxInputs] = {}, packs = false, transposed = false;
+  bool packed[kMaxInputs] = {}, packs = false, by_lines = false;
   for (int i = 0; i < t.inputs && transform == nullptr; ++i) {
     packed[i] = rows.layout[i + 1] != Layout::in_place && i + 1 != constant;
     packs = packs || packed[i];
-    transposed =
-        transposed || rows.layout[i + 1] == Layout::transposed || shares_lines(rows, i + 1);
+    by_lines = by_lines || rows.layout[i + 1] == Layout::transposed || shares_lines(rows, i + 1);
   }
   // Short rows in place would be transformed one by one.
   const bool merges = t.elementwise && packs && rows.length * size < kShortRow &&
@@ -59,9 +58,9 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   }
   std::int64_t block_length = rows.length, block_count = rows.count;
   if (packs || buffered) {
-    // A block of a transposed input has enough rows for whole cache lines.
-    block_length = min(rows.length, transposed ? capacity / min(rows.count, 64) : capacity);
-    if (transposed && block_length > line) block_length -= block_length % line;
+    // If rows share the cache lines of an input, a block has enough rows for whole lines.
+    block_length = min(rows.length, by_lines ? capacity / min(rows.count, 64) : capacity);
+    if (by_lines && block_length > line) block_length -= block_length % line;
     if (t.shared_columns > 0) block_length = min(block_length, t.shared_columns);
     block_count = min(rows.count, capacity / block_length);
   }
@@ -73,7 +72,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
   // Rows are packed once if all are equal, and a broadcast row once for its blocks, unless results
   // overwrite them. The inner loop iterates over the rows if blocks of equal rows differ.
-  bool by_columns = transposed || t.shared_columns > 0;
+  bool by_columns = by_lines || t.shared_columns > 0;
   bool equal_rows[kMaxInputs] = {}, equal_blocks[kMaxInputs] = {};
   for (int i = 0; i < t.inputs; ++i) {
     if (!packed[i] || (i == 0 && buffered) || t.shared_columns > 0) continue;

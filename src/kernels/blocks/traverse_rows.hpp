@@ -49,7 +49,7 @@ inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t r
 }
 
 // True if rows of operand k share cache lines, of which a row has an element each, and that are too
-// many for L1.
+// many for L1: the rule of LoopLayout::shares_lines().
 inline bool shares_lines(const Rows& rows, int k) {
   const std::int64_t* const offsets = rows.row_offsets[k];
   const bool splits = rows.offsets[0] == nullptr || rows.run[0] == 1;
