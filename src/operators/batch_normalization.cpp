@@ -1,7 +1,6 @@
 // batch_normalization: checks that the parameters broadcast to the input, and runs the kernel with
 // the fused activation.
 #include <string>
-#include <utility>
 
 #include "core/isa.hpp"
 #include "core/text.hpp"
@@ -22,7 +21,7 @@ OperatorPlan plan_batch_normalization(ConstTensorView (&&inputs)[5], float epsil
                                       const TensorView& output) {
   const FusedActivation activation = fused_activation.value_or(FusedActivation{});
   const auto& by_type = kernels().batch_normalization[static_cast<std::size_t>(activation.type)];
-  return plan_elementwise(std::move(inputs), by_type[float_index(output.type)],
+  return plan_elementwise(inputs, by_type[float_index(output.type)],
                           BatchNormalizationParameters{epsilon, activation.parameters}, output,
                           work_of(activation.type));
 }

@@ -95,9 +95,9 @@ ClipGradParameters relu_grad_parameters(DataType type) {
 
 OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView& gradient,
                             const ClipGradParameters& parameters, const TensorView& output) {
-  return plan_elementwise({input, gradient},
-                          kernels().clip_grad[static_cast<std::size_t>(input.type)], parameters,
-                          output);
+  ConstTensorView inputs[] = {input, gradient};
+  return plan_elementwise(inputs, kernels().clip_grad[static_cast<std::size_t>(input.type)],
+                          parameters, output);
 }
 
 void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,

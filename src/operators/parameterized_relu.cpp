@@ -10,7 +10,8 @@ namespace dmlops {
 
 OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
                                      const TensorView& output) {
-  return plan_elementwise({input, slope},
+  ConstTensorView inputs[] = {input, slope};
+  return plan_elementwise(inputs,
                           kernels().parameterized_relu[static_cast<std::size_t>(input.type)],
                           ClipGradParameters{}, output);
 }

@@ -85,9 +85,10 @@ constexpr std::int64_t work_of(Activation type) { return is_long(type) ? 32 : 8;
 
 using OperatorParameters = decltype(OperatorPlan::parameters);
 
-// Plans a kernel of several inputs. `work` is that of make_nest().
+// Plans a kernel of several inputs; sets the sizes of dimensions along which results repeat. `work`
+// is that of make_nest().
 template <std::size_t kInputs>
-OperatorPlan plan_elementwise(ConstTensorView (&&inputs)[kInputs], RowKernel kernel,
+OperatorPlan plan_elementwise(ConstTensorView (&inputs)[kInputs], RowKernel kernel,
                               const OperatorParameters& parameters, TensorView output,
                               std::int64_t work = 0) {
   std::vector<ResultCopy> copies = remove_repetition(output, inputs, kInputs);
