@@ -262,7 +262,9 @@ bool LoopLayout::broadcast_alike(int a, int b) const {
 // which share cache lines; a chain of one dimension if rows are not joined.
 LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int first) const {
   const int d = dimensions[first];
-  const bool shared = shares_lines(d);
+  // Contiguous columns of 4 and more elements are transposed by vectors.
+  const bool by_vectors = nest_.strides[1][d] == nest_.element_size && nest_.sizes[d] >= 4;
+  const bool shared = shares_lines(d) && !by_vectors;
   const std::int64_t wanted =
       shared ? kRowTable : std::min(kRowTable, kBlockBytes / (row_.length * nest_.element_size));
   Chain single, rows;
