@@ -56,15 +56,8 @@ class GroupSum {
   DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
     for (std::int64_t begin = 0, length; begin < count; begin += length) {
       if (filled_ == kSumBlock) end_block();
-      const std::int64_t lane = filled_ % kWidth, first = lane % kLanesHere;
       length = min(count - begin, kSumBlock - filled_);
-      if (lane == 0 && length >= kWidth) {
-        length = length / kWidth * kWidth;
-        add_whole(begin, length, terms);
-      } else {
-        length = min(length, kLanesHere - first);
-        add_vector(lane - first, begin - first, first, first + length, terms);
-      }
+      add_to_block(begin, begin + length, terms);
       filled_ += length;
     }
   }
@@ -93,36 +86,43 @@ class GroupSum {
   // Independent accumulators, which hide the latency of additions.
   static constexpr int kTogether = kWidth / kSumLanes;
 
+  // Adds the elements [begin, end), with the sums in registers.
   template <class Terms>
-  DMLOPS_INLINE void add_whole(std::int64_t begin, std::int64_t count, const Terms& terms) {
-    for (std::int64_t lane = 0; lane < kWidth; lane += kTogether * kLanesHere) {
+  DMLOPS_INLINE void add_to_block(std::int64_t begin, std::int64_t end, const Terms& terms) {
+    constexpr std::int64_t together = kTogether * kLanesHere;
+    const std::int64_t skipped = filled_ % kWidth;  // lanes before that of the first element
+    for (std::int64_t lane = 0; lane < kWidth; lane += together) {
       V sums[kTogether][kSums];
 #pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kLanesHere, sums[v]);
-      for (std::int64_t i = lane; i < count; i += kWidth) {
-#pragma GCC unroll 16
-        for (int v = 0; v < kTogether; ++v)
-          terms(begin + i + v * kLanesHere, 0, kLanesHere, sums[v]);
+      std::int64_t i = begin - skipped + lane;
+      if (skipped > lane) {
+        add_existing(i, begin, end, terms, sums);
+        i += kWidth;
       }
+      for (; i + together <= end; i += kWidth) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kTogether; ++v) terms(i + v * kLanesHere, 0, kLanesHere, sums[v]);
+      }
+      if (i < end) add_existing(i, begin, end, terms, sums);
 #pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kLanesHere, sums[v]);
     }
   }
 
+  // Adds those of the vectors of elements from i on that are in [begin, end).
   template <class Terms>
-  DMLOPS_INLINE void add_vector(std::int64_t lane, std::int64_t i, std::int64_t first,
-                                std::int64_t used, const Terms& terms) {
-    V sums[kSums], added[kSums] = {};
-    load_lanes(lane, sums);
-    if (used - first == kLanesHere) {
-      terms(i, 0, kLanesHere, sums);
-    } else {
-      terms(i, first, used, added);
-      const f32x exists = existing(first, used);
+  DMLOPS_INLINE static void add_existing(std::int64_t i, std::int64_t begin, std::int64_t end,
+                                         const Terms& terms, V (&sums)[kTogether][kSums]) {
 #pragma GCC unroll 16
-      for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + chosen(exists, added[s]);
+    for (int v = 0; v < kTogether; ++v, i += kLanesHere) {
+      const std::int64_t first = max(std::int64_t{0}, begin - i), used = min(kLanesHere, end - i);
+      if (first >= used) continue;
+      V added[kSums] = {};
+      terms(i, first, used, added);
+#pragma GCC unroll 16
+      for (int s = 0; s < kSums; ++s) sums[v][s] = sums[v][s] + chosen(first, used, added[s]);
     }
-    store_lanes(lane, sums);
   }
 
   DMLOPS_INLINE static void load(const float* lanes, f32x& v) {
@@ -140,17 +140,17 @@ class GroupSum {
 #pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) store(lanes_[s] + lane, sums[s]);
   }
-  // Returns 1 in the lanes [first, used), and 0 in the others.
-  DMLOPS_INLINE static f32x existing(std::int64_t first, std::int64_t used) {
-    const i32x i = lane_indices();
-    const i32x exists =
-        (i >= static_cast<std::int32_t>(first)) & (i < static_cast<std::int32_t>(used));
-    return exists ? splat<f32x>(1.0f) : f32x{};
+  // Returns v in the lanes [first, used), and 0 in the others.
+  template <class Number>
+  DMLOPS_INLINE static Number chosen(std::int64_t first, std::int64_t used, Number v) {
+    using Index = DMLOPS_TARGET::Lane<decltype(v != v)>;
+    decltype(v != v) lane;
+    for (int i = 0; i < kLanes<Number>; ++i) lane[i] = i;
+    return (lane >= static_cast<Index>(first)) & (lane < static_cast<Index>(used)) ? v : Number{};
   }
-  DMLOPS_INLINE static f32x chosen(f32x exists, f32x v) { return exists != 0.0f ? v : f32x{}; }
-  DMLOPS_INLINE static Doubles chosen(f32x exists, Doubles v) {
-    const Doubles which = to_double(exists);
-    return {which.lower != 0.0 ? v.lower : f64x{}, which.upper != 0.0 ? v.upper : f64x{}};
+  DMLOPS_INLINE static Doubles chosen(std::int64_t first, std::int64_t used, Doubles v) {
+    constexpr std::int64_t half = kLanes<f64x>;
+    return {chosen(first, used, v.lower), chosen(first - half, used - half, v.upper)};
   }
 
   // Returns a vector of lanes, summed over all blocks.
@@ -206,11 +206,7 @@ DMLOPS_INLINE f32x load_elements(const T* row, std::int64_t i, std::int64_t used
                                  std::int64_t first = 0) {
   constexpr std::int64_t lanes = kLanes<f32x>;
   if (used - first == lanes) return load<f32x>(row + i);
-  const f32x elements = load_partial<f32x>(row + i + first, static_cast<std::size_t>(used - first));
-  if (first == 0) return elements;
-  alignas(kVectorBytes) float shifted[2 * lanes] = {};
-  store(shifted + first, elements);
-  return load<f32x>(shifted);
+  return load_between<f32x>(row + i, first, used);
 }
 template <class T>
 DMLOPS_INLINE void store_elements(T* row, std::int64_t i, std::int64_t used, f32x v) {

@@ -17,6 +17,14 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
     uniform_[o] = o > 1 && has_no_strides(elements_, o);
     shared_[o] = o > 1 && has_no_strides(kept_, o);
   }
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    std::int64_t back = 0;  // to the first run of the inner dimensions
+    for (int d = elements_.rank - 2; d >= 0; --d) {
+      const std::int64_t stride = elements_.strides[o][d];
+      to_next_run_[d][o] = stride - back;
+      back += (elements_.sizes[d] - 1) * stride;
+    }
+  }
   const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
   batch_ = steps < kTileElements ? kTileElements / steps : 1;
   // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
@@ -119,21 +127,35 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
 }
 
 void GroupTiles::split(std::int64_t begin, std::int64_t end) {
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
-    if ((split_ >> o & 1u) == 0) continue;
-    split_count_ = 0;
-    element_loops(reduction_, o)
-        .for_each_run(begin, end, [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-          TileRun& run = runs_[split_count_++];
-          run.begin = i;
-          run.length = length;
-          run.offsets[o] = offset;
-        });
+  const int inner = elements_.rank - 1;
+  const std::int64_t size = elements_.sizes[inner], skipped = begin % size;
+  std::int64_t index[kMaxRank], row = begin / size;
+  for (int d = inner - 1; d >= 0; --d) {
+    index[d] = row % elements_.sizes[d];
+    row /= elements_.sizes[d];
   }
+  TileRun* run = runs_;
+  run->begin = 0;
+  run->length = min(size - skipped, end - begin);
   for (int o = 0; o < kFirstGroupOperand; ++o) {
-    if ((split_ >> o & 1u) != 0) continue;
-    for (int r = 0; r < split_count_; ++r)
-      runs_[r].offsets[o] = whole_[0].offsets[o] + (uniform_[o] ? 0 : runs_[r].begin * size_);
+    run->offsets[o] = 0;
+    for (int d = 0; d < inner; ++d) run->offsets[o] += index[d] * elements_.strides[o][d];
+  }
+  for (std::int64_t i = run->length, length = end - begin; i < length; i += run->length) {
+    const TileRun& last = *run++;
+    int d = inner - 1;
+    for (; ++index[d] == elements_.sizes[d]; --d) index[d] = 0;
+    run->begin = i;
+    run->length = min(size, length - i);
+    for (int o = 0; o < kFirstGroupOperand; ++o)
+      run->offsets[o] = last.offsets[o] + to_next_run_[d][o];
+  }
+  split_count_ = static_cast<int>(run - runs_) + 1;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    if (uniform_[o]) continue;
+    runs_[0].offsets[o] += skipped * size_;
+    for (int r = 0; (packed_ >> o & 1u) != 0 && r < split_count_; ++r)
+      runs_[r].offsets[o] = runs_[r].begin * size_;
   }
 }
 

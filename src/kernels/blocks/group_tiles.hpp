@@ -27,7 +27,7 @@ class GroupTiles {
   // Returns the shortest runs that are read in place for sums. Other ones than whole steps take
   // some vectors more.
   std::int64_t shortest_summed() const {
-    return elements_.sizes[elements_.rank - 1] % kGroupStep == 0 ? 96 : 192;
+    return elements_.sizes[elements_.rank - 1] % kGroupStep == 0 ? 96 : 144;
   }
 
   // `whole_groups`: of an input and an output alone, groups that are dense or fit the buffers are
@@ -180,8 +180,7 @@ class GroupTiles {
   std::int64_t offset_of(int o, std::int64_t i) const;
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs);
-  // Sets the runs of the tile [begin, end), whose first element is at whole_ in the operands that
-  // have one run.
+  // Sets the runs of the tile [begin, end).
   void split(std::int64_t begin, std::int64_t end);
   void pack_tile(int o, std::int64_t begin, std::int64_t length);
 
@@ -199,6 +198,8 @@ class GroupTiles {
   // The elements of a group in each operand, with dimensions merged as far as its strides allow.
   ElementLoops loops_[kFirstGroupOperand];
   std::int64_t sizes_[kFirstGroupOperand][kMaxRank], strides_[kFirstGroupOperand][kMaxRank];
+  // Bytes from a run to the next one in each dimension, where the inner dimensions begin again.
+  std::int64_t to_next_run_[kMaxRank][kFirstGroupOperand];
   bool has_table_[kFirstGroupOperand];  // true if tiles are packed through an offset table
   Tabulated tabulated_[kFirstGroupOperand];
   std::int64_t tables_[kFirstGroupOperand][kTableEntries];

@@ -27,7 +27,7 @@ struct Wide {
   DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used,
                                    std::int64_t first = 0) {
     if (used - first == kLanes<f32x>) return load_doubles(row + i);
-    return to_double(load_elements(row, i, used, first));
+    return load_doubles(row + i, first, used);
   }
   DMLOPS_INLINE static Vector of(f32x v) { return to_double(v); }
   DMLOPS_INLINE static Vector of(double value) { return to_doubles(value); }

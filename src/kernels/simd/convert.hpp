@@ -133,6 +133,25 @@ DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler 
   return load<V>(lanes);
 }
 
+// Loads the lanes [first, end), and sets the others to 0 without accessing their memory. `source`
+// is the address of lane 0.
+template <class V, class T>
+DMLOPS_INLINE_SMALL V load_between(const T* source, std::int64_t first, std::int64_t end) {
+  constexpr std::int64_t size = sizeof(T);
+  alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)] = {};
+#if defined(__AVX512BW__)
+  const std::uint64_t mask =
+      first_bytes(static_cast<std::size_t>(end * size)) & ~std::uint64_t{0} << (first * size);
+  if constexpr (sizeof lanes == 64) {
+    return bit_cast<V>(_mm512_maskz_loadu_epi8(mask, source));
+  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
+    return widen(bit_cast<u16half>(_mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), source)));
+  }
+#endif
+  std::memcpy(lanes + first, source + first, static_cast<std::size_t>((end - first) * size));
+  return load<V>(lanes);
+}
+
 template <class T, class V>
 DMLOPS_INLINE_SMALL void store_partial(T* target, V value, std::size_t count) {
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];

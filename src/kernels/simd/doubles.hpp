@@ -56,6 +56,18 @@ DMLOPS_INLINE_SMALL Doubles load_doubles(const float16* source) {
   return to_double(load<f32x>(source));
 #endif
 }
+// The lanes [first, end) as doubles, and 0 in the others, whose memory is not accessed.
+template <class T>
+DMLOPS_INLINE_SMALL Doubles load_doubles(const T* source, std::int64_t first, std::int64_t end) {
+#if defined(__AVX512VL__)
+  if constexpr (std::is_same_v<T, float>) {
+    const unsigned mask = (0xffffu >> (16 - end)) & (0xffffu << first);
+    return {_mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>(mask), source)),
+            _mm512_cvtps_pd(_mm256_maskz_loadu_ps(static_cast<__mmask8>(mask >> 8), source + 8))};
+  }
+#endif
+  return to_double(load_between<f32x>(source, first, end));
+}
 DMLOPS_INLINE_SMALL f32half to_float(f64x v) {
 #if defined(__AVX512F__)
   return _mm512_cvtpd_ps(v);
