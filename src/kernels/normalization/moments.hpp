@@ -105,15 +105,22 @@ class ResultRow {
       : row_(tiles.row<T>(0, k, run)), streams_(tiles.streams()) {}
 
   // Stores formula(i, used) for each vector; non-temporal stores begin at the first aligned vector.
-  template <class Formula>
-  DMLOPS_INLINE void store(std::int64_t length, const Formula& formula) const {
+  // The inputs are the rows that the formula loads from: if the results trail one of them closely,
+  // a forward loop would stall on store-to-load aliasing.
+  template <class Formula, class... Input>
+  DMLOPS_INLINE void store(std::int64_t length, const Formula& formula,
+                           const Input*... inputs) const {
     constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row_) %
                                                 static_cast<std::uintptr_t>(lanes * size));
     const bool streams = streams_ && past % size == 0;
-    std::int64_t i = streams ? min(length, (lanes - past / size) % lanes) : 0;
-    if (i > 0) store_elements(row_, 0, i, formula(0, i));
-    for (; i + lanes <= length; i += lanes) {
+    const std::int64_t begin = streams ? min(length, (lanes - past / size) % lanes) : 0;
+    const std::int64_t vectors = (length - begin) / lanes, end = begin + vectors * lanes;
+    const bool backwards = (trails_closely(row_, inputs) || ...);
+    const std::int64_t step = backwards ? -lanes : lanes;
+    if (begin > 0) store_elements(row_, 0, begin, formula(0, begin));
+    std::int64_t i = backwards ? end - lanes : begin;
+    for (std::int64_t v = 0; v < vectors; ++v, i += step) {
       const f32x results = formula(i, lanes);
       if (streams) {
         store_non_temporal(row_ + i, results);
@@ -121,7 +128,7 @@ class ResultRow {
         DMLOPS_TARGET::store(row_ + i, results);
       }
     }
-    if (i < length) store_elements(row_, i, length - i, formula(i, length - i));
+    if (end < length) store_elements(row_, end, length - end, formula(end, length - end));
   }
   // Prefetches the results `ahead` bytes from element i. Non-temporal stores to cached lines are
   // slow.
@@ -224,13 +231,16 @@ DMLOPS_INLINE void store_results(bool in_pairs, const Results& results, const Mo
                                  std::int64_t ahead) {
   using At = typename MomentRow<T>::At;
   const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
-    target.store(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      if (ahead != 0) {
-        __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
-        target.prefetch(i, ahead);
-      }
-      return canonical_nan(result(At{row, i, used}));
-    });
+    target.store(
+        length,
+        [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+          if (ahead != 0) {
+            __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
+            target.prefetch(i, ahead);
+          }
+          return canonical_nan(result(At{row, i, used}));
+        },
+        row.elements, row.added.row());
   };
   if (in_pairs) {
     store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
