@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
 constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with further inputs
 constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
-constexpr std::int64_t kSmallestNormalized = 512;  // likewise, with further inputs
+constexpr std::int64_t kSmallestNormalized = 512;  // likewise, of fewer columns than that
 constexpr std::int64_t kFewRows = 16;              // of a block
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192;  // elements
 
@@ -99,7 +99,8 @@ bool LoopLayout::transpose(int operand) {
                           stride(0, column_.dimensions[0]) == row_.length * nest_.element_size;
     const bool is_whole = row_.rank + column_.rank == nest_.rank;
     const std::int64_t shortest = has_parameters() ? kFewestNormalized : kFewestColumns;
-    const std::int64_t smallest = has_parameters() ? kSmallestNormalized : kSmallestTile;
+    const bool narrow = has_parameters() && column_.length < kFewestNormalized;
+    const std::int64_t smallest = narrow ? kSmallestNormalized : kSmallestTile;
     if (column_.length >= kFewestColumns && (is_dense || row_.length >= shortest) &&
         (is_whole || column_.length * row_.length >= smallest)) {
       for (int d = 0; d < nest_.rank; ++d) {
