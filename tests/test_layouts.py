@@ -12,7 +12,7 @@ import samples
 from activation_rows import ROWS
 from crossing import Operator, cross_layouts
 from descriptors import ACTIVATIONS
-from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Layout
+from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Layout, Placed
 from operators import OPERATORS, normalize
 from reference import FLOATS
 from variants import ISAS, POLICIES, pairwise
@@ -127,3 +127,22 @@ def test_rows_that_share_cache_lines(dtype: str, isa: str) -> None:
         x = samples.any_bits((length, far, width), "uint8", seed=6).astype(dtype)
         _clip_within(x[:, :, :near].T, f"{near} x {far} x {length}")
         _clip_within(x[:, :, :near].transpose(1, 2, 0), f"{far} x {near} x {length}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_short_rows_with_parameters_of_their_own(dtype: str, isa: str) -> None:
+    """Results of a few adjacent elements, for which parameters change along the other axis."""
+    size = np.dtype(dtype).itemsize
+    for images, rows, length in itertools.product((1, 3, 5), (63, 64, 300, 1030), range(1, 8)):
+        values = samples.uniform((images, rows, length), dtype, -8, 8, seed=7)
+        parameters = [samples.uniform((1, rows, 1), dtype, 0.5, 2, seed=i) for i in range(4)]
+        long_rows = np.ascontiguousarray(values.transpose(0, 2, 1))
+        expected = normalize(long_rows, [p.transpose(0, 2, 1) for p in parameters])
+        for step in (1, -1, 2, 5):  # elements from one row to the next in the input
+            x = np.empty((images, length, rows * abs(step)), dtype)[:, :, ::step].transpose(0, 2, 1)
+            x[...] = values
+            out = Placed(x.shape, dtype, (rows * length * size, length * size, size))
+            normalize(x, parameters, out=out.view)
+            what = f"{images} x {rows} x {length}, step {step}"
+            assert out.view.transpose(0, 2, 1).tobytes() == expected.tobytes(), what
+            out.assert_canaries(what)

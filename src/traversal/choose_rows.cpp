@@ -118,11 +118,12 @@ bool LoopLayout::transpose(int operand) {
 }
 
 void LoopLayout::choose_row() {
+  const int first = row_dimension(nest_);
   row_.rank = 1;
-  row_.dimensions[0] = 0;
-  row_.length = nest_.sizes[0];
-  taken_[0] = true;
-  if (row_.length >= shortest_row(nest_, kTable)) return;
+  row_.dimensions[0] = first;
+  row_.length = nest_.sizes[first];
+  taken_[first] = true;
+  if (first != 0 || row_.length >= shortest_row(nest_, kTable)) return;
   const auto is_constant = [this](int d) {
     for (int k = 2; k < nest_.operands; ++k) {
       if (nest_.strides[k][d] != 0) return false;

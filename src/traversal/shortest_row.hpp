@@ -1,9 +1,19 @@
-// The shortest row that is not extended over further dimensions.
+// The dimension of the rows, and the shortest row that is not extended over further dimensions.
 #pragma once
 
 #include "traversal/nest.hpp"
 
 namespace dmlops {
+
+// Returns the dimension of the rows: 0, that of adjacent results, or, if rows of batch
+// normalization would be very short and share no parameters, the next one, along which parameters
+// are vectors.
+int row_dimension(const Nest& nest);
+
+// Returns the dimension along which rows lie: usually 0, that of contiguous results. Rows of batch
+// normalization that would be very short, and whose parameters few other rows share, lie along the
+// next one, where parameters are vectors.
+int row_dimension(const Nest& nest);
 
 // Returns the smallest number of elements of the first dimension that is a row by itself. Longer
 // rows have up to `table` elements.
