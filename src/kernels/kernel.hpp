@@ -15,7 +15,6 @@
 namespace dmlops {
 
 constexpr int kLineBytes = 64;                  // of the cache
-constexpr std::int64_t kManyLines = 256;        // half of L1
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
@@ -54,6 +53,7 @@ struct Rows {
   // Byte offsets of an operand's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets[kMaxOperands] = {};
   bool streaming = false;  // write the output by non-temporal stores
+  bool by_lines = false;   // rows share cache lines of an input, so blocks have many rows
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);

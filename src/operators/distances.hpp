@@ -19,7 +19,7 @@ struct Distances {
   bool are_side_by_side() const { return groups < elements; }  // the groups
   // True if packing the elements of a group, run by run, takes longer than copying them first to
   // `output`, where runs are longer. Groups longer than a tile are packed in each pass.
-  bool has_short_runs(const Distances& output, std::int64_t group_elements) const {
+  bool has_shorter_runs_than(const Distances& output, std::int64_t group_elements) const {
     constexpr std::int64_t kTile = 4096, kShortest = 8, kLongest = 64;  // elements
     const std::int64_t limit = group_elements > kTile ? kLongest : kShortest;
     return !has_one_step && run < limit && 2 * run <= output.run;

@@ -49,7 +49,7 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   if (out.elements <= kAdjacent && in.elements > kAdjacent)
     return elements > kBlock && in.are_side_by_side() && in.elements != Distances::kBroadcast;
   // The elements of a group have another order.
-  if (elements > kBlock && in.has_short_runs(out, elements)) return true;
+  if (elements > kBlock && in.has_shorter_runs_than(out, elements)) return true;
   if (in.elements <= kAdjacent) return false;
   // The groups are contiguous in the output alone.
   if (elements > kBlock && in.groups > size && out.groups == size) return true;

@@ -130,7 +130,7 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   } else if (side_by_side) {
     if (elements <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
       return false;
-  } else if (elements <= kRows || !in_input.has_short_runs(in_output, elements)) {
+  } else if (elements <= kRows || !in_input.has_shorter_runs_than(in_output, elements)) {
     return false;
   }
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {

@@ -13,6 +13,7 @@ constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with fur
 constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
 constexpr std::int64_t kSmallestNormalized = 512;  // likewise, of fewer columns than that
 constexpr std::int64_t kFewRows = 16;              // of a block
+constexpr std::int64_t kManyLines = 256;           // half of L1
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
@@ -233,15 +234,18 @@ bool LoopLayout::transposes(int d) const {
   return false;
 }
 
-// True if rows along the dimension share cache lines of an input, of which a row has an element
-// each, and that are too many for L1; shares_lines() of the kernels makes blocks of such rows.
+// True if rows this distance apart share cache lines of an operand, of which a row has an element
+// each, and that are too many for L1.
+bool LoopLayout::shares_lines(int k, std::int64_t distance) const {
+  return row_.length >= kManyLines && !has_runs(0) && rows_.layout[k] == Layout::strided &&
+         distance != 0 && std::llabs(distance) < kLineBytes &&
+         std::llabs(rows_.step[k]) >= kLineBytes;
+}
+
+// True if rows along the dimension share cache lines of an input.
 bool LoopLayout::shares_lines(int d) const {
-  if (row_.length < kManyLines || has_runs(0)) return false;
   for (int k = 1; k < dense_end(); ++k) {
-    const std::int64_t distance = std::llabs(nest_.strides[k][d]);
-    if (rows_.layout[k] == Layout::strided && distance != 0 && distance < kLineBytes &&
-        std::llabs(rows_.step[k]) >= kLineBytes)
-      return true;
+    if (shares_lines(k, nest_.strides[k][d])) return true;
   }
   return false;
 }

@@ -192,7 +192,16 @@ Layout LoopLayout::layout_of(int k, const LoopNest& loop_nest) const {
 }
 
 void LoopLayout::set_layouts(Rows& rows, const LoopNest& loop_nest) const {
-  for (int k = 1; k < nest_.operands; ++k) rows.layout[k] = layout_of(k, loop_nest);
+  rows.by_lines = false;
+  const bool has_rows = loop_nest.rank > 0 && loop_nest.loops[0].size > 1;
+  for (int k = 1; k < nest_.operands; ++k) {
+    rows.layout[k] = layout_of(k, loop_nest);
+    if (!has_rows || k >= dense_end()) continue;
+    const std::int64_t* const offsets = loop_nest.row_offsets[k];
+    const std::int64_t distance =
+        offsets != nullptr ? offsets[1] - offsets[0] : loop_nest.loops[0].strides[k];
+    if (rows.layout[k] == Layout::transposed || shares_lines(k, distance)) rows.by_lines = true;
+  }
 }
 
 bool LoopLayout::has_common_steps() const {

@@ -72,6 +72,7 @@ class LoopLayout {
   Chain joined_rows(const int* dimensions, int count, int first) const;
   bool packs() const;
   bool transposes(int d) const;
+  bool shares_lines(int k, std::int64_t distance) const;
   bool shares_lines(int d) const;
   bool broadcast_alike(int a, int b) const;
   bool has_common_steps() const;  // true if no operand is gathered

@@ -42,12 +42,12 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   const int constant = constant_operand(rows, t);
   const bool buffered =
       transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
-  bool packed[kMaxInputs] = {}, packs = false, by_lines = false;
+  bool packed[kMaxInputs] = {}, packs = false;
   for (int i = 0; i < t.inputs && transform == nullptr; ++i) {
     packed[i] = rows.layout[i + 1] != Layout::in_place && i + 1 != constant;
     packs = packs || packed[i];
-    by_lines = by_lines || rows.layout[i + 1] == Layout::transposed || shares_lines(rows, i + 1);
   }
+  const bool by_lines = packs && rows.by_lines;
   // Short rows in place would be transformed one by one.
   const bool merges = t.elementwise && packs && rows.length * size < kShortRow &&
                       rows.row_offsets[0] == nullptr && rows.pitch[0] == rows.length * size;

@@ -48,17 +48,6 @@ inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t r
   pack(size, buffer, pitch, length, count, source_of(rows, k, row, column), pitch == length * size);
 }
 
-// True if rows of operand k share cache lines, of which a row has an element each, and that are too
-// many for L1: the rule of LoopLayout::shares_lines().
-inline bool shares_lines(const Rows& rows, int k) {
-  const std::int64_t* const offsets = rows.row_offsets[k];
-  const bool splits = rows.offsets[0] == nullptr || rows.run[0] == 1;
-  if (rows.count < 2 || rows.length < kManyLines || rows.layout[k] != Layout::strided || !splits)
-    return false;
-  const std::int64_t distance = abs(offsets != nullptr ? offsets[1] - offsets[0] : rows.pitch[k]);
-  return distance != 0 && distance < kLineBytes && abs(rows.step[k]) >= kLineBytes;
-}
-
 constexpr std::int64_t kShortRow = 32;  // bytes below which rows in place are packed, to be merged
 
 // Returns the input of a formula of two that is constant along rows and kept in a register, or 0.
