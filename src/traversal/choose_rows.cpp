@@ -12,7 +12,7 @@ constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which tr
 constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with further inputs
 constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
 constexpr std::int64_t kSmallestNormalized = 512;  // likewise, of fewer columns than that
-constexpr std::int64_t kFewRows = 16;              // of a block
+constexpr std::int64_t kFewNormalized = 2048;      // elements of rows with equal parameters
 constexpr std::int64_t kManyLines = 256;           // half of L1
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192;  // elements
 
@@ -125,21 +125,15 @@ void LoopLayout::choose_row() {
   row_.length = nest_.sizes[first];
   taken_[first] = true;
   if (first != 0 || row_.length >= shortest_row(nest_, kTable)) return;
-  const auto is_constant = [this](int d) {
-    for (int k = 2; k < nest_.operands; ++k) {
-      if (nest_.strides[k][d] != 0) return false;
-    }
-    return true;
-  };
-  const bool begins_constant = has_parameters() && is_constant(0);
+  const bool begins_constant = has_parameters() && has_constant_parameters(nest_, 0);
   bool constant = begins_constant;
   for (int d = 1; d < nest_.rank; ++d) {
-    if (begins_constant && !is_constant(d)) {
+    if (begins_constant && !has_constant_parameters(nest_, d)) {
       // Rows with constant parameters need no factor for each element. Rows that share parameters
       // need few factors, but long ones more than L1 holds.
       bool shared = false;
       for (int outer = d + 1; outer < nest_.rank; ++outer)
-        shared = shared || (is_constant(outer) && nest_.sizes[outer] >= 4);
+        shared = shared || (has_constant_parameters(nest_, outer) && nest_.sizes[outer] >= 4);
       if (shared ? row_.length >= kSharedRow : constant && row_.length >= kConstantRow) return;
       constant = false;
     }
@@ -220,6 +214,13 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       // Packed parameters are kept from block to block, so the nearest rows in place will do.
       return has_parameters() && in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);
     });
+  }
+  // The factors of a block's rows are computed together, which takes as long as many elements.
+  if (has_parameters() && rows_along(0) * rows_.length < kFewNormalized) {
+    const int i = index_of_min([&](int i) {
+      return has_constant_parameters(nest_, dimensions[i]) ? std::int64_t{0} : -rows_along(i);
+    });
+    if (!has_constant_parameters(nest_, dimensions[i]) && rows_along(i) >= kFewRows) return i;
   }
   if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });

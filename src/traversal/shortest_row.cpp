@@ -7,6 +7,14 @@
 #include "traversal/policy.hpp"
 
 namespace dmlops {
+
+bool has_constant_parameters(const Nest& nest, int d) {
+  for (int k = 2; k < nest.operands; ++k) {
+    if (nest.strides[k][d] != 0) return false;
+  }
+  return true;
+}
+
 namespace {
 
 // Returns the size of the shortest row that is not extended, in bytes: the traversal of a row costs
@@ -50,28 +58,30 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
   return shortest;
 }
 
-// True if batch normalization's parameters are constant along the dimension.
-bool is_shared(const Nest& nest, int d) {
-  for (int k = 2; k < nest.operands; ++k) {
-    if (nest.strides[k][d] != 0) return false;
-  }
-  return true;
-}
-
 // Returns the number of rows of a shard that share the parameters of a row over several dimensions.
 std::int64_t rows_that_share(const Nest& nest) {
   std::int64_t rows = 1;
   for (int d = 1; d < nest.rank; ++d) {
-    if (is_shared(nest, d)) rows = std::max(rows, nest.sizes[d]);
+    if (has_constant_parameters(nest, d)) rows = std::max(rows, nest.sizes[d]);
   }
   return rows / shard_count(nest.bytes_per_element * element_count(nest));
+}
+
+// True if there are too few rows with parameters of their own for a block.
+bool has_few_channels(const Nest& nest) {
+  std::int64_t channels = 1;
+  for (int d = 0; d < nest.rank; ++d) {
+    if (!has_constant_parameters(nest, d)) channels = std::max(channels, nest.sizes[d]);
+  }
+  return channels < kFewRows;
 }
 
 // Returns the shortest row that operators of several inputs do not extend, in elements. The further
 // inputs of an extended row are packed, which pays off if other rows share them; inputs that are
 // constant along the row need no packing.
 std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table) {
-  const bool dense = nest.strides[1][0] == nest.element_size, constant = is_shared(nest, 0);
+  const bool dense = nest.strides[1][0] == nest.element_size,
+             constant = has_constant_parameters(nest, 0);
   const std::int64_t shared = rows_that_share(nest);
   if (constant && shared < 4) return dense ? 4 : 6;
   // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
@@ -81,13 +91,17 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
   const auto continues = [&nest](int k) {
     return nest.strides[k][1] == nest.strides[k][0] * nest.sizes[0];
   };
-  if (nest.rank > 1 && (constant || is_shared(nest, 1)) && continues(0) && continues(1)) {
+  if (nest.rank > 1 && (constant || has_constant_parameters(nest, 1)) && continues(0) &&
+      continues(1)) {
     const bool differ = constant && nest.sizes[0] * nest.sizes[1] > table;
     return !differ ? 256 : shared < 32 ? 32 : 64;
   }
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest.rank > 1 && nest.sizes[0] * nest.sizes[1] <= 192;
-  return constant && dense && few ? 128 : 16;
+  if (constant && dense && few) return 128;
+  return constant && nest.rank > 1 && has_constant_parameters(nest, 1) && has_few_channels(nest)
+             ? 32
+             : 16;
 }
 
 }  // namespace
@@ -96,7 +110,9 @@ int row_dimension(const Nest& nest) {
   constexpr std::int64_t kLong = 64, kFew = 4;
   constexpr std::int64_t kFar = 3, kNear = 5;  // elements
   if (nest.operands <= 3 || nest.rank == 1 || nest.sizes[1] < kLong) return 0;
-  if (!is_shared(nest, 0) || is_shared(nest, 1) || rows_that_share(nest) >= kFew) return 0;
+  if (!has_constant_parameters(nest, 0) || has_constant_parameters(nest, 1) ||
+      rows_that_share(nest) >= kFew)
+    return 0;
   const bool near = std::llabs(nest.strides[1][1]) <= 4 * nest.element_size;
   return nest.sizes[0] <= (near ? kNear : kFar) ? 1 : 0;
 }

@@ -5,10 +5,15 @@
 
 namespace dmlops {
 
+constexpr std::int64_t kFewRows = 16;  // of a block
+
 // Returns the dimension of the rows: 0, that of adjacent results, or, if rows of batch
 // normalization would be very short and share no parameters, the next one, along which parameters
 // are vectors.
 int row_dimension(const Nest& nest);
+
+// True if batch normalization's parameters are constant along the dimension.
+bool has_constant_parameters(const Nest& nest, int d);
 
 // Returns the dimension along which rows lie: usually 0, that of contiguous results. Rows of batch
 // normalization that would be very short, and whose parameters few other rows share, lie along the
