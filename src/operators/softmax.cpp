@@ -21,6 +21,7 @@ constexpr int kExponentials = 4;  // the weight of formulas with an exponential 
 bool copies_first(const ConstTensorView& input, const TensorView& output, unsigned int reduced) {
   constexpr std::int64_t kAdjacent = 16;  // bytes
   constexpr std::int64_t kShortRun = 32;  // bytes
+  constexpr std::int64_t kRun = 16;       // groups
   constexpr std::int64_t kBlock = 64;     // groups, and elements
   constexpr std::int64_t kTile = 4096;    // elements
   const auto size = static_cast<std::int64_t>(element_size(input.type));
@@ -50,11 +51,13 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
     return elements > kBlock && in.are_side_by_side() && in.elements != Distances::kBroadcast;
   // The elements of a group have another order.
   if (elements > kBlock && in.has_shorter_runs_than(out, elements)) return true;
-  if (in.elements <= kAdjacent) return false;
+  const bool near = in.elements <= kAdjacent;
+  if (in.elements <= size || (near && out.elements <= kAdjacent)) return false;
   // The groups are contiguous in the output alone.
   if (elements > kBlock && in.groups > size && out.groups == size) return true;
 
   insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
+  if (near && kept[0].size < kRun) return false;
   // Groups that are contiguous in the output are short runs in the input.
   const auto continues = [&](int d, std::int64_t Extent::*stride) {
     return kept[d + 1].*stride == kept[d].*stride * kept[d].size;
