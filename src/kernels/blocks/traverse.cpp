@@ -34,7 +34,7 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
 }
 
-void traverse_blocks(const Rows& rows, const Traversal& t) {
+void traverse_blocks(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
   alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kVectorBytes];
   static_assert(kSpill <= kVectorBytes);
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
@@ -73,12 +73,16 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
   // Rows are packed once if all are equal, and a broadcast row once for its blocks, unless results
   // overwrite them. The inner loop iterates over the rows if blocks of equal rows differ.
   bool by_columns = by_lines || t.shared_columns > 0;
-  bool equal_rows[kMaxInputs] = {}, equal_blocks[kMaxInputs] = {};
+  const char* equal[kMaxInputs] = {};
+  bool repeats[kMaxInputs] = {}, equal_blocks[kMaxInputs] = {};
   for (int i = 0; i < t.inputs; ++i) {
-    if (!packed[i] || (i == 0 && buffered) || t.shared_columns > 0) continue;
-    equal_rows[i] = broadcasts_row(rows, i + 1);
+    if (!packed[i] || t.shared_columns > 0) continue;
+    // Short rows are packed next to each other, to be merged.
+    if (rows.length * size >= kLongRow) equal[i] = equal_rows.row(rows, i + 1, size);
+    if (equal[i] != nullptr || (i == 0 && buffered)) continue;
+    repeats[i] = broadcasts_row(rows, i + 1);
     equal_blocks[i] = rows.layout[i + 1] == Layout::broadcast && block_count == 1 && !aligned;
-    by_columns = by_columns || (equal_rows[i] && !equal_blocks[i] && block_length < rows.length);
+    by_columns = by_columns || (repeats[i] && !equal_blocks[i] && block_length < rows.length);
   }
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
@@ -93,7 +97,11 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
         block.inputs[i] = rows_in_place<const char>(rows, i + 1, row, column, rows.step[i + 1]);
         continue;
       }
-      if (!(equal_rows[i] && row > 0) && !(equal_blocks[i] && !by_columns && column > 0))
+      if (equal[i] != nullptr) {
+        block.inputs[i] = {equal[i] + column * size};
+        continue;
+      }
+      if (!(repeats[i] && row > 0) && !(equal_blocks[i] && !by_columns && column > 0))
         pack_rows(rows, i + 1, size, row, column, length, block.count, buffers[i], length * size);
       block.inputs[i] = {buffers[i], length * size};
     }
@@ -135,7 +143,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t) {
 
 // Iterates over tiles along the columns, the memory order of a transposed input.
 template <class U>
-void traverse_transposed(const Rows& rows, const Traversal& t) {
+void traverse_transposed(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
   constexpr std::int64_t lines = kTileLines<U>, height = kMaxTileRows<U>, width = lines * side;
   constexpr std::int64_t pitch =
@@ -188,8 +196,13 @@ void traverse_transposed(const Rows& rows, const Traversal& t) {
       } else if (rows.layout[k] == Layout::in_place || k == constant) {
         block.inputs[i] = rows_in_place<const char>(rows, k, block.row, block.column, rows.step[k]);
       } else {
-        pack_rows(rows, k, size, block.row, block.column, block.length, block.count,
-                  buffers[i] + skipped, pitch);
+        const char* const equal = equal_rows.row(rows, k, size);
+        if (equal != nullptr) {
+          block.inputs[i] = {equal + block.column * size};
+        } else {
+          pack_rows(rows, k, size, block.row, block.column, block.length, block.count,
+                    buffers[i] + skipped, pitch);
+        }
       }
     }
     if (rows.streaming && t.transforms.streaming == nullptr) {
@@ -215,13 +228,13 @@ bool has_squares(const Rows& rows, const Traversal& t) {
 }
 
 template <class U>
-void traverse_sized(const Rows& rows, const Traversal& t) {
+void traverse_sized(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
   if (is_formula_of_one(t)) {
     if (rows.layout[1] == Layout::broadcast) return traverse_broadcast<U>(rows, t);
     if (is_repeated(rows)) return traverse_repeated(rows, t);
   }
-  if (has_squares(rows, t)) return traverse_transposed<U>(rows, t);
-  traverse_blocks(rows, t);
+  if (has_squares(rows, t)) return traverse_transposed<U>(rows, t, equal_rows);
+  traverse_blocks(rows, t, equal_rows);
 }
 
 // Calls visit(rows) for each iteration of the outer loops, with the rows' data pointers advanced.
@@ -269,16 +282,17 @@ void traverse(const Rows& all, const Traversal& t) {
     if (all.streaming) finish_non_temporal();
     return;
   }
+  EqualRows equal_rows;
   for_each_outer(all, [&](const Rows& rows) {
     switch (t.size) {
       case 1:
-        return traverse_sized<std::uint8_t>(rows, t);
+        return traverse_sized<std::uint8_t>(rows, t, equal_rows);
       case 2:
-        return traverse_sized<std::uint16_t>(rows, t);
+        return traverse_sized<std::uint16_t>(rows, t, equal_rows);
       case 4:
-        return traverse_sized<std::uint32_t>(rows, t);
+        return traverse_sized<std::uint32_t>(rows, t, equal_rows);
       default:
-        return traverse_sized<std::uint64_t>(rows, t);
+        return traverse_sized<std::uint64_t>(rows, t, equal_rows);
     }
   });
   if (all.streaming) finish_non_temporal();

@@ -48,6 +48,32 @@ inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t r
   pack(size, buffer, pitch, length, count, source_of(rows, k, row, column), pitch == length * size);
 }
 
+// Bytes from which equal rows are packed once for all blocks.
+constexpr std::int64_t kLongRow = 384;
+
+// Rows of inputs that are equal: one is packed as a whole, for all blocks and for all iterations of
+// the outer loops that do not advance the input.
+class EqualRows {
+ public:
+  // Returns the dense row of operand k, or null if its rows differ, are in place, or are too long.
+  const char* row(const Rows& rows, int k, std::int64_t size) {
+    if (rows.count == 1 || rows.layout[k] == Layout::in_place || !broadcasts_row(rows, k) ||
+        rows.length > kLongest)
+      return nullptr;
+    char* const packed = rows_[k - 1];
+    if (data_[k - 1] != rows.data[k])
+      pack(size, packed, 0, rows.length, 1, source_of(rows, k, 0, 0));
+    data_[k - 1] = rows.data[k];
+    return packed;
+  }
+
+ private:
+  static constexpr std::int64_t kLongest = 1024;  // elements
+
+  const char* data_[kMaxInputs] = {};
+  alignas(kVectorBytes) char rows_[kMaxInputs][kLongest * sizeof(std::uint64_t)];
+};
+
 constexpr std::int64_t kShortRow = 32;  // bytes below which rows in place are packed, to be merged
 
 // Returns the input of a formula of two that is constant along rows and kept in a register, or 0.
