@@ -74,14 +74,14 @@ class Normalization {
 
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
     const std::int64_t length = chunk.length;
-    const std::int64_t parameter_row = own_ ? chunk.row : 0;
-    if (dense_ && length >= kLanes<f32x>) {
-      apply_unshared(chunk, *chunk.rows);
-    } else if (!channels_.pack_parameters(*chunk.rows, parameter_row, along_ ? chunk.column : 0,
-                                          along_ ? length
-                                          : own_ ? chunk.count
-                                                 : 1,
-                                          !along_, epsilon_)) {
+    if (dense_ && length >= kLanes<f32x>) return apply_unshared(chunk, *chunk.rows);
+    // Parameters that all rows share are packed once for the whole row, if they fit.
+    const bool whole = along_ && !own_ && rows_.length <= Channels<T>::kCapacity;
+    const std::int64_t column = along_ && !whole ? chunk.column : 0;
+    const std::int64_t count = whole ? rows_.length : along_ ? length : own_ ? chunk.count : 1;
+    channels_.choose(whole ? chunk.column : 0);
+    if (!channels_.pack_parameters(*chunk.rows, own_ ? chunk.row : 0, column, count, !along_,
+                                   epsilon_)) {
       normalize_extreme(chunk);
     } else if (is_long()) {
       normalize_long(chunk);

@@ -24,14 +24,18 @@ class Channels {
 
     DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
   };
-  // Loads the parameters from index i on.
+  // Loads the parameters from index i of the chosen ones on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {
-    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
+    return vector([i = i + chosen_](const float* values)
+                      DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
   }
   // Broadcasts the parameters of index i.
   DMLOPS_INLINE Vector throughout(std::int64_t i) const {
     return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
   }
+
+  // Chooses the packed parameters from index i on.
+  void choose(std::int64_t i) { chosen_ = i; }
 
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
   // Returns false if any parameter is_extreme(); its factor is then unspecified.
@@ -105,6 +109,7 @@ class Channels {
   // of rows, the column, the count.
   const char* first_[kBatchNormalizationEnd - kMean] = {};
   std::int64_t row_ = 0, column_ = 0, count_ = 0;
+  std::int64_t chosen_ = 0;
   bool usual_ = true;  // false if any parameter is extreme
   alignas(kVectorBytes) float mean_[kPaddedCapacity];
   alignas(kVectorBytes) float variance_[kPaddedCapacity];
