@@ -76,10 +76,14 @@ class MomentColumns {
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
   static constexpr std::int64_t kHalves = kMaxColumns / kLanes<f64x>;
 
-  // True if groups that follow each other are adjacent in all operands.
+  // True if groups that follow each other are adjacent in all operands. Runs of groups that end
+  // within a vector are combined instead, unless they are long.
   bool is_adjacent() const {
-    return block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
-           bias_.is_adjacent() && groups_.kept.strides[0][0] == sizeof(T);
+    constexpr std::int64_t kLong = 256;
+    const ReductionNest& kept = groups_.kept;
+    const bool whole = kept.rank == 1 || kept.sizes[0] % kLanesHere == 0 || kept.sizes[0] >= kLong;
+    return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
+           bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
   }
 
   // The vector of columns from c on, in row r of the loaded block.
