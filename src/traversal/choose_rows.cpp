@@ -9,11 +9,10 @@ namespace dmlops {
 namespace {
 
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
-constexpr std::int64_t kFewestNormalized = 16;     // likewise, of rows with further inputs
-constexpr std::int64_t kSmallestTile = 256;        // elements, likewise
-constexpr std::int64_t kSmallestNormalized = 512;  // likewise, of fewer columns than that
-constexpr std::int64_t kFewNormalized = 2048;      // elements of rows with equal parameters
-constexpr std::int64_t kManyLines = 256;           // half of L1
+constexpr std::int64_t kFewestNormalized = 16;  // likewise, of rows with further inputs
+constexpr std::int64_t kSmallestTile = 256;     // elements, likewise
+constexpr std::int64_t kFewNormalized = 2048;   // elements of rows with equal parameters
+constexpr std::int64_t kManyLines = 256;        // half of L1
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
@@ -100,10 +99,8 @@ bool LoopLayout::transpose(int operand) {
                           stride(0, column_.dimensions[0]) == row_.length * nest_.element_size;
     const bool is_whole = row_.rank + column_.rank == nest_.rank;
     const std::int64_t shortest = has_parameters() ? kFewestNormalized : kFewestColumns;
-    const bool narrow = has_parameters() && column_.length < kFewestNormalized;
-    const std::int64_t smallest = narrow ? kSmallestNormalized : kSmallestTile;
     if (column_.length >= kFewestColumns && (is_dense || row_.length >= shortest) &&
-        (is_whole || column_.length * row_.length >= smallest)) {
+        (is_whole || column_.length * row_.length >= kSmallestTile)) {
       for (int d = 0; d < nest_.rank; ++d) {
         if (!reversed_[d]) continue;
         for (int k = 0; k < nest_.operands; ++k)
