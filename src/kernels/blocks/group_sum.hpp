@@ -146,7 +146,8 @@ class GroupSum {
     using Index = DMLOPS_TARGET::Lane<decltype(v != v)>;
     decltype(v != v) lane;
     for (int i = 0; i < kLanes<Number>; ++i) lane[i] = i;
-    return (lane >= static_cast<Index>(first)) & (lane < static_cast<Index>(used)) ? v : Number{};
+    const auto exists = (lane >= static_cast<Index>(first)) & (lane < static_cast<Index>(used));
+    return exists ? v : Number{};
   }
   DMLOPS_INLINE static Doubles chosen(std::int64_t first, std::int64_t used, Doubles v) {
     constexpr std::int64_t half = kLanes<f64x>;
