@@ -214,10 +214,11 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
   }
   // The factors of a block's rows are computed together, which takes as long as many elements.
   if (has_parameters() && rows_along(0) * rows_.length < kFewNormalized) {
-    const int i = index_of_min([&](int i) {
+    const int most = index_of_min([&](int i) {
       return has_constant_parameters(nest_, dimensions[i]) ? std::int64_t{0} : -rows_along(i);
     });
-    if (!has_constant_parameters(nest_, dimensions[i]) && rows_along(i) >= kFewRows) return i;
+    if (!has_constant_parameters(nest_, dimensions[most]) && rows_along(most) >= kFewRows)
+      return most;
   }
   if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });
