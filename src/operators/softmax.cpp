@@ -20,7 +20,7 @@ constexpr int kExponentials = 4;  // the weight of formulas with an exponential 
 // element by element, or packed anew in each pass over the groups.
 bool copies_first(const ConstTensorView& input, const TensorView& output, unsigned int reduced) {
   constexpr std::int64_t kAdjacent = 16;  // bytes
-  constexpr std::int64_t kShortRun = 32;  // bytes
+  constexpr std::int64_t kShortRun = 48;  // bytes
   constexpr std::int64_t kRun = 16;       // groups
   constexpr std::int64_t kBlock = 64;     // groups, and elements
   constexpr std::int64_t kTile = 4096;    // elements
@@ -57,7 +57,9 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   if (elements > kBlock && in.groups > size && out.groups == size) return true;
 
   insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
-  if (near && kept[0].size < kRun) return false;
+  std::int64_t run = size;  // bytes of groups that are contiguous in the output
+  for (int d = 0; d < count && kept[d].out == run; ++d) run *= kept[d].size;
+  if (near && run < kRun * size) return false;
   // Groups that are contiguous in the output are short runs in the input.
   const auto continues = [&](int d, std::int64_t Extent::*stride) {
     return kept[d + 1].*stride == kept[d].*stride * kept[d].size;

@@ -1,4 +1,4 @@
-// The dimension of the rows, and the shortest row that is not extended over further dimensions.
+// The dimension along which rows lie, and the shortest row that is not extended over further ones.
 #pragma once
 
 #include "traversal/nest.hpp"
@@ -6,11 +6,6 @@
 namespace dmlops {
 
 constexpr std::int64_t kFewRows = 16;  // of a block
-
-// Returns the dimension of the rows: 0, that of adjacent results, or, if rows of batch
-// normalization would be very short and share no parameters, the next one, along which parameters
-// are vectors.
-int row_dimension(const Nest& nest);
 
 // True if batch normalization's parameters are constant along the dimension.
 bool has_constant_parameters(const Nest& nest, int d);
