@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dmlops/runtime.hpp"
+#include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
@@ -102,6 +103,22 @@ TEST(LogSoftmax, SeveralAxesTogether) {
                                         -231, 0,    -11.000016701561318, -112.00001670156132};
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_NEAR(y[i], expected[i], 1e-7 * std::fabs(expected[i]) + 1e-12);
+}
+
+// Descriptors are compiled before there is any memory.
+TEST(ParameterizedRelu, IsPlannedWithoutMemory) {
+  constexpr std::int64_t rows = 3, columns = 5, item = sizeof(float);
+  const ConstTensorView input(nullptr, DataType::float32, 2, {rows, columns}, {item, 0});
+  const ConstTensorView slope(nullptr, DataType::float32, 2, {1, 1}, {0, 0});
+  const TensorView output(nullptr, DataType::float32, 2, {rows, columns}, {columns * item, item});
+  const auto plan = plan_parameterized_relu(input, slope, output);
+  std::vector<float> x = {-2, 4, -6}, factor = {0.5f}, y(rows * columns, 77);
+  const auto bytes = [](std::vector<float>& values) {
+    return reinterpret_cast<char*>(values.data());
+  };
+  char* const data[] = {bytes(y), bytes(x), bytes(factor)};
+  plan.run(data);
+  EXPECT_EQ(y, (std::vector<float>{-1, -1, -1, -1, -1, 4, 4, 4, 4, 4, -3, -3, -3, -3, -3}));
 }
 
 TEST(Errors, RefusedCallsWriteNothing) {

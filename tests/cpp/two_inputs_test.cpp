@@ -12,7 +12,6 @@
 #include "core/float16.hpp"
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
-#include "operators/plan.hpp"
 #include "traversal/policy.hpp"
 #include "traversal/policy_setters.hpp"
 
@@ -138,20 +137,6 @@ TEST(ParameterizedRelu, WritesTheSlopeOfATransposedInput) {
     for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], -2 * static_cast<float>(i)) << i;
   }
   set_isa(before);
-}
-
-// Descriptors are compiled before there is any memory.
-TEST(ParameterizedRelu, IsPlannedWithoutMemory) {
-  constexpr std::int64_t rows = 3, columns = 5, item = sizeof(float);
-  const ConstTensorView input(nullptr, DataType::float32, 2, {rows, columns}, {item, 0});
-  const ConstTensorView slope(nullptr, DataType::float32, 2, {1, 1}, {0, 0});
-  const TensorView output(nullptr, DataType::float32, 2, {rows, columns}, {columns * item, item});
-  const auto plan = plan_parameterized_relu(input, slope, output);
-  Floats x = {-2, 4, -6}, factor = {0.5f}, y(rows * columns, 77);
-  const auto bytes = [](Floats& values) { return reinterpret_cast<char*>(values.data()); };
-  char* const data[] = {bytes(y), bytes(x), bytes(factor)};
-  plan.run(data);
-  EXPECT_EQ(y, (Floats{-1, -1, -1, -1, -1, 4, 4, 4, 4, 4, -3, -3, -3, -3, -3}));
 }
 
 // ---- References on random layouts --------------------------------------------------------------
