@@ -6,7 +6,7 @@ The inputs are tensors in every order of their dimensions, dense, padded, and wi
 operator reduces, or its parameters vary, along each axis in turn. A copy to the output, by clip,
 and the operator in place are two passes, so a ratio well above 1 means that the traversal lacks
 something, without a peer to compare with. The last columns are nanoseconds per element of both
-ways. One thread; about a quarter of an hour for all operators.
+ways. One thread; some minutes for all operators.
 """
 
 from __future__ import annotations
