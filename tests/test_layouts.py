@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -146,3 +147,48 @@ def test_short_rows_with_parameters_of_their_own(dtype: str, isa: str) -> None:
             what = f"{images} x {rows} x {length}, step {step}"
             assert out.view.transpose(0, 2, 1).tobytes() == expected.tobytes(), what
             out.assert_canaries(what)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_equal_rows_of_a_second_input(dtype: str, isa: str) -> None:
+    """A slope that all rows share, but not all iterations of an outer loop."""
+    for shape, order in (((3, 3, 150, 8), (0, 3, 2, 1)), ((3, 3, 50, 20, 40), (0, 3, 4, 2, 1))):
+        x = samples.uniform(shape, dtype, -8, 8, seed=8).transpose(order)
+        for axes in ((0, -2), (0, -1), (0, -2, -1)):
+            kept = {axis % x.ndim for axis in axes}
+            sizes = [n if axis in kept else 1 for axis, n in enumerate(x.shape)]
+            slope = samples.uniform(sizes, dtype, 0.5, 2, seed=9)
+            out = np.empty(x.shape, dtype)
+            dmlops.parameterized_relu(x, slope, out=out)
+            expected = np.where(x < 0, (x.astype(np.float32) * slope).astype(dtype), x)
+            np.testing.assert_array_equal(out, expected, err_msg=f"{order}, {axes}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_results_that_trail_an_input(dtype: str, isa: str) -> None:
+    """Results up to 1 KiB past an input modulo 1 MiB, as of arrays of whole MiB."""
+    rows, columns, near = 3, 333, 1 << 20
+    memory = np.zeros(near + (1 << 16), np.uint8)
+    bytes_used = rows * columns * np.dtype(dtype).itemsize
+
+    def placed(offset: int) -> Array:
+        return memory[offset : offset + bytes_used].view(dtype).reshape(rows, columns)
+
+    x, gradient = (samples.uniform((rows, columns), dtype, -8, 8, seed=i) for i in range(2))
+    one = np.ones((rows, 1), dtype)
+    placed(0)[...] = x
+    calls: dict[str, Callable[[Array, Array], object]] = {
+        "clip": lambda x, out: dmlops.clip(x, -1, 2, out=out),
+        "normalization": lambda x, out: dmlops.mean_variance_normalization(x, axes=1, out=out),
+        "gradients": lambda x, out: dmlops.batch_normalization_training_grad(
+            x, gradient, 0 * one, one, one, out=(out, one.copy(), one.copy())
+        ),
+        "gradients of it": lambda x, out: dmlops.batch_normalization_grad(
+            gradient, x, 0 * one, one, one, out=(out, one.copy(), one.copy())
+        ),
+    }
+    for distance, (name, call) in itertools.product((16, 64, 512), calls.items()):
+        expected, out = np.empty_like(x), placed(near + distance)
+        call(x.copy(), expected)
+        call(placed(0), out)
+        assert out.tobytes() == expected.tobytes(), f"{name}, {distance} bytes"
