@@ -85,16 +85,16 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
   const std::int64_t shared = rows_that_share(nest);
   if (constant && shared < 4) return dense ? 4 : 6;
   // Longer rows suit the hardware prefetcher and non-temporal stores, and are free if they are
-  // contiguous; packed parameters of longer rows would leave L1. Rows with constant parameters stay
-  // as they are if the parameters of longer rows differed from row to row, even short ones if few
-  // rows share parameters.
+  // contiguous. Rows with constant parameters need no packed ones, and vectors extend into the next
+  // row: only short ones are extended, or those whose parameters many longer rows share in L1.
   const auto continues = [&nest](int k) {
     return nest.strides[k][1] == nest.strides[k][0] * nest.sizes[0];
   };
   if (nest.rank > 1 && (constant || has_constant_parameters(nest, 1)) && continues(0) &&
       continues(1)) {
-    const bool differ = constant && nest.sizes[0] * nest.sizes[1] > table;
-    return !differ ? 256 : shared < 32 ? 32 : 64;
+    const bool many = shared >= 32, differ = nest.sizes[0] * nest.sizes[1] > table;
+    if (!constant || (many && !differ)) return 256;
+    return (many ? 96 : 64) / nest.element_size;
   }
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest.rank > 1 && nest.sizes[0] * nest.sizes[1] <= 192;

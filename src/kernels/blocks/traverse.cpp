@@ -11,11 +11,10 @@ namespace {
 // Merges rows that are contiguous in all operands. `step`: bytes between elements of input 0.
 void merge_rows(Block& block, const Traversal& t, std::int64_t step) {
   if (block.count == 1 || block.constant != 0) return;
-  const auto is_contiguous = [&block](const auto& rows, std::int64_t bytes) {
-    return rows.offsets == nullptr && rows.pitch == block.length * bytes;
-  };
-  if (!is_contiguous(block.output, t.size) || !is_contiguous(block.inputs[0], step)) return;
-  if (t.inputs > 1 && !is_contiguous(block.inputs[1], t.size)) return;
+  const std::int64_t bytes = block.length * t.size;
+  if (!block.output.is_contiguous(bytes) || !block.inputs[0].is_contiguous(block.length * step))
+    return;
+  if (t.inputs > 1 && !block.inputs[1].is_contiguous(bytes)) return;
   block.length *= block.count;
   block.count = 1;
 }

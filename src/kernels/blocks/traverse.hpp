@@ -30,6 +30,8 @@ struct DenseRows {
     if (offsets != nullptr) return {data + bytes, pitch, offsets + r};
     return {data + r * pitch + bytes, pitch};
   }
+  // True if rows of this size follow one another.
+  bool is_contiguous(std::int64_t bytes) const { return offsets == nullptr && pitch == bytes; }
 };
 
 struct Block {

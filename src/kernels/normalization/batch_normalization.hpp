@@ -22,8 +22,10 @@ class Normalization {
   }
 
   void traverse_rows() {
-    // Non-temporal stores need rows of several cache lines.
-    const bool streams = loops_.by_row[1] != nullptr && !dense_ && rows_.length >= 256;
+    // Non-temporal stores need rows of several cache lines, or vectors that cross them.
+    const bool crosses =
+        own_ && !along_ && rows_.length >= kLanes<f32x> && is_contiguous(0) && is_contiguous(1);
+    const bool streams = loops_.by_row[1] != nullptr && !dense_ && (rows_.length >= 256 || crosses);
     const Transform streaming = streams ? &normalize<true> : nullptr;
     traverse(rows_, {sizeof(T),
                      {&normalize<false>, nullptr, streaming},
@@ -56,6 +58,12 @@ class Normalization {
       for (std::int64_t r = 0; r < block.count; r += count)
         normalize_chunk(part(block, column, r, length, min(count, block.count - r)), streaming);
     }
+  }
+
+  // True if the operand's rows follow one another.
+  bool is_contiguous(int k) const {
+    return rows_.layout[k] == Layout::in_place && rows_.row_offsets[k] == nullptr &&
+           rows_.pitch[k] == rows_.length * std::int64_t{sizeof(T)};
   }
 
   static Block part(const Block& block, std::int64_t column, std::int64_t row, std::int64_t length,
@@ -122,8 +130,7 @@ class Normalization {
     normalize(normalized);
     Block activated = chunk;
     activated.inputs[0] = {normalized.output.data, normalized.output.pitch};
-    if (chunk.output.offsets == nullptr &&
-        chunk.output.pitch == chunk.length * std::int64_t{sizeof(T)}) {
+    if (chunk.output.is_contiguous(chunk.length * std::int64_t{sizeof(T)})) {
       activated.length *= chunk.count;
       activated.count = 1;
     }

@@ -23,6 +23,16 @@ class Channels {
     Factor factor;
 
     DMLOPS_INLINE f32x normalize(f32x x) const { return factor.times_plus(x - mean, bias); }
+
+    // The first `count` lanes, then those of `next`.
+    DMLOPS_INLINE Vector before(std::int64_t count, const Vector& next) const {
+      const i32x first = lane_indices() < static_cast<std::int32_t>(count);
+      Vector result = {first ? mean : next.mean, first ? bias : next.bias, {}};
+#pragma GCC unroll 16
+      for (int k = 0; k < Factor::kTerms; ++k)
+        result.factor.terms[k] = first ? factor.terms[k] : next.factor.terms[k];
+      return result;
+    }
   };
   // Loads the parameters from index i of the chosen ones on.
   DMLOPS_INLINE Vector operator[](std::int64_t i) const {

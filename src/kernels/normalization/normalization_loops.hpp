@@ -25,6 +25,8 @@ struct ActivatedLoops {
   template <bool kStreaming = false>
   static void by_row(const Block& rows, const Channels<T>& channels, bool own, const void* given) {
     const Act act = *static_cast<const Act*>(given);
+    if (!kForSize && own && crosses_rows(rows, kStreaming))
+      return across_rows<kStreaming>(rows, channels, act);
     for (std::int64_t r = 0; r < rows.count; ++r) {
       const auto parameters = channels.throughout(own ? r : 0);
       transform_one<kStreaming>(rows, r, [&](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE {
@@ -70,6 +72,55 @@ struct ActivatedLoops {
   }
   DMLOPS_INLINE static const T* input_row(const Block& rows, std::int64_t r) {
     return reinterpret_cast<const T*>(rows.inputs[0][r]);
+  }
+
+  // True for contiguous rows, each at least a vector long, whose vectors may extend into the next
+  // row. Not if a forward loop would stall on store-to-load aliasing, as in transform_row().
+  static bool crosses_rows(const Block& rows, bool streaming) {
+    return rows.length >= kLanesHere &&
+           rows.output.is_contiguous(rows.length * std::int64_t{sizeof(Out)}) &&
+           rows.inputs[0].is_contiguous(rows.length * std::int64_t{sizeof(T)}) &&
+           (streaming || !trails_closely(rows.output.data, rows.inputs[0].data));
+  }
+
+  // Normalizes contiguous rows with parameters of their own, by vectors that are aligned in the
+  // output.
+  template <bool kStreaming>
+  DMLOPS_INLINE static void across_rows(const Block& rows, const Channels<T>& channels,
+                                        const Act& act) {
+    Out* const output = output_row(rows, 0);
+    const T* const input = input_row(rows, 0);
+    const std::int64_t length = rows.length, count = rows.count;
+    const auto normalize = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+      return canonical_nan(act(parameters.normalize(load<f32x>(input + i))));
+    };
+    const auto write = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
+      if constexpr (kStreaming) {
+        __builtin_prefetch(reinterpret_cast<const char*>(input + i) + kStreamedAhead);
+        store_non_temporal(output + i, normalize(parameters, i));
+      } else {
+        store(output + i, normalize(parameters, i));
+      }
+    };
+    // As in transform_row(), the first and the last vector are computed first and stored last.
+    auto parameters = channels.throughout(0);
+    const std::int64_t last = length * count - kLanesHere;
+    const f32x head = normalize(parameters, 0);
+    const f32x tail = normalize(channels.throughout(count - 1), last);
+    std::int64_t i = distance_to_alignment<f32x>(output);
+    for (std::int64_t next_row = 1, end = length;; ++next_row, end += length) {
+      const std::int64_t whole = i + (end - i) / kLanesHere * kLanesHere;
+      for (; i < whole; i += kLanesHere) write(parameters, i);
+      if (next_row == count) break;
+      const auto next = channels.throughout(next_row);
+      if (i < end) {
+        write(parameters.before(end - i, next), i);
+        i += kLanesHere;
+      }
+      parameters = next;
+    }
+    store(output, head);
+    store(output + last, tail);
   }
 
   template <bool kStreaming, class Formula>
