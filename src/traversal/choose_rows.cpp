@@ -13,7 +13,7 @@ constexpr std::int64_t kFewestNormalized = 16;  // likewise, of rows with furthe
 constexpr std::int64_t kSmallestTile = 256;     // elements, likewise
 constexpr std::int64_t kFewNormalized = 2048;   // elements of rows with equal parameters
 constexpr std::int64_t kManyLines = 256;        // half of L1
-constexpr std::int64_t kConstantRow = 16, kSharedRow = 192;  // elements
+constexpr std::int64_t kConstantRow = 16, kSharedRow = 192, kContiguousRow = 64;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
 std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
@@ -56,6 +56,27 @@ bool LoopLayout::extend(Chain& chain, int operand) {
 // Returns the most elements of a row that is extended by an offset table.
 std::int64_t LoopLayout::row_capacity() const {
   return std::min(kTable, kBlockBytes / nest_.element_size);
+}
+
+// Returns the indices of a dimension by which a row is extended, at most `largest`. Contiguous rows
+// with the same varying parameters are extended only to a multiple of 16 elements, for aligned
+// parameters: their vectors extend into the next row, and packing the parameters of long rows takes
+// time.
+std::int64_t LoopLayout::row_chunk(int d, std::int64_t largest) const {
+  const std::int64_t bytes = row_.length * nest_.element_size;
+  const auto varies = [this](int row) { return !has_constant_parameters(nest_, row); };
+  if (!has_parameters() || varies(d) ||
+      std::none_of(row_.dimensions, row_.dimensions + row_.rank, varies))
+    return largest;
+  for (int k = 0; k < 2; ++k) {
+    if (nest_.strides[k][0] != nest_.element_size || nest_.strides[k][d] != bytes) return largest;
+  }
+  std::int64_t chunk = 1;
+  while (row_.length * chunk < kContiguousRow) chunk *= 2;
+  for (std::int64_t whole = chunk; whole <= largest; whole *= 2) {
+    if (row_.length * whole % 16 == 0) return whole;
+  }
+  return std::min(chunk, largest);
 }
 
 // True if the output is dense along dimensions other than an input that kernels get as dense rows.
@@ -134,7 +155,7 @@ void LoopLayout::choose_row() {
       if (shared ? row_.length >= kSharedRow : constant && row_.length >= kConstantRow) return;
       constant = false;
     }
-    std::int64_t chunk = std::min(nest_.sizes[d], row_capacity() / row_.length);
+    std::int64_t chunk = row_chunk(d, std::min(nest_.sizes[d], row_capacity() / row_.length));
     if (chunk < 2) return;
     // Powers of two give most rows the same alignment.
     if (nest_.operands > 2 && chunk < nest_.sizes[d]) chunk = power_of_two_up_to(chunk);

@@ -58,6 +58,7 @@ class LoopLayout {
   // The chain that is split into chunks, or the row.
   const Chain& split_chain() const { return column_.chunk != 0 ? column_ : row_; }
   std::int64_t row_capacity() const;
+  std::int64_t row_chunk(int d, std::int64_t largest) const;
   bool choose_transposition();
   bool transpose(int operand);
   void choose_row();

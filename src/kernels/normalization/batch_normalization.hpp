@@ -24,7 +24,7 @@ class Normalization {
   void traverse_rows() {
     // Non-temporal stores need rows of several cache lines, or vectors that cross them.
     const bool crosses =
-        own_ && !along_ && rows_.length >= kLanes<f32x> && is_contiguous(0) && is_contiguous(1);
+        own_ != along_ && rows_.length >= kLanes<f32x> && is_contiguous(0) && is_contiguous(1);
     const bool streams = loops_.by_row[1] != nullptr && !dense_ && (rows_.length >= 256 || crosses);
     const Transform streaming = streams ? &normalize<true> : nullptr;
     traverse(rows_, {sizeof(T),
@@ -78,6 +78,12 @@ class Normalization {
     return part;
   }
 
+  // Returns the number of elements between an aligned vector and the begin of the output's row.
+  static std::int64_t past_vector(const Block& chunk) {
+    const auto address = reinterpret_cast<std::uintptr_t>(chunk.output.data) / sizeof(T);
+    return (static_cast<std::int64_t>(address) - chunk.column) & (kLanes<f32x> - 1);
+  }
+
   bool is_long() const { return loops_.by_row[0] == nullptr; }
 
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
@@ -87,9 +93,11 @@ class Normalization {
     const bool whole = along_ && !own_ && rows_.length <= Channels<T>::kCapacity;
     const std::int64_t column = along_ && !whole ? chunk.column : 0;
     const std::int64_t count = whole ? rows_.length : along_ ? length : own_ ? chunk.count : 1;
+    const bool usual =
+        channels_.pack_parameters(*chunk.rows, own_ ? chunk.row : 0, column, count, !along_,
+                                  along_ ? past_vector(chunk) : 0, epsilon_);
     channels_.choose(whole ? chunk.column : 0);
-    if (!channels_.pack_parameters(*chunk.rows, own_ ? chunk.row : 0, column, count, !along_,
-                                   epsilon_)) {
+    if (!usual) {
       normalize_extreme(chunk);
     } else if (is_long()) {
       normalize_long(chunk);

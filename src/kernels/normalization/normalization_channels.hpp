@@ -45,28 +45,30 @@ class Channels {
   }
 
   // Chooses the packed parameters from index i on.
-  void choose(std::int64_t i) { chosen_ = i; }
+  void choose(std::int64_t i) { chosen_ = past_ + i; }
 
   // Packs the parameters of `count` elements of a row from (row, column) on, or of `count` rows.
-  // Returns false if any parameter is_extreme(); its factor is then unspecified.
+  // Returns false if any parameter is_extreme(); its factor is then unspecified. If parameters are
+  // packed anew, their first one lies `past` elements past an aligned vector.
   bool pack_parameters(const Rows& rows, std::int64_t row, std::int64_t column, std::int64_t count,
-                       bool of_rows, float epsilon) {
+                       bool of_rows, std::int64_t past, float epsilon) {
     const char* first[kBatchNormalizationEnd - kMean];
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) first[k - kMean] = row_of(rows, k, row);
     // Rows that begin at one address may differ, since they have no common pitch.
     const std::int64_t first_row = of_rows ? row : 0;
-    if (first_row == row_ && column == column_ && count <= count_ &&
+    if (first_row == row_ && column == column_ && count == count_ &&
         std::memcmp(first, first_, sizeof first) == 0)
       return usual_;
     std::memcpy(first_, first, sizeof first);
     row_ = first_row;
     column_ = column;
     count_ = count;
+    past_ = past;
     const auto load_operand = [&](float* target, int k) {
       if (of_rows) {
-        load_floats(target, column_of(rows, k, row));
+        load_floats(target + past, column_of(rows, k, row));
       } else {
-        load_floats(target, source_of(rows, k, row, column));
+        load_floats(target + past, source_of(rows, k, row, column));
       }
     };
     load_operand(mean_, kMean);
@@ -74,22 +76,34 @@ class Channels {
     load_operand(factor_[0], kScale);
     load_operand(bias_, kBias);
     i32x extreme = {};
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+    const std::int64_t end = past + count;
+    for (std::int64_t i = past; i < end; i += kLanes<f32x>) {
       const f32x scale = load<f32x>(factor_[0] + i), variance = load<f32x>(variance_ + i);
       const f32x epsilons = splat<f32x>(epsilon);
       const auto computed = normalization_factor<T>(scale, variance, epsilons);
-      const i32x valid = lane_indices() < static_cast<std::int32_t>(count - i);
+      const i32x valid = lane_indices() < static_cast<std::int32_t>(end - i);
       extreme |= valid & is_extreme(scale, variance + epsilons);
 #pragma GCC unroll 16
       for (int k = 0; k < Factor::kTerms; ++k) store(factor_[k] + i, computed.terms[k]);
     }
+    if (!of_rows) repeat_first();
     usual_ = !any_bit(bit_cast<u32x>(extreme), ~0u);
     return usual_;
   }
 
  private:
   static constexpr std::int64_t kPaddedCapacity =
-      kCapacity + kLanes<f32x>;  // whole vectors from any index on
+      kCapacity + 2 * kLanes<f32x>;  // whole vectors from any index on
+
+  // Repeats the first parameters after the last one, for vectors that extend into the next row.
+  void repeat_first() {
+    const auto repeat = [this](float* values) {
+      store(values + past_ + count_, load<f32x>(values + past_));
+    };
+    repeat(mean_);
+    repeat(bias_);
+    for (float* values : factor_) repeat(values);
+  }
 
   // Fills the last vector, whose unused lanes enter the computation of factors: subnormal numbers
   // are slow.
@@ -119,7 +133,7 @@ class Channels {
   // of rows, the column, the count.
   const char* first_[kBatchNormalizationEnd - kMean] = {};
   std::int64_t row_ = 0, column_ = 0, count_ = 0;
-  std::int64_t chosen_ = 0;
+  std::int64_t past_ = 0, chosen_ = 0;
   bool usual_ = true;  // false if any parameter is extreme
   alignas(kVectorBytes) float mean_[kPaddedCapacity];
   alignas(kVectorBytes) float variance_[kPaddedCapacity];

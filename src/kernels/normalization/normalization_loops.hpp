@@ -38,6 +38,9 @@ struct ActivatedLoops {
   template <bool kStreaming = false>
   static void by_element(const Block& rows, const Channels<T>& channels, const void* given) {
     const Act act = *static_cast<const Act*>(given);
+    // The packed parameters repeat after the whole row.
+    if (!kForSize && rows.length == rows.rows->length && crosses_rows(rows, kStreaming))
+      return across_shared_rows<kStreaming>(rows, channels, act);
     std::int64_t r = 0;
     if (!kForSize && !kStreaming && loads_parameters_once(rows)) {
       for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
@@ -74,6 +77,20 @@ struct ActivatedLoops {
     return reinterpret_cast<const T*>(rows.inputs[0][r]);
   }
 
+  struct Together {
+    Out* outputs[kTogether];
+    const T* inputs[kTogether];
+  };
+  DMLOPS_INLINE static Together rows_from(const Block& rows, std::int64_t r) {
+    Together group;
+#pragma GCC unroll 16
+    for (std::int64_t k = 0; k < kTogether; ++k) {
+      group.outputs[k] = output_row(rows, r + k);
+      group.inputs[k] = input_row(rows, r + k);
+    }
+    return group;
+  }
+
   // True for contiguous rows, each at least a vector long, whose vectors may extend into the next
   // row. Not if a forward loop would stall on store-to-load aliasing, as in transform_row().
   static bool crosses_rows(const Block& rows, bool streaming) {
@@ -86,8 +103,8 @@ struct ActivatedLoops {
   // Normalizes contiguous rows with parameters of their own, by vectors that are aligned in the
   // output.
   template <bool kStreaming>
-  DMLOPS_INLINE static void across_rows(const Block& rows, const Channels<T>& channels,
-                                        const Act& act) {
+  DMLOPS_NO_INLINE static void across_rows(const Block& rows, const Channels<T>& channels,
+                                           const Act act) {
     Out* const output = output_row(rows, 0);
     const T* const input = input_row(rows, 0);
     const std::int64_t length = rows.length, count = rows.count;
@@ -113,11 +130,49 @@ struct ActivatedLoops {
       for (; i < whole; i += kLanesHere) write(parameters, i);
       if (next_row == count) break;
       const auto next = channels.throughout(next_row);
-      if (i < end) {
-        write(parameters.before(end - i, next), i);
-        i += kLanesHere;
-      }
+      write(parameters.before(end - i, next), i);
+      i += kLanesHere;
       parameters = next;
+    }
+    store(output, head);
+    store(output + last, tail);
+  }
+
+  // Likewise with parameters that vary along a row and are shared by all rows.
+  template <bool kStreaming>
+  DMLOPS_NO_INLINE static void across_shared_rows(const Block& rows, const Channels<T>& channels,
+                                                  const Act act) {
+    Out* const output = output_row(rows, 0);
+    const T* const input = input_row(rows, 0);
+    const std::int64_t length = rows.length, count = rows.count;
+    const auto normalize = [&](std::int64_t i, std::int64_t column) DMLOPS_LAMBDA_INLINE {
+      return canonical_nan(act(channels[column].normalize(load<f32x>(input + i))));
+    };
+    const std::int64_t last = length * count - kLanesHere;
+    const f32x head = normalize(0, 0), tail = normalize(last, length - kLanesHere);
+    const std::int64_t begin = distance_to_alignment<f32x>(output) % kLanesHere;
+    std::int64_t i = begin, column = begin;
+    if (!kStreaming && length % kLanesHere == 0 && is_cached(rows)) {
+      const std::int64_t whole = count - (begin > 0 ? 1 : 0);
+      std::int64_t r = 0;
+      for (; r + kTogether <= whole; r += kTogether)
+        strips(rows_from(rows, r), begin, begin + length, channels, act);
+      i = begin + r * length;
+    }
+    while (i <= last) {
+      // Up to the vector that extends into the next row.
+      const std::int64_t end = min(last, i + length - 1 - column);
+      const std::int64_t offset = column - i;
+      for (; i <= end; i += kLanesHere) {
+        const f32x result = normalize(i, i + offset);
+        if constexpr (kStreaming) {
+          __builtin_prefetch(reinterpret_cast<const char*>(input + i) + kStreamedAhead);
+          store_non_temporal(output + i, result);
+        } else {
+          store(output + i, result);
+        }
+      }
+      column = i + offset - length;
     }
     store(output, head);
     store(output + last, tail);
@@ -152,20 +207,14 @@ struct ActivatedLoops {
   // Normalizes kTogether rows from row r on.
   DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r,
                                           const Channels<T>& channels, const Act& act) {
-    Out* outputs[kTogether];
-    const T* inputs[kTogether];
-#pragma GCC unroll 16
-    for (std::int64_t k = 0; k < kTogether; ++k) {
-      outputs[k] = output_row(rows, r + k);
-      inputs[k] = input_row(rows, r + k);
-    }
+    const Together group = rows_from(rows, r);
     // As in transform_row(), the first and the last vector are computed first and stored last.
     f32x heads[kTogether], tails[kTogether];
     const auto normalize = [&](f32x* results, std::int64_t i) DMLOPS_LAMBDA_INLINE {
       const auto parameters = channels[i];
 #pragma GCC unroll 16
       for (std::int64_t k = 0; k < kTogether; ++k)
-        results[k] = canonical_nan(act(parameters.normalize(load<f32x>(inputs[k] + i))));
+        results[k] = canonical_nan(act(parameters.normalize(load<f32x>(group.inputs[k] + i))));
     };
     const std::int64_t last = rows.length - kLanesHere;
     normalize(tails, last);
@@ -173,22 +222,28 @@ struct ActivatedLoops {
     const bool short_row = rows.length <= kUnalignedVectors * kLanesHere;
     if (!short_row) {
       normalize(heads, 0);
-      i = distance_to_alignment<f32x>(outputs[0]);
+      i = distance_to_alignment<f32x>(group.outputs[0]);
     }
-    for (; i + (kStrip - 1) * kLanesHere < last; i += kStrip * kLanesHere)
-      strip<kStrip>(outputs, inputs, i, channels, act);
-    if constexpr (kStrip > 1) {
-      for (; i < last; i += kLanesHere) strip<1>(outputs, inputs, i, channels, act);
-    }
+    strips(group, i, last, channels, act);
     for (std::int64_t k = 0; k < kTogether; ++k) {
-      if (!short_row) store(outputs[k], heads[k]);
-      store(outputs[k] + last, tails[k]);
+      if (!short_row) store(group.outputs[k], heads[k]);
+      store(group.outputs[k] + last, tails[k]);
+    }
+  }
+
+  // Normalizes vectors of each row from element i on, until one reaches `end`.
+  DMLOPS_INLINE static void strips(const Together& group, std::int64_t i, std::int64_t end,
+                                   const Channels<T>& channels, const Act& act) {
+    for (; i + (kStrip - 1) * kLanesHere < end; i += kStrip * kLanesHere)
+      strip<kStrip>(group, i, channels, act);
+    if constexpr (kStrip > 1) {
+      for (; i < end; i += kLanesHere) strip<1>(group, i, channels, act);
     }
   }
 
   // Normalizes kVectors vectors of each row from element i on.
   template <std::int64_t kVectors>
-  DMLOPS_INLINE static void strip(Out* const* outputs, const T* const* inputs, std::int64_t i,
+  DMLOPS_INLINE static void strip(const Together& group, std::int64_t i,
                                   const Channels<T>& channels, const Act& act) {
     typename Channels<T>::Vector parameters[kVectors];
 #pragma GCC unroll 16
@@ -200,12 +255,13 @@ struct ActivatedLoops {
       for (std::int64_t q = 0; q < kAtOnce; ++q)
 #pragma GCC unroll 16
         for (std::int64_t v = 0; v < kVectors; ++v)
-          results[q][v] = parameters[v].normalize(load<f32x>(inputs[k + q] + i + v * kLanesHere));
+          results[q][v] =
+              parameters[v].normalize(load<f32x>(group.inputs[k + q] + i + v * kLanesHere));
 #pragma GCC unroll 16
       for (std::int64_t q = 0; q < kAtOnce; ++q)
 #pragma GCC unroll 16
         for (std::int64_t v = 0; v < kVectors; ++v)
-          store(outputs[k + q] + i + v * kLanesHere, canonical_nan(act(results[q][v])));
+          store(group.outputs[k + q] + i + v * kLanesHere, canonical_nan(act(results[q][v])));
     }
   }
 };
