@@ -39,6 +39,7 @@ struct Rows {
   int operands = 2;
   int outer_rank = 0;  // outer loops, the innermost first
   const Loop* outer = nullptr;
+  std::int64_t outer_index = 0;  // the current iteration of the innermost one
   std::int64_t length = 0;  // elements of a row
   std::int64_t count = 0;   // rows
   char* data[kMaxOperands];

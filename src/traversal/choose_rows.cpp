@@ -11,7 +11,6 @@ namespace {
 constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
 constexpr std::int64_t kFewestNormalized = 16;  // likewise, of rows with further inputs
 constexpr std::int64_t kSmallestTile = 256;     // elements, likewise
-constexpr std::int64_t kFewNormalized = 2048;   // elements of rows with equal parameters
 constexpr std::int64_t kManyLines = 256;        // half of L1
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192, kContiguousRow = 64;  // elements
 
@@ -232,14 +231,6 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       // Packed parameters are kept from block to block, so the nearest rows in place will do.
       return has_parameters() && in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);
     });
-  }
-  // The factors of a block's rows are computed together, which takes as long as many elements.
-  if (has_parameters() && rows_along(0) * rows_.length < kFewNormalized) {
-    const int most = index_of_min([&](int i) {
-      return has_constant_parameters(nest_, dimensions[i]) ? std::int64_t{0} : -rows_along(i);
-    });
-    if (!has_constant_parameters(nest_, dimensions[most]) && rows_along(most) >= kFewRows)
-      return most;
   }
   if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });

@@ -67,15 +67,6 @@ std::int64_t rows_that_share(const Nest& nest) {
   return rows / shard_count(nest.bytes_per_element * element_count(nest));
 }
 
-// True if there are too few rows with parameters of their own for a block.
-bool has_few_channels(const Nest& nest) {
-  std::int64_t channels = 1;
-  for (int d = 0; d < nest.rank; ++d) {
-    if (!has_constant_parameters(nest, d)) channels = std::max(channels, nest.sizes[d]);
-  }
-  return channels < kFewRows;
-}
-
 // Returns the shortest row that operators of several inputs do not extend, in elements. The further
 // inputs of an extended row are packed, which pays off if other rows share them; inputs that are
 // constant along the row need no packing.
@@ -99,9 +90,7 @@ std::int64_t shortest_row_of_several_inputs(const Nest& nest, std::int64_t table
   // A loop over few short rows costs more than packing their further inputs.
   const bool few = nest.rank > 1 && nest.sizes[0] * nest.sizes[1] <= 192;
   if (constant && dense && few) return 128;
-  return constant && nest.rank > 1 && has_constant_parameters(nest, 1) && has_few_channels(nest)
-             ? 32
-             : 16;
+  return 16;
 }
 
 }  // namespace

@@ -255,6 +255,7 @@ void for_each_outer(const Rows& given, const Visit& visit) {
       for (int k = 0; k < rows.operands; ++k) rows.data[k] -= loop.strides[k] * (loop.size - 1);
     }
     if (d == rows.outer_rank) return;
+    rows.outer_index = index[0];
   }
 }
 

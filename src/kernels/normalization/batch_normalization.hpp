@@ -19,6 +19,13 @@ class Normalization {
     }
     // Unpacked parameters are loaded as whole vectors.
     dense_ = dense_ && (own_ || rows.count == 1) && rows.length >= kLanes<f32x>;
+    if (along_ || own_ || rows.outer_rank == 0) return;
+    const Loop& loop = rows.outer[0];
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
+      iterations_.row_offsets[k] = nullptr;
+      iterations_.pitch[k] = loop.strides[k];
+      if (loop.strides[k] != 0) iterations_.count = loop.size;
+    }
   }
 
   void traverse_rows() {
@@ -89,14 +96,27 @@ class Normalization {
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
     const std::int64_t length = chunk.length;
     if (dense_ && length >= kLanes<f32x>) return apply_unshared(chunk, *chunk.rows);
-    // Parameters that all rows share are packed once for the whole row, if they fit.
+    // Parameters that all rows share are packed once for the whole row, if they fit, and those that
+    // an iteration of the outer loop shares for many iterations.
     const bool whole = along_ && !own_ && rows_.length <= Channels<T>::kCapacity;
-    const std::int64_t column = along_ && !whole ? chunk.column : 0;
-    const std::int64_t count = whole ? rows_.length : along_ ? length : own_ ? chunk.count : 1;
+    const Rows* operands = chunk.rows;
+    std::int64_t row = own_ ? chunk.row : 0, count = own_ ? chunk.count : 1, chosen = 0;
+    if (along_) {
+      chosen = whole ? chunk.column : 0;
+      count = whole ? rows_.length : length;
+    } else if (iterations_.count > 0) {
+      const std::int64_t iteration = chunk.rows->outer_index;
+      for (int k = kMean; k < kBatchNormalizationEnd; ++k)
+        iterations_.data[k] = chunk.rows->data[k] - iteration * iterations_.pitch[k];
+      operands = &iterations_;
+      chosen = iteration % Channels<T>::kCapacity;
+      row = iteration - chosen;
+      count = min(Channels<T>::kCapacity, iterations_.count - row);
+    }
     const bool usual =
-        channels_.pack_parameters(*chunk.rows, own_ ? chunk.row : 0, column, count, !along_,
-                                  along_ ? past_vector(chunk) : 0, epsilon_);
-    channels_.choose(whole ? chunk.column : 0);
+        channels_.pack_parameters(*operands, row, along_ && !whole ? chunk.column : 0, count,
+                                  !along_, along_ ? past_vector(chunk) : 0, epsilon_);
+    channels_.choose(chosen);
     if (!usual) {
       normalize_extreme(chunk);
     } else if (is_long()) {
@@ -178,6 +198,8 @@ class Normalization {
   bool along_ = false;  // true if parameters vary along a row
   bool own_ = false;    // true if parameters vary across rows
   bool dense_ = true;   // true if parameters are dense in the operands and used once
+  // The parameters as rows, if they vary along the innermost outer loop but not within the rows.
+  Rows iterations_;
   Channels<T> channels_;
 };
 

@@ -39,9 +39,10 @@ class Channels {
     return vector([i = i + chosen_](const float* values)
                       DMLOPS_LAMBDA_INLINE { return load<f32x>(values + i); });
   }
-  // Broadcasts the parameters of index i.
+  // Broadcasts the parameters of index i of the chosen ones.
   DMLOPS_INLINE Vector throughout(std::int64_t i) const {
-    return vector([i](const float* values) DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
+    return vector([i = i + chosen_](const float* values)
+                      DMLOPS_LAMBDA_INLINE { return splat<f32x>(values[i]); });
   }
 
   // Chooses the packed parameters from index i on.
