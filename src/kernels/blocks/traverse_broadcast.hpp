@@ -57,8 +57,8 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
 // Traverses rows that all broadcast one input row: computes it once, and copies the results to each
 // row.
 inline void traverse_repeated(const Rows& rows, const Traversal& t) {
-  alignas(kVectorBytes) char buffer[kBlockBytes + kSpill];
-  const std::int64_t capacity = kBlockBytes / t.size;
+  alignas(kVectorBytes) char buffer[kRepeatedBytes + kSpill];
+  const std::int64_t capacity = kRepeatedBytes / t.size;
   for (std::int64_t column = 0; column < rows.length; column += capacity) {
     Block block;
     block.rows = &rows;
@@ -76,7 +76,8 @@ inline void traverse_repeated(const Rows& rows, const Traversal& t) {
       // Writes several contiguous rows at a time.
       const std::int64_t bytes = block.length * t.size;
       const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
-      const std::int64_t together = contiguous ? min(kBlockBytes / bytes, rows.count) : 1;
+      const std::int64_t together =
+          contiguous && bytes < kBlockBytes ? min(kBlockBytes / bytes, rows.count) : 1;
       for (std::int64_t done = 1; done < together; done *= 2)
         copy_run(buffer + done * bytes, buffer, min(done, together - done) * bytes);
       for (std::int64_t r = 0; r < rows.count; r += together)
