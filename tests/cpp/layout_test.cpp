@@ -208,15 +208,15 @@ TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
 // Each of many shards has few of the 32 rows that would share packed parameters.
 TEST(LoopLayout, DoesNotExtendRowsSharedByFewPerShard) {
   static char memory[1];
-  const Dimensions sizes = {32, 256, 49}, dense = {25088, 98, 2};
+  const Dimensions sizes = {32, 256, 36}, dense = {18432, 72, 2};
   std::vector<ConstTensorView> inputs(5, {memory, DataType::float16, 3, sizes, {0, 2, 0}});
   inputs[0] = {memory, DataType::float16, 3, sizes, dense};
   const Nest nest = make_nest({memory, DataType::float16, 3, sizes, dense}, inputs.data(), 5);
   const int before = get_num_threads();
   set_num_threads(1);
-  EXPECT_GT(shortest_row(nest, 1024), 49);
+  EXPECT_GT(shortest_row(nest, 1024), 36);
   set_num_threads(16);
-  EXPECT_LE(shortest_row(nest, 1024), 49);
+  EXPECT_LE(shortest_row(nest, 1024), 36);
   set_num_threads(before);
 }
 

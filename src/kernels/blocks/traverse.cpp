@@ -28,9 +28,10 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   };
   if (t.inputs > 1 && !is_read_in_place(2)) return nullptr;
   if (is_read_in_place(1)) return rows.streaming ? t.transforms.streaming : t.transforms.dense;
+  // By regular stores also beyond the caches: a block in between takes longer than they do.
   const bool every_second = rows.layout[1] == Layout::strided && rows.step[1] == 2 * t.size &&
                             rows.length * t.size >= 2 * kVectorBytes;
-  return every_second && !rows.streaming ? t.transforms.every_second : nullptr;
+  return every_second ? t.transforms.every_second : nullptr;
 }
 
 void traverse_blocks(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
