@@ -40,8 +40,8 @@ struct Rows {
   int outer_rank = 0;  // outer loops, the innermost first
   const Loop* outer = nullptr;
   std::int64_t outer_index = 0;  // the current iteration of the innermost one
-  std::int64_t length = 0;  // elements of a row
-  std::int64_t count = 0;   // rows
+  std::int64_t length = 0;       // elements of a row
+  std::int64_t count = 0;        // rows
   char* data[kMaxOperands];
   std::int64_t step[kMaxOperands];   // bytes between elements of a row, or of a run
   std::int64_t pitch[kMaxOperands];  // bytes between rows

@@ -96,8 +96,8 @@ class Normalization {
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
     const std::int64_t length = chunk.length;
     if (dense_ && length >= kLanes<f32x>) return apply_unshared(chunk, *chunk.rows);
-    // Parameters that all rows share are packed once for the whole row, if they fit, and those that
-    // an iteration of the outer loop shares for many iterations.
+    // Parameters that all rows share are packed once for the whole row, if they fit; parameters of
+    // an iteration of the outer loop, once for many iterations.
     const bool whole = along_ && !own_ && rows_.length <= Channels<T>::kCapacity;
     const Rows* operands = chunk.rows;
     std::int64_t row = own_ ? chunk.row : 0, count = own_ ? chunk.count : 1, chosen = 0;
@@ -113,9 +113,9 @@ class Normalization {
       row = iteration - chosen;
       count = min(Channels<T>::kCapacity, iterations_.count - row);
     }
-    const bool usual =
-        channels_.pack_parameters(*operands, row, along_ && !whole ? chunk.column : 0, count,
-                                  !along_, along_ ? past_vector(chunk) : 0, epsilon_);
+    const std::int64_t past = along_ && !is_long() ? past_vector(chunk) : 0;
+    const bool usual = channels_.pack_parameters(
+        *operands, row, along_ && !whole ? chunk.column : 0, count, !along_, past, epsilon_);
     channels_.choose(chosen);
     if (!usual) {
       normalize_extreme(chunk);

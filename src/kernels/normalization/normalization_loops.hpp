@@ -100,6 +100,17 @@ struct ActivatedLoops {
            (streaming || !trails_closely(rows.output.data, rows.inputs[0].data));
   }
 
+  // Writes an aligned vector, the result of the one at `source`.
+  template <bool kStreaming>
+  DMLOPS_INLINE static void write(Out* target, const T* source, f32x result) {
+    if constexpr (kStreaming) {
+      __builtin_prefetch(reinterpret_cast<const char*>(source) + kStreamedAhead);
+      store_non_temporal(target, result);
+    } else {
+      store(target, result);
+    }
+  }
+
   // Normalizes contiguous rows with parameters of their own, by vectors that are aligned in the
   // output.
   template <bool kStreaming>
@@ -111,14 +122,6 @@ struct ActivatedLoops {
     const auto normalize = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
       return canonical_nan(act(parameters.normalize(load<f32x>(input + i))));
     };
-    const auto write = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-      if constexpr (kStreaming) {
-        __builtin_prefetch(reinterpret_cast<const char*>(input + i) + kStreamedAhead);
-        store_non_temporal(output + i, normalize(parameters, i));
-      } else {
-        store(output + i, normalize(parameters, i));
-      }
-    };
     // As in transform_row(), the first and the last vector are computed first and stored last.
     auto parameters = channels.throughout(0);
     const std::int64_t last = length * count - kLanesHere;
@@ -127,10 +130,11 @@ struct ActivatedLoops {
     std::int64_t i = distance_to_alignment<f32x>(output);
     for (std::int64_t next_row = 1, end = length;; ++next_row, end += length) {
       const std::int64_t whole = i + (end - i) / kLanesHere * kLanesHere;
-      for (; i < whole; i += kLanesHere) write(parameters, i);
+      for (; i < whole; i += kLanesHere)
+        write<kStreaming>(output + i, input + i, normalize(parameters, i));
       if (next_row == count) break;
       const auto next = channels.throughout(next_row);
-      write(parameters.before(end - i, next), i);
+      write<kStreaming>(output + i, input + i, normalize(parameters.before(end - i, next), i));
       i += kLanesHere;
       parameters = next;
     }
@@ -163,15 +167,8 @@ struct ActivatedLoops {
       // Up to the vector that extends into the next row.
       const std::int64_t end = min(last, i + length - 1 - column);
       const std::int64_t offset = column - i;
-      for (; i <= end; i += kLanesHere) {
-        const f32x result = normalize(i, i + offset);
-        if constexpr (kStreaming) {
-          __builtin_prefetch(reinterpret_cast<const char*>(input + i) + kStreamedAhead);
-          store_non_temporal(output + i, result);
-        } else {
-          store(output + i, result);
-        }
-      }
+      for (; i <= end; i += kLanesHere)
+        write<kStreaming>(output + i, input + i, normalize(i, i + offset));
       column = i + offset - length;
     }
     store(output, head);
