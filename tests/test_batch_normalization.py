@@ -300,3 +300,12 @@ def test_output_in_place_of_a_parameter(dtype: str) -> None:
             out = copies[shared - 1]
             dmlops.batch_normalization(x, *copies, out=out)
             assert_same_bits(out, expected, f"{shape}, operand {shared}")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_many_images_with_gaps(dtype: str) -> None:
+    """More images with parameters of their own than are packed at a time."""
+    x = samples.uniform((4000, 17, 20), dtype)[:, :, :17]
+    values = parameters((4000, 1, 1), dtype)
+    result = check(x, values, "4,000 images with gaps")
+    assert_same_bits(result, dmlops.batch_normalization(packed(x), *values), "without gaps")
