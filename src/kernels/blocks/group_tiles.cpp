@@ -36,6 +36,12 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
     const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]);
     if (batch_ < together) batch_ = together;
   }
+  // The hardware prefetcher follows the runs of groups that alternate in memory if they are read
+  // together. Groups that are packed once, as one tile, are not.
+  if (elements_.rank > 1 && kept_.rank > 0 &&
+      abs(kept_.strides[1][0]) < abs(elements_.strides[1][0]) && step(1) == size_ &&
+      (count_ > kTileElements || run >= shortest_summed()))
+    batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
   tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
   const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);

@@ -134,6 +134,7 @@ class GroupTiles {
   // 2048 bytes.
   static constexpr std::int64_t kShortestSpannedRun = 2048;
   static constexpr std::int64_t kTableEntries = 1024;
+  static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
