@@ -10,7 +10,8 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kLongRun = 64;  // bytes of a strided run that is packed by itself
+constexpr std::int64_t kLongRun = 64;          // bytes of a strided run that is packed by itself
+constexpr std::int64_t kLongestRepeated = 16;  // bytes of a broadcast run that is not filled
 // Elements of runs side by side that are a few elements apart, from which columns are packed.
 constexpr std::int64_t kFewestStrided = 4;
 
@@ -36,9 +37,14 @@ const std::int64_t* LoopLayout::offset_table(const Chain& chain, int operand, in
     const int d = chain.dimensions[i];
     const std::int64_t size =
         i == chain.rank - 1 && chain.chunk != 0 ? chain.chunk : nest_.sizes[d];
-    const std::int64_t step = stride(operand, d), total = filled * size;
-    for (std::int64_t k = filled; k < total; ++k) offsets[k] = offsets[k - filled] + step;
-    filled = total;
+    // Doubles the table, since single entries would wait for each other.
+    for (std::int64_t done = 1, count; done < size; done += count) {
+      count = std::min(done, size - done);
+      const std::int64_t distance = done * stride(operand, d);
+      for (std::int64_t k = 0; k < count * filled; ++k)
+        offsets[done * filled + k] = offsets[k] + distance;
+    }
+    filled *= size;
   }
   entries_used_ += filled;
   return offsets;
@@ -58,6 +64,23 @@ bool LoopLayout::is_across(std::int64_t stride, std::int64_t step) const {
   return stride > 0 && stride <= largest_step(nest_.element_size) && stride < std::llabs(step);
 }
 
+// True if windows of memory have whole periods, of the row's dimensions up to `end`, that are a
+// step apart, and shuffles of these are faster than other ways: not for long broadcast runs, runs
+// that can be packed as larger elements, and runs of which no window has two.
+bool LoopLayout::fits_window(int k, int end, std::int64_t bytes, std::int64_t step) const {
+  const std::int64_t size = nest_.element_size;
+  std::int64_t span = size;
+  for (int i = 0; i < end; ++i) {
+    const int d = row_.dimensions[i];
+    span += (nest_.sizes[d] - 1) * std::llabs(stride(k, d));
+  }
+  const bool is_run = span == bytes && stride(k, row_.dimensions[0]) == size;
+  const bool is_element = bytes <= 8 && (bytes & (bytes - 1)) == 0 && step % bytes == 0;
+  if (is_run && is_element) return false;
+  return bytes <= (span == size ? kLongestRepeated : kWindowBytes) &&
+         span + (is_run ? std::llabs(step) : 0) <= kWindowBytes;
+}
+
 void LoopLayout::set_operand(int k) {
   const std::int64_t size = nest_.element_size, step = stride(k, row_.dimensions[0]);
   bool across = false;  // contiguous along the columns
@@ -70,11 +93,22 @@ void LoopLayout::set_operand(int k) {
   rows_.offsets[k] = nullptr;
   const int in_run = common_steps(row_, k);
   if (in_run < row_.rank) {
-    std::int64_t run = 1;
-    for (int i = 0; i < in_run; ++i) run *= nest_.sizes[row_.dimensions[i]];
+    const auto elements = [this](int end) {
+      std::int64_t count = 1;
+      for (int i = 0; i < end; ++i) count *= nest_.sizes[row_.dimensions[i]];
+      return count;
+    };
+    // The outermost dimensions with a common step repeat the offsets of the inner ones.
+    int outer = row_.rank - 1;
+    const auto continues = [this, k](int i) {
+      const int inner = row_.dimensions[i - 1];
+      return stride(k, row_.dimensions[i]) == stride(k, inner) * nest_.sizes[inner];
+    };
+    while (outer > in_run && continues(outer)) --outer;
+    const std::int64_t run = elements(in_run), period_step = stride(k, row_.dimensions[outer]);
+    const std::int64_t run_step = outer == in_run ? period_step : 0;
     // Runs are packed as runs if they are contiguous, broadcast, long or side by side. The elements
     // of other runs, and of transposed operands, are gathered one by one.
-    const std::int64_t run_step = in_run + 1 == row_.rank ? stride(k, row_.dimensions[in_run]) : 0;
     const bool is_long = run >= kShort || run * size > kLongRun;
     const bool side_by_side =
         is_across(run_step, step) && (run_step == size || run >= kFewestStrided);
@@ -82,7 +116,9 @@ void LoopLayout::set_operand(int k) {
     const bool by_run = (step == size || (k != 0 && is_simple)) && !across;
     rows_.offsets[k] = offset_table(row_, k, by_run ? in_run : 0);
     rows_.run[k] = by_run ? run : 1;
-    rows_.run_step[k] = by_run ? run_step : 0;
+    rows_.period[k] = elements(outer);
+    rows_.period_step[k] = period_step;
+    rows_.fits_window[k] = fits_window(k, outer, rows_.period[k] * size, period_step);
     rows_.layout[k] = Layout::gathered;
   } else if (step == size || row_.length == 1) {
     rows_.layout[k] = Layout::in_place;

@@ -23,7 +23,10 @@ std::int64_t shortest_row_of_one_input(const Nest& nest) {
   const std::int64_t size = nest.element_size, step = nest.strides[1][0];
   if (step == size && nest.strides[0][0] == size) return 32;
   // Extended rows compute broadcast results more than once.
-  if (step == 0) return nest.rank > 1 && nest.sizes[1] < 16 ? 64 : 32;
+  if (step == 0 && nest.rank > 1) {
+    const bool contiguous = nest.strides[0][1] == nest.sizes[0] * size;
+    return nest.sizes[1] < 16 ? 64 : contiguous ? 0 : 32;
+  }
   return std::llabs(step) <= 4 * size ? 128 : 256;
 }
 

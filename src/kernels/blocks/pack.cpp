@@ -2,6 +2,7 @@
 #include "kernels/blocks/pack.hpp"
 
 #include "kernels/blocks/memory.hpp"
+#include "kernels/blocks/pack_periods.hpp"
 #include "kernels/blocks/transpose.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -159,6 +160,18 @@ DMLOPS_INLINE void fill_runs_from(char* target, std::int64_t bytes, std::int64_t
   }
 }
 
+// Fills many short runs as periods of one element each. Returns the number of filled runs.
+template <class U>
+DMLOPS_NO_INLINE std::int64_t fill_periods(char* target, std::int64_t bytes, std::int64_t count,
+                                           const U* values) {
+  const std::int64_t first = 0, run = bytes / std::int64_t{sizeof(U)};
+  Source from{reinterpret_cast<const char*>(values), 0, 0, &first, run};
+  from.period = run;
+  from.period_step = sizeof(U);
+  from.fits_window = true;
+  return pack_periods<U>(target, 0, count * run, 1, from) / run;
+}
+
 // Packs elements with a common step into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* source,
@@ -173,33 +186,6 @@ DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* sourc
   }
 }
 
-#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
-// Packs runs of less than 16 bytes at a common step, as many at a time as 16 bytes of memory hold.
-// Returns the number of packed runs; the last ones leave no space for 16 bytes.
-inline std::int64_t pack_runs_shuffled(char* target, const char* source, std::int64_t step,
-                                       std::int64_t count, std::int64_t bytes) {
-  constexpr std::int64_t kWindow = 16;
-  const std::int64_t distance = abs(step), last = kWindow - bytes;
-  const std::int64_t runs = min(last / distance + 1, kWindow / bytes);
-  alignas(kWindow) std::uint8_t indices[kWindow];
-  std::memset(indices, 0x80, sizeof indices);
-  for (std::int64_t i = 0; i < runs; ++i) {
-    const std::int64_t begin = step < 0 ? last - i * distance : i * distance;
-    for (std::int64_t k = 0; k < bytes; ++k)
-      indices[i * bytes + k] = static_cast<std::uint8_t>(begin + k);
-  }
-  const auto index = load_element<Bytes16>(reinterpret_cast<const char*>(indices));
-  // A window in reverse order ends with its first run.
-  const char* window = step < 0 ? source - last : source;
-  const std::int64_t whole =
-      max((last + distance - 1) / distance + 1, (kWindow + bytes - 1) / bytes);
-  std::int64_t i = 0;
-  for (; i + whole <= count; i += runs, window += runs * step, target += runs * bytes)
-    store_element(target, shuffle_bytes(load_element<Bytes16>(window), index));
-  return i;
-}
-#endif
-
 // Packs runs at a common step, which may be 0, into a dense row.
 void pack_stepped_runs(char* target, const char* source, std::int64_t step, std::int64_t count,
                        std::int64_t bytes) {
@@ -207,12 +193,7 @@ void pack_stepped_runs(char* target, const char* source, std::int64_t step, std:
   if (bytes == 2) return pack_column<std::uint16_t>(target, count, source, step);
   if (bytes == 4) return pack_column<std::uint32_t>(target, count, source, step);
   if (bytes == 8) return pack_column<std::uint64_t>(target, count, source, step);
-  std::int64_t i = 0;
-#if defined(DMLOPS_HAS_BYTE_SHUFFLE)
-  if (bytes < 16 && step != 0 && abs(step) <= 16 - bytes)
-    i = pack_runs_shuffled(target, source, step, count, bytes);
-#endif
-  copy_runs<false>(target + i * bytes, source + i * step, SteppedRuns{step}, count - i, bytes);
+  copy_runs<false>(target, source, SteppedRuns{step}, count, bytes);
 }
 
 // Packs contiguous runs at offsets into a dense row.
@@ -227,6 +208,15 @@ DMLOPS_NO_INLINE void pack_runs_at(char* target, const char* source, const std::
   copy_runs<false>(target, source, offsets, count, bytes);
 }
 
+// Packs elements at offsets into a dense row.
+template <class U>
+DMLOPS_INLINE void pack_offsets(char* target, std::int64_t length, const char* source,
+                                const std::int64_t* offsets) {
+  pack_words<U>(target, length, [source, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+    return source + offsets[i];
+  });
+}
+
 // Packs runs of several elements into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* source,
@@ -234,16 +224,17 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t bytes = from.run * size, count = length / from.run;
   const std::int64_t* const offsets = from.offsets;
+  const std::int64_t run_step = from.period == from.run ? from.period_step : 0;
   std::int64_t i = 0;
   if (from.skip == 0 && from.step == size) {
-    if (from.run_step != 0) {
-      pack_stepped_runs(target, source + offsets[0], from.run_step, count, bytes);
+    if (run_step != 0) {
+      pack_stepped_runs(target, source + offsets[0], run_step, count, bytes);
     } else {
       pack_runs_at(target, source, offsets, count, bytes);
     }
     i = count;
-  } else if (from.skip == 0 && from.run_step > 0 && from.run_step < abs(from.step)) {
-    pack<U>(target, bytes, from.run, count, {source + offsets[0], from.run_step, from.step});
+  } else if (from.skip == 0 && run_step > 0 && run_step < abs(from.step)) {
+    pack<U>(target, bytes, from.run, count, {source + offsets[0], run_step, from.step});
     i = count;
   } else if (from.skip == 0 && from.step == 0) {
     fill_runs_from<U>(target, bytes, count, [source, offsets](std::int64_t k) DMLOPS_LAMBDA_INLINE {
@@ -255,6 +246,34 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
     const std::int64_t left = min(from.run - skip, length - packed);
     pack_run<U>(target + packed * size, left, source + offsets[i] + skip * from.step, from.step);
     packed += left;
+  }
+}
+
+// Packs rows whose elements have no common step.
+template <class U>
+DMLOPS_NO_INLINE void pack_gathered(char* target, std::int64_t target_pitch, std::int64_t length,
+                                    std::int64_t count, const Source& from, bool spills) {
+  constexpr std::int64_t size = sizeof(U);
+  // Wider blocks compensate for smaller elements.
+  constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
+  if (from.run == 1 && from.pitch == size &&
+      pack_columns<U, quads>(target, target_pitch, length, count,
+                             GatheredColumns{from.data, from.offsets}, spills))
+    return;
+  const std::int64_t packed = pack_periods<U>(target, target_pitch, length, count, from);
+  if (packed == length) return;
+  Source rest = from;
+  if (packed > 0) {
+    rest.offsets += (from.skip + packed) / from.run;
+    rest.skip = (from.skip + packed) % from.run;
+  }
+  for (std::int64_t r = 0; r < count; ++r) {
+    char* const row = target + r * target_pitch + packed * size;
+    if (from.run > 1) {
+      pack_runs<U>(row, length - packed, from.row(r), rest);
+    } else {
+      pack_offsets<U>(row, length - packed, from.row(r), rest.offsets);
+    }
   }
 }
 
@@ -282,7 +301,10 @@ template <class U>
 void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values) {
   if (bytes >= kVectorBytes && bytes < kLongestMerged)
     return fill_runs_of_vectors<U>(target, bytes, count, values);
+  constexpr std::int64_t kLongestShuffled = 24, kFewestShuffled = 512;
   std::int64_t i = 0;
+  if (bytes < kLongestShuffled && count >= kFewestShuffled)
+    i = fill_periods<U>(target, bytes, count, values);
   // Each short run overwrites the excess of the previous run's vector, which is no longer than
   // necessary. The last runs leave no space for whole vectors.
   const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
@@ -307,26 +329,8 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t step = from.step;
   const char* const source = from.data;
-  if (from.offsets != nullptr && from.run > 1) {
-    for (std::int64_t r = 0; r < count; ++r)
-      pack_runs<U>(target + r * target_pitch, length, from.row(r), from);
-    return;
-  }
-  if (from.offsets != nullptr) {
-    const std::int64_t* const offsets = from.offsets;
-    // Wider blocks compensate for smaller elements.
-    constexpr int quads = size <= 2 && kVectorBytes > 16 ? 2 : 1;
-    if (from.pitch == size && pack_columns<U, quads>(target, target_pitch, length, count,
-                                                     GatheredColumns{source, offsets}, spills))
-      return;
-    for (std::int64_t r = 0; r < count; ++r) {
-      const char* const row = from.row(r);
-      pack_words<U>(target + r * target_pitch, length,
-                    [row, offsets](std::int64_t i)
-                        DMLOPS_LAMBDA_INLINE { return row + offsets[i]; });
-    }
-    return;
-  }
+  if (from.offsets != nullptr)
+    return pack_gathered<U>(target, target_pitch, length, count, from, spills);
   if (from.pitch == size && step != size && step != 0 && !is_packed_by_vectors<U>(step, length) &&
       (pack_columns<U>(target, target_pitch, length, count,
                        SteppedColumns{source, step, count * size, length}, spills) ||

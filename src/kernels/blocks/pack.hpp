@@ -15,9 +15,11 @@ struct Source {
   std::int64_t pitch;
   std::int64_t step;
   const std::int64_t* offsets = nullptr;
-  std::int64_t run = 1;       // elements of a run
-  std::int64_t run_step = 0;  // bytes between runs, or 0
-  std::int64_t skip = 0;      // elements of the first run before the row
+  std::int64_t run = 1;  // elements of a run
+  // The offsets of `period` elements are repeated every `period_step` bytes.
+  std::int64_t period = 0, period_step = 0;
+  bool fits_window = false;  // see Rows
+  std::int64_t skip = 0;     // elements of the first run before the row
   const std::int64_t* rows = nullptr;
 
   DMLOPS_INLINE const char* row(std::int64_t r) const {
@@ -55,7 +57,9 @@ DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::i
     source.data += column * source.step;
   } else {
     source.run = rows.run[k];
-    source.run_step = rows.run_step[k];
+    source.period = rows.period[k];
+    source.period_step = rows.period_step[k];
+    source.fits_window = rows.fits_window[k];
     source.offsets = rows.offsets[k] + column / source.run;
     source.skip = column % source.run;
   }

@@ -1,4 +1,4 @@
-// Shuffles and table lookup of bytes.
+// Shuffles of elements, and table lookup of bytes.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
@@ -16,6 +16,19 @@ DMLOPS_INLINE Bytes16 shuffle_bytes(Bytes16 bytes, Bytes16 index) {
 #else
   return bit_cast<Bytes16>(vqtbl1q_u8(bit_cast<uint8x16_t>(bytes), bit_cast<uint8x16_t>(index)));
 #endif
+}
+#endif
+
+#if defined(__AVX512BW__)
+// result[i] = v[index[i] % kLanes<V>], for elements of 2, 4 or 8 bytes.
+template <class V>
+DMLOPS_INLINE V permuted(V v, V index) {
+  const __m512i elements = bit_cast<__m512i>(v), indices = bit_cast<__m512i>(index);
+  if constexpr (sizeof(Lane<V>) == 2)
+    return bit_cast<V>(_mm512_permutexvar_epi16(indices, elements));
+  if constexpr (sizeof(Lane<V>) == 4)
+    return bit_cast<V>(_mm512_permutexvar_epi32(indices, elements));
+  return bit_cast<V>(_mm512_permutexvar_epi64(indices, elements));
 }
 #endif
 
