@@ -33,6 +33,8 @@ def views(pixels: int, channels: int, dtype: str) -> Iterator[tuple[str, Array]]
     yield "two repeated", np.broadcast_to(dense[:, None], (pixels, 2, channels)).swapaxes(1, 2)
     yield "exchanged", wide.reshape(pixels, 2, channels).swapaxes(1, 2)
     yield "exchanged, reversed", wide.reshape(pixels, channels, 2)[::-1].swapaxes(1, 2)
+    yield "planes", memory[: pixels * channels].reshape(channels, pixels).T
+    yield "planes with gaps", memory.reshape(channels, -1)[:, 1 : pixels + 1].T
     yield "images", memory.reshape(4, -1, channels)[:, ::2, ::-1]
 
 

@@ -1,6 +1,7 @@
 // Packing and unpacking, compiled once for all kernels.
 #include "kernels/blocks/pack.hpp"
 
+#include "kernels/blocks/interleave.hpp"
 #include "kernels/blocks/memory.hpp"
 #include "kernels/blocks/pack_periods.hpp"
 #include "kernels/blocks/transpose.hpp"
@@ -331,6 +332,9 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   const char* const source = from.data;
   if (from.offsets != nullptr)
     return pack_gathered<U>(target, target_pitch, length, count, from, spills);
+  if (from.pitch == size && from.rows == nullptr && step != size && step != 0 &&
+      target_pitch == length * size && interleave<U>(target, length, count, source, step))
+    return;
   if (from.pitch == size && step != size && step != 0 && !is_packed_by_vectors<U>(step, length) &&
       (pack_columns<U>(target, target_pitch, length, count,
                        SteppedColumns{source, step, count * size, length}, spills) ||

@@ -103,6 +103,7 @@ struct SteppedRuns {
 template <bool kUnpack, class V, class Offsets>
 DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const Offsets& offsets,
                                      std::int64_t count, std::int64_t bytes) {
+#pragma GCC unroll 2  // as in pack_words()
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t dense = i * bytes;
     copy_ends<V>(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
@@ -138,6 +139,7 @@ template <class U, class Source>
 DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& source) {
   constexpr std::int64_t size = sizeof(U), count = 8 / size;
   std::int64_t i = 0;
+#pragma GCC unroll 2  // against the effect of the loop's place in memory
   for (; i + count <= length; i += count) {
     std::uint64_t word = 0;
 #pragma GCC unroll 16

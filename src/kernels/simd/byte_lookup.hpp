@@ -30,6 +30,20 @@ DMLOPS_INLINE V permuted(V v, V index) {
     return bit_cast<V>(_mm512_permutexvar_epi32(indices, elements));
   return bit_cast<V>(_mm512_permutexvar_epi64(indices, elements));
 }
+
+// Likewise in the lanes of a mask, and `others` elsewhere.
+template <class V>
+DMLOPS_INLINE V permuted(V v, V index, std::uint32_t mask, V others) {
+  const __m512i elements = bit_cast<__m512i>(v), indices = bit_cast<__m512i>(index),
+                rest = bit_cast<__m512i>(others);
+  if constexpr (sizeof(Lane<V>) == 2)
+    return bit_cast<V>(_mm512_mask_permutexvar_epi16(rest, mask, indices, elements));
+  if constexpr (sizeof(Lane<V>) == 4)
+    return bit_cast<V>(
+        _mm512_mask_permutexvar_epi32(rest, static_cast<__mmask16>(mask), indices, elements));
+  return bit_cast<V>(
+      _mm512_mask_permutexvar_epi64(rest, static_cast<__mmask8>(mask), indices, elements));
+}
 #endif
 
 // Looks up table[x] for a table of 256 bytes.
