@@ -16,7 +16,6 @@ namespace dmlops {
 
 constexpr int kLineBytes = 64;                  // of the cache
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
-constexpr int kWindowBytes = 64;  // of the largest vector, which shuffles the elements of periods
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 
@@ -50,9 +49,8 @@ struct Rows {
   // Byte offsets of a row's runs, or null. Output rows with runs of several elements are not split.
   const std::int64_t* offsets[kMaxOperands];
   // Set with `offsets`: elements of a run, which have a common step; elements of a period, whose
-  // offsets are repeated every `period_step` bytes; whether windows have whole periods.
+  // offsets are repeated every `period_step` bytes.
   std::int64_t run[kMaxOperands], period[kMaxOperands], period_step[kMaxOperands];
-  bool fits_window[kMaxOperands] = {};
   // Byte offsets of an operand's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets[kMaxOperands] = {};
   bool streaming = false;  // write the output by non-temporal stores

@@ -10,8 +10,7 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kLongRun = 64;          // bytes of a strided run that is packed by itself
-constexpr std::int64_t kLongestRepeated = 16;  // bytes of a broadcast run that is not filled
+constexpr std::int64_t kLongRun = 64;  // bytes of a strided run that is packed by itself
 // Elements of runs side by side that are a few elements apart, from which columns are packed.
 constexpr std::int64_t kFewestStrided = 4;
 
@@ -64,23 +63,6 @@ bool LoopLayout::is_across(std::int64_t stride, std::int64_t step) const {
   return stride > 0 && stride <= largest_step(nest_.element_size) && stride < std::llabs(step);
 }
 
-// True if windows of memory have whole periods, of the row's dimensions up to `end`, that are a
-// step apart, and shuffles of these are faster than other ways: not for long broadcast runs, runs
-// that can be packed as larger elements, and runs of which no window has two.
-bool LoopLayout::fits_window(int k, int end, std::int64_t bytes, std::int64_t step) const {
-  const std::int64_t size = nest_.element_size;
-  std::int64_t span = size;
-  for (int i = 0; i < end; ++i) {
-    const int d = row_.dimensions[i];
-    span += (nest_.sizes[d] - 1) * std::llabs(stride(k, d));
-  }
-  const bool is_run = span == bytes && stride(k, row_.dimensions[0]) == size;
-  const bool is_element = bytes <= 8 && (bytes & (bytes - 1)) == 0 && step % bytes == 0;
-  if (is_run && is_element) return false;
-  return bytes <= (span == size ? kLongestRepeated : kWindowBytes) &&
-         span + (is_run ? std::llabs(step) : 0) <= kWindowBytes;
-}
-
 void LoopLayout::set_operand(int k) {
   const std::int64_t size = nest_.element_size, step = stride(k, row_.dimensions[0]);
   bool across = false;  // contiguous along the columns
@@ -118,7 +100,6 @@ void LoopLayout::set_operand(int k) {
     rows_.run[k] = by_run ? run : 1;
     rows_.period[k] = elements(outer);
     rows_.period_step[k] = period_step;
-    rows_.fits_window[k] = fits_window(k, outer, rows_.period[k] * size, period_step);
     rows_.layout[k] = Layout::gathered;
   } else if (step == size || row_.length == 1) {
     rows_.layout[k] = Layout::in_place;

@@ -64,7 +64,6 @@ class LoopLayout {
   void choose_row();
   bool extend(Chain& chain, int operand);
   void set_operand(int k);
-  bool fits_window(int k, int end, std::int64_t bytes, std::int64_t step) const;
   bool is_across(std::int64_t stride, std::int64_t step) const;
   int common_steps(const Chain& chain, int operand) const;
   const std::int64_t* offset_table(const Chain& chain, int operand, int first);

@@ -3,7 +3,7 @@
 
 #include "kernels/blocks/interleave.hpp"
 #include "kernels/blocks/memory.hpp"
-#include "kernels/blocks/pack_periods.hpp"
+#include "kernels/blocks/pack_patterns.hpp"
 #include "kernels/blocks/transpose.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -85,10 +85,10 @@ struct GatheredColumns {
 template <class U>
 DMLOPS_NO_INLINE bool pack_narrow(char* target, std::int64_t target_pitch, std::int64_t length,
                                   std::int64_t count, const char* source, std::int64_t step) {
-  constexpr std::int64_t size = sizeof(U), kRows = 128, kFewest = 4;
+  constexpr std::int64_t size = sizeof(U), kRows = 128, kFewest = 4, kQuad = 16;
   const std::int64_t bytes = length * size;
-  if (bytes >= kSpill || length < 2 || count < kFewest) return false;
-  alignas(kVectorBytes) char dense[(kRows + 1) * kSpill];
+  if (bytes >= kQuad || length < 2 || count < kFewest) return false;
+  alignas(kVectorBytes) char dense[(kRows + 1) * kQuad];
   for (std::int64_t r = 0, rows; r < count; r += rows) {
     const std::int64_t left = count - r;
     rows = left <= kRows ? left : min(kRows, left - kFewest);
@@ -159,18 +159,6 @@ DMLOPS_INLINE void fill_runs_from(char* target, std::int64_t bytes, std::int64_t
     for (std::int64_t k = 0; k < runs; ++k) values[k] = load_element<U>(source(i + k));
     fill_runs<U>(target + i * bytes, bytes, runs, values);
   }
-}
-
-// Fills many short runs as periods of one element each. Returns the number of filled runs.
-template <class U>
-DMLOPS_NO_INLINE std::int64_t fill_periods(char* target, std::int64_t bytes, std::int64_t count,
-                                           const U* values) {
-  const std::int64_t first = 0, run = bytes / std::int64_t{sizeof(U)};
-  Source from{reinterpret_cast<const char*>(values), 0, 0, &first, run};
-  from.period = run;
-  from.period_step = sizeof(U);
-  from.fits_window = true;
-  return pack_periods<U>(target, 0, count * run, 1, from) / run;
 }
 
 // Packs elements with a common step into a dense row.
@@ -250,6 +238,30 @@ DMLOPS_INLINE void pack_runs(char* target, std::int64_t length, const char* sour
   }
 }
 
+// True if rows are a few elements apart, so that columns are packed by vectors. Of long rows and of
+// elements of 8 bytes, packing by elements is as fast.
+template <class U>
+bool is_strided_columns(const Source& from, std::int64_t length, std::int64_t count) {
+  constexpr std::int64_t size = sizeof(U), kFewestRows = 32, kFewest = 4, kLongest = 48;
+  return size < 8 && from.rows == nullptr && from.pitch > size && from.pitch <= 4 * size &&
+         abs(from.step) > from.pitch && length >= kFewest && length * size <= kLongest &&
+         count >= kFewestRows;
+}
+
+// Packs gathered rows by runs or elements.
+template <class U>
+DMLOPS_NO_INLINE void pack_by_runs(char* target, std::int64_t target_pitch, std::int64_t length,
+                                   std::int64_t count, const Source& from) {
+  for (std::int64_t r = 0; r < count; ++r) {
+    char* const row = target + r * target_pitch;
+    if (from.run > 1) {
+      pack_runs<U>(row, length, from.row(r), from);
+    } else {
+      pack_offsets<U>(row, length, from.row(r), from.offsets);
+    }
+  }
+}
+
 // Packs rows whose elements have no common step.
 template <class U>
 DMLOPS_NO_INLINE void pack_gathered(char* target, std::int64_t target_pitch, std::int64_t length,
@@ -261,51 +273,34 @@ DMLOPS_NO_INLINE void pack_gathered(char* target, std::int64_t target_pitch, std
       pack_columns<U, quads>(target, target_pitch, length, count,
                              GatheredColumns{from.data, from.offsets}, spills))
     return;
-  const std::int64_t packed = pack_periods<U>(target, target_pitch, length, count, from);
-  if (packed == length) return;
-  Source rest = from;
-  if (packed > 0) {
-    rest.offsets += (from.skip + packed) / from.run;
-    rest.skip = (from.skip + packed) % from.run;
+  std::int64_t packed = 0;
+  if (from.of_periods != nullptr && length * size >= kShortestOfPeriods &&
+      length >= (kFewestPatterns + 1) * from.period) {
+    // Before and after the whole periods, elements overwrite what these spill.
+    const std::int64_t begin = from.phase == 0 ? 0 : from.period - from.phase;
+    packed = begin + pack_periods<U>(target + begin * size, target_pitch, length - begin, count,
+                                     from.from_element(begin), spills);
+    if (begin > 0) pack_by_runs<U>(target, target_pitch, begin, count, from);
   }
-  for (std::int64_t r = 0; r < count; ++r) {
-    char* const row = target + r * target_pitch + packed * size;
-    if (from.run > 1) {
-      pack_runs<U>(row, length - packed, from.row(r), rest);
-    } else {
-      pack_offsets<U>(row, length - packed, from.row(r), rest.offsets);
-    }
-  }
-}
-
-// True if pack_strided() packs vectors rather than elements.
-template <class U>
-bool is_packed_by_vectors(std::int64_t step, std::int64_t length) {
-  constexpr std::int64_t size = sizeof(U);
-  return length >= 2 * kLanes<Vec<U>> &&
-         (step == 2 * size || (kShufflesBytes && size < 8 && step == 3 * size) || step == 4 * size);
-}
-
-// True if rows are a few elements apart, so that columns are packed by vectors. Of long rows and of
-// elements of 8 bytes, packing by elements is as fast.
-template <class U>
-bool is_strided_columns(const Source& from, std::int64_t length, std::int64_t count) {
-  constexpr std::int64_t size = sizeof(U), kFewestRows = 32, kFewest = 4, kLongest = 48;
-  return size < 8 && from.rows == nullptr && from.pitch > size && from.pitch <= 4 * size &&
-         abs(from.step) > from.pitch && length >= kFewest && length * size <= kLongest &&
-         count >= kFewestRows;
+  if (packed < length)
+    pack_by_runs<U>(target + packed * size, target_pitch, length - packed, count,
+                    from.from_element(packed));
 }
 
 }  // namespace
 
 template <class U>
-void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values) {
+void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values,
+               PatternShuffles* shuffles) {
   if (bytes >= kVectorBytes && bytes < kLongestMerged)
     return fill_runs_of_vectors<U>(target, bytes, count, values);
-  constexpr std::int64_t kLongestShuffled = 24, kFewestShuffled = 512;
+  constexpr std::int64_t kLongestShuffled = 24, size = sizeof(U);
   std::int64_t i = 0;
-  if (bytes < kLongestShuffled && count >= kFewestShuffled)
-    i = fill_periods<U>(target, bytes, count, values);
+  if (bytes < kLongestShuffled) {
+    Source from{reinterpret_cast<const char*>(values), size, 0};
+    from.of_rows = shuffles;
+    i = pack_pattern_rows<U>(target, bytes / size, count, from, false);
+  }
   // Each short run overwrites the excess of the previous run's vector, which is no longer than
   // necessary. The last runs leave no space for whole vectors.
   const auto by_vectors = [&](auto stored) DMLOPS_LAMBDA_INLINE {
@@ -330,12 +325,22 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   constexpr std::int64_t size = sizeof(U);
   const std::int64_t step = from.step;
   const char* const source = from.data;
+  const bool dense = target_pitch == length * size;
+  const bool has_contiguous_columns =
+      from.pitch == size && from.rows == nullptr && step != size && step != 0 && from.run == 1;
+  if (has_contiguous_columns) {
+    if (dense && from.offsets == nullptr && interleave<U>(target, length, count, source, step))
+      return;
+  } else if (dense) {
+    const std::int64_t rows = pack_pattern_rows<U>(target, length, count, from, spills);
+    if (rows == count) return;
+    if (rows > 0)
+      return pack<U>(target + rows * target_pitch, target_pitch, length, count - rows,
+                     from.from_row(rows), spills);
+  }
   if (from.offsets != nullptr)
     return pack_gathered<U>(target, target_pitch, length, count, from, spills);
-  if (from.pitch == size && from.rows == nullptr && step != size && step != 0 &&
-      target_pitch == length * size && interleave<U>(target, length, count, source, step))
-    return;
-  if (from.pitch == size && step != size && step != 0 && !is_packed_by_vectors<U>(step, length) &&
+  if (has_contiguous_columns && !is_packed_by_vectors<U>(step, length) &&
       (pack_columns<U>(target, target_pitch, length, count,
                        SteppedColumns{source, step, count * size, length}, spills) ||
        pack_narrow<U>(target, target_pitch, length, count, source, step)))
@@ -368,22 +373,26 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
   });
 }
 
-template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*);
+template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*,
+                                      PatternShuffles*);
 template void pack<std::uint8_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                  bool);
 template void unpack<std::uint8_t>(char*, std::int64_t, const std::int64_t*, const char*,
                                    std::int64_t, std::int64_t);
-template void fill_runs<std::uint16_t>(char*, std::int64_t, std::int64_t, const std::uint16_t*);
+template void fill_runs<std::uint16_t>(char*, std::int64_t, std::int64_t, const std::uint16_t*,
+                                       PatternShuffles*);
 template void pack<std::uint16_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                   bool);
 template void unpack<std::uint16_t>(char*, std::int64_t, const std::int64_t*, const char*,
                                     std::int64_t, std::int64_t);
-template void fill_runs<std::uint32_t>(char*, std::int64_t, std::int64_t, const std::uint32_t*);
+template void fill_runs<std::uint32_t>(char*, std::int64_t, std::int64_t, const std::uint32_t*,
+                                       PatternShuffles*);
 template void pack<std::uint32_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                   bool);
 template void unpack<std::uint32_t>(char*, std::int64_t, const std::int64_t*, const char*,
                                     std::int64_t, std::int64_t);
-template void fill_runs<std::uint64_t>(char*, std::int64_t, std::int64_t, const std::uint64_t*);
+template void fill_runs<std::uint64_t>(char*, std::int64_t, std::int64_t, const std::uint64_t*,
+                                       PatternShuffles*);
 template void pack<std::uint64_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
                                   bool);
 template void unpack<std::uint64_t>(char*, std::int64_t, const std::int64_t*, const char*,

@@ -6,7 +6,9 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr std::int64_t kSpill = 16;  // bytes that pack() may overwrite after its target
+class PatternShuffles;
+
+constexpr std::int64_t kSpill = kVectorBytes;  // bytes that pack() may overwrite after its target
 
 // Rows `pitch` bytes apart, or at `rows` unless null, whose elements are `step` bytes apart, in
 // runs at `offsets` unless null.
@@ -18,12 +20,33 @@ struct Source {
   std::int64_t run = 1;  // elements of a run
   // The offsets of `period` elements are repeated every `period_step` bytes.
   std::int64_t period = 0, period_step = 0;
-  bool fits_window = false;  // see Rows
-  std::int64_t skip = 0;     // elements of the first run before the row
+  // Elements of the first run, and of the first period, before the row.
+  std::int64_t skip = 0, phase = 0;
   const std::int64_t* rows = nullptr;
+  // Kept from block to block, for patterns that are rows, or periods of rows, unless null.
+  PatternShuffles *of_rows = nullptr, *of_periods = nullptr;
 
   DMLOPS_INLINE const char* row(std::int64_t r) const {
     return data + (rows != nullptr ? rows[r] : r * pitch);
+  }
+  // Returns the rows from r on.
+  DMLOPS_INLINE Source from_row(std::int64_t r) const {
+    Source rest = *this;
+    if (rows != nullptr) {
+      rest.rows += r;
+    } else {
+      rest.data += r * pitch;
+    }
+    return rest;
+  }
+  // Returns the elements of gathered rows from i on.
+  DMLOPS_INLINE Source from_element(std::int64_t i) const {
+    Source rest = *this;
+    if (i == 0) return rest;
+    rest.offsets += (skip + i) / run;
+    rest.skip = (skip + i) % run;
+    if (period > 0) rest.phase = (phase + i) % period;
+    return rest;
   }
 };
 
@@ -59,9 +82,8 @@ DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::i
     source.run = rows.run[k];
     source.period = rows.period[k];
     source.period_step = rows.period_step[k];
-    source.fits_window = rows.fits_window[k];
-    source.offsets = rows.offsets[k] + column / source.run;
-    source.skip = column % source.run;
+    source.offsets = rows.offsets[k];
+    return source.from_element(column);
   }
   return source;
 }
@@ -74,7 +96,8 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
 
 // Fills `count` contiguous runs, each with one of the values.
 template <class U>
-void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values);
+void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* values,
+               PatternShuffles* shuffles = nullptr);
 
 // The inverse of pack() for a row: writes dense elements to elements `step` bytes apart, or in runs
 // of contiguous elements at `offsets`.

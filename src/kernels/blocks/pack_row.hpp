@@ -244,6 +244,10 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
 constexpr bool kShufflesBytes = false;
 #endif
 
+// True if a shuffle reverses a whole vector.
+template <class U>
+constexpr bool kReversesVectors = sizeof(U) >= (kVectorBytes == 64 ? 2 : 4);
+
 // Packs elements `step` bytes apart into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
@@ -263,7 +267,7 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
       store_element(target + i * size, every_second(load_every_second<V>(window),
                                                     load_every_second<V>(window + 2 * sizeof(V))));
     }
-  } else if (step == -size && size >= (kVectorBytes == 64 ? 2 : 4)) {
+  } else if (step == -size && kReversesVectors<U>) {
     using V = Vec<U>;
     constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes <= length; i += lanes)

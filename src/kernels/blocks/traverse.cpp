@@ -34,7 +34,7 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   return every_second ? t.transforms.every_second : nullptr;
 }
 
-void traverse_blocks(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
+void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
   alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kVectorBytes];
   static_assert(kSpill <= kVectorBytes);
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
@@ -78,7 +78,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t, EqualRows& equal_rows
   for (int i = 0; i < t.inputs; ++i) {
     if (!packed[i] || t.shared_columns > 0) continue;
     // Short rows are packed next to each other, to be merged.
-    if (rows.length * size >= kLongRow) equal[i] = equal_rows.row(rows, i + 1, size);
+    if (rows.length * size >= kLongRow) equal[i] = packer.equal_row(rows, i + 1, size);
     if (equal[i] != nullptr || (i == 0 && buffered)) continue;
     repeats[i] = broadcasts_row(rows, i + 1);
     equal_blocks[i] = rows.layout[i + 1] == Layout::broadcast && block_count == 1 && !aligned;
@@ -102,7 +102,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t, EqualRows& equal_rows
         continue;
       }
       if (!(repeats[i] && row > 0) && !(equal_blocks[i] && !by_columns && column > 0))
-        pack_rows(rows, i + 1, size, row, column, length, block.count, buffers[i], length * size);
+        packer.pack_rows(rows, i + 1, size, row, column, length, block.count, buffers[i],
+                         length * size);
       block.inputs[i] = {buffers[i], length * size};
     }
     const char* const ahead = packed[0] ? nullptr : block.inputs[0].data + kBlockAhead;
@@ -143,7 +144,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t, EqualRows& equal_rows
 
 // Iterates over tiles along the columns, the memory order of a transposed input.
 template <class U>
-void traverse_transposed(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
+void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
   constexpr std::int64_t lines = kTileLines<U>, height = kMaxTileRows<U>, width = lines * side;
   constexpr std::int64_t pitch =
@@ -196,12 +197,12 @@ void traverse_transposed(const Rows& rows, const Traversal& t, EqualRows& equal_
       } else if (rows.layout[k] == Layout::in_place || k == constant) {
         block.inputs[i] = rows_in_place<const char>(rows, k, block.row, block.column, rows.step[k]);
       } else {
-        const char* const equal = equal_rows.row(rows, k, size);
+        const char* const equal = packer.equal_row(rows, k, size);
         if (equal != nullptr) {
           block.inputs[i] = {equal + block.column * size};
         } else {
-          pack_rows(rows, k, size, block.row, block.column, block.length, block.count,
-                    buffers[i] + skipped, pitch);
+          packer.pack_rows(rows, k, size, block.row, block.column, block.length, block.count,
+                           buffers[i] + skipped, pitch);
         }
       }
     }
@@ -228,13 +229,13 @@ bool has_squares(const Rows& rows, const Traversal& t) {
 }
 
 template <class U>
-void traverse_sized(const Rows& rows, const Traversal& t, EqualRows& equal_rows) {
+void traverse_sized(const Rows& rows, const Traversal& t, Packer& packer) {
   if (is_formula_of_one(t)) {
     if (rows.layout[1] == Layout::broadcast) return traverse_broadcast<U>(rows, t);
-    if (is_repeated(rows)) return traverse_repeated(rows, t);
+    if (is_repeated(rows)) return traverse_repeated(rows, t, packer);
   }
-  if (has_squares(rows, t)) return traverse_transposed<U>(rows, t, equal_rows);
-  traverse_blocks(rows, t, equal_rows);
+  if (has_squares(rows, t)) return traverse_transposed<U>(rows, t, packer);
+  traverse_blocks(rows, t, packer);
 }
 
 // Calls visit(rows) for each iteration of the outer loops, with the rows' data pointers advanced.
@@ -283,17 +284,17 @@ void traverse(const Rows& all, const Traversal& t) {
     if (all.streaming) finish_non_temporal();
     return;
   }
-  EqualRows equal_rows;
+  Packer packer;
   for_each_outer(all, [&](const Rows& rows) {
     switch (t.size) {
       case 1:
-        return traverse_sized<std::uint8_t>(rows, t, equal_rows);
+        return traverse_sized<std::uint8_t>(rows, t, packer);
       case 2:
-        return traverse_sized<std::uint16_t>(rows, t, equal_rows);
+        return traverse_sized<std::uint16_t>(rows, t, packer);
       case 4:
-        return traverse_sized<std::uint32_t>(rows, t, equal_rows);
+        return traverse_sized<std::uint32_t>(rows, t, packer);
       default:
-        return traverse_sized<std::uint64_t>(rows, t, equal_rows);
+        return traverse_sized<std::uint64_t>(rows, t, packer);
     }
   });
   if (all.streaming) finish_non_temporal();

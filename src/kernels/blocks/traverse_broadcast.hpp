@@ -19,10 +19,11 @@ inline bool streams_broadcast(const Rows& rows, const Traversal& t) {
 
 // Fills each row with one of the values.
 template <class U>
-void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values) {
+void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values,
+               PatternShuffles* shuffles) {
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
   const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
-  if (contiguous) return fill_runs<U>(row_of(rows, 0, row), bytes, count, values);
+  if (contiguous) return fill_runs<U>(row_of(rows, 0, row), bytes, count, values, shuffles);
   for (std::int64_t r = 0; r < count; ++r) fill_row<U>(row_of(rows, 0, row + r), bytes, values[r]);
 }
 
@@ -32,6 +33,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
   constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
   const bool streams = streams_broadcast(rows, t);
   alignas(kVectorBytes) U results[kRows + kSpill];
+  PatternShuffles shuffles;
   alignas(kVectorBytes) char filled[kBlockBytes];
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
     Block block;
@@ -43,7 +45,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
     pack<U>(block.output.data, 0, block.length, 1, column_of(rows, 1, row));
     t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !streams) {
-      fill_rows<U>(rows, row, block.length, results);
+      fill_rows<U>(rows, row, block.length, results, &shuffles);
       continue;
     }
     for (std::int64_t r = 0; r < block.length; ++r) {
@@ -56,7 +58,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
 
 // Traverses rows that all broadcast one input row: computes it once, and copies the results to each
 // row.
-inline void traverse_repeated(const Rows& rows, const Traversal& t) {
+inline void traverse_repeated(const Rows& rows, const Traversal& t, Packer& packer) {
   alignas(kVectorBytes) char buffer[kRepeatedBytes + kSpill];
   const std::int64_t capacity = kRepeatedBytes / t.size;
   for (std::int64_t column = 0; column < rows.length; column += capacity) {
@@ -69,7 +71,7 @@ inline void traverse_repeated(const Rows& rows, const Traversal& t) {
     if (rows.layout[1] == Layout::in_place) {
       block.inputs[0].data = rows.data[1] + column * t.size;
     } else {
-      pack_rows(rows, 1, t.size, 0, column, block.length, 1, buffer, block.length * t.size);
+      packer.pack_rows(rows, 1, t.size, 0, column, block.length, 1, buffer, block.length * t.size);
     }
     t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !streams_broadcast(rows, t)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/blocks/pack.hpp"
+#include "kernels/blocks/pack_patterns.hpp"
 #include "kernels/blocks/traverse.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -40,23 +41,32 @@ inline void write(const Rows& rows, std::int64_t size, std::int64_t row, std::in
   copy_run(target + column * size, results, length * size);
 }
 
-// Packs ranges of the rows of operand k, `pitch` bytes apart in the buffer. If they are dense
-// there, the buffer needs kSpill extra bytes.
-inline void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t row,
-                      std::int64_t column, std::int64_t length, std::int64_t count, char* buffer,
-                      std::int64_t pitch) {
-  pack(size, buffer, pitch, length, count, source_of(rows, k, row, column), pitch == length * size);
-}
-
 // Bytes from which equal rows are packed once for all blocks.
 constexpr std::int64_t kLongRow = 384;
 
-// Rows of inputs that are equal: one is packed as a whole, for all blocks and for all iterations of
-// the outer loops that do not advance the input.
-class EqualRows {
+// Packs the rows of a traversal's inputs. Keeps what blocks and iterations of the outer loops have
+// in common: shuffles, and rows that are equal.
+class Packer {
  public:
-  // Returns the dense row of operand k, or null if its rows differ, are in place, or are too long.
-  const char* row(const Rows& rows, int k, std::int64_t size) {
+  // Packs ranges of the rows of operand k, `pitch` bytes apart in the buffer. If they are dense
+  // there, the buffer needs kSpill extra bytes.
+  void pack_rows(const Rows& rows, int k, std::int64_t size, std::int64_t row, std::int64_t column,
+                 std::int64_t length, std::int64_t count, char* buffer, std::int64_t pitch) {
+    Source source = source_of(rows, k, row, column);
+    PatternShuffles& shuffles = shuffles_[k - 1];
+    if (!shuffles.is_rejected()) {
+      if (repeats_period(rows, k, size)) {
+        source.of_periods = &shuffles;
+      } else if (length == rows.length) {
+        source.of_rows = &shuffles;
+      }
+    }
+    pack(size, buffer, pitch, length, count, source, pitch == length * size);
+  }
+
+  // Returns the dense row of operand k, packed as a whole, or null if its rows differ, are in
+  // place, or are too long.
+  const char* equal_row(const Rows& rows, int k, std::int64_t size) {
     if (rows.count == 1 || rows.layout[k] == Layout::in_place || !broadcasts_row(rows, k) ||
         rows.length > kLongest)
       return nullptr;
@@ -70,7 +80,14 @@ class EqualRows {
  private:
   static constexpr std::int64_t kLongest = 1024;  // elements
 
+  // True if the patterns of operand k are periods rather than rows.
+  static bool repeats_period(const Rows& rows, int k, std::int64_t size) {
+    return rows.offsets[k] != nullptr && rows.length * size >= kShortestOfPeriods &&
+           rows.length >= (kFewestPatterns + 1) * rows.period[k];
+  }
+
   const char* data_[kMaxInputs] = {};
+  PatternShuffles shuffles_[kMaxInputs];
   alignas(kVectorBytes) char rows_[kMaxInputs][kLongest * sizeof(std::uint64_t)];
 };
 
