@@ -15,6 +15,10 @@ Array = npt.NDArray[Any]
 # whole steps of lanes and otherwise; tiles of whole groups, of whole runs, and within runs.
 SIZES = [
     (40, 3, 7, 7),
+    (30, 17, 7, 7),
+    (9, 70, 2, 2),
+    (100, 5, 4, 4),
+    (300, 6, 4, 4),
     (25, 3, 14, 6),
     (3, 2, 9, 8),
     (40, 3, 14, 14),

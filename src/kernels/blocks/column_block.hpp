@@ -209,7 +209,7 @@ class ColumnBlock {
         return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
       alignas(kVectorBytes) char packed[kBlockRows * kPitch + kSpill];
       pack<Bits<T>>(packed, bytes, rows, columns_, results, true);
-      return copy_runs<true>(target, packed, groups.offsets(), columns_, bytes);
+      return copy_runs<true>(target, packed, groups.offsets(), columns_, bytes, bytes);
     }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += pitch) {
       if (groups.has_short_runs(kSize)) {

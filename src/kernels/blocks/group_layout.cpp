@@ -9,6 +9,33 @@ std::int64_t ElementLoops::count() const {
   return product;
 }
 
+void ElementLoops::list_offsets(int dimensions, std::int64_t first, std::int64_t count,
+                                std::int64_t* offsets) const {
+  if (dimensions == 0) {
+    offsets[0] = 0;
+    return;
+  }
+  const int inner = dimensions - 1;
+  const std::int64_t stride = strides[inner];
+  std::int64_t index[kMaxRank], base = 0;  // of the first index of the inner dimension
+  for (int d = inner; d >= 0; --d) {
+    index[d] = first % sizes[d];
+    first /= sizes[d];
+    if (d < inner) base += index[d] * strides[d];
+  }
+  for (std::int64_t i = index[inner], listed = 0; listed < count; i = 0) {
+    const std::int64_t here = min(sizes[inner] - i, count - listed);
+    for (std::int64_t k = 0; k < here; ++k) offsets[listed + k] = base + (i + k) * stride;
+    listed += here;
+    for (int d = inner - 1; d >= 0; --d) {
+      base += strides[d];
+      if (++index[d] < sizes[d]) break;
+      base -= sizes[d] * strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
 bool has_no_strides(const ReductionNest& nest, int operand) {
   for (int d = 0; d < nest.rank; ++d) {
     if (nest.strides[operand][d] != 0) return false;

@@ -16,6 +16,10 @@ struct ElementLoops {
   std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
   std::int64_t step() const { return strides[rank - 1]; }  // its stride
 
+  // Lists `count` byte offsets from that of index `first` on, over the outer dimensions.
+  void list_offsets(int dimensions, std::int64_t first, std::int64_t count,
+                    std::int64_t* offsets) const;
+
   // Calls visit(byte offset of a run, its index in the chunk, its length) for the chunk [begin,
   // end) of the group.
   template <class Visit>

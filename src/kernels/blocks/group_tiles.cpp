@@ -37,10 +37,10 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
     if (batch_ < together) batch_ = together;
   }
   // The hardware prefetcher follows the runs of groups that alternate in memory if they are read
-  // together. Groups that are packed once, as one tile, are not.
-  if (elements_.rank > 1 && kept_.rank > 0 &&
-      abs(kept_.strides[1][0]) < abs(elements_.strides[1][0]) && step(1) == size_ &&
-      (count_ > kTileElements || run >= shortest_summed()))
+  // together.
+  const bool alternate = alternates(1);
+  const bool packed_once = count_ <= kTileElements && run < shortest_summed();
+  if (alternate && !packed_once)
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
   tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
@@ -62,19 +62,34 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
     if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
       loops_[o] = element_loops(reduction, o);
   }
+  if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
+    take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), true);
   if (whole_groups && !has_short_runs) {
     const auto is_dense = [this](int o) { return loops_[o].rank == 1 && step(o) == size_; };
-    const bool dense = is_dense(0) && is_dense(1);
-    const std::int64_t fitting = kBufferBytes / (dense ? 1 : 2) / (count_ * size_);
-    if (dense || fitting > 0) {
-      tile_length_ = count_;
-      batch_ = max(std::int64_t{1}, min(kTileGroups, fitting));
-      buffer_bytes_ = kBufferBytes / 2;
-    }
+    take_whole_groups(kTileGroups, 2, !is_dense(0) || !is_dense(1));
   }
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
+}
+
+int GroupTiles::buffers() const {
+  int end = 0;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    if (reduction_.data[o] == nullptr || uniform_[o]) continue;
+    if (!packs_runs(o)) return 0;
+    end = o + 1;
+  }
+  return end;
+}
+
+void GroupTiles::take_whole_groups(std::int64_t most, int buffers, bool are_packed) {
+  const std::int64_t bytes = kBufferBytes / buffers / kLineBytes * kLineBytes;
+  const std::int64_t fitting = min(most, (are_packed ? bytes : kBufferBytes) / (count_ * size_));
+  if (are_packed && fitting < 1) return;
+  tile_length_ = count_;
+  batch_ = max(fitting, std::int64_t{1});
+  buffer_bytes_ = bytes;
 }
 
 std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
@@ -178,6 +193,13 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
   }
   if (has_table_[0]) {
     const Source runs = tabulate(0, begin, length, element_step == size_);
+    const std::int64_t bytes = runs.run * size_;
+    if (alternates(0) && common_ && groups_ > 1 && groups_ * bytes >= kShortestAlternate) {
+      for (std::int64_t i = 0; i < length / runs.run; ++i)
+        copy_runs<true>(groups_data_[0][0] + runs.offsets[i], buffer(0) + i * bytes,
+                        SteppedRuns{group_step}, groups_, bytes, pitch);
+      return;
+    }
     for (std::int64_t k = 0; k < groups_; ++k)
       unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer(0) + k * pitch, length, runs.run);
     return;
@@ -248,18 +270,13 @@ std::int64_t GroupTiles::offset_of(int o, std::int64_t i) const {
 }
 
 Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs) {
-  const std::int64_t run = loops_[o].run();
+  const ElementLoops& loops = loops_[o];
+  const std::int64_t run = of_runs ? loops.run() : 1;  // of an entry
   Tabulated& table = tabulated_[o];
-  std::int64_t* entry = tables_[o];
-  const Source source = {nullptr, 0, step(o), entry, of_runs ? run : 1};
+  const Source source = {nullptr, 0, step(o), tables_[o], run};
   if (table.begin == begin && table.length == length && table.of_runs == of_runs) return source;
   table = {begin, length, of_runs};
-  loops_[o].for_each_run(begin, begin + length,
-                         [&](std::int64_t offset, std::int64_t, std::int64_t) {
-                           *entry++ = offset;
-                           for (std::int64_t i = 1; !of_runs && i < run; ++i)
-                             *entry++ = offset + i * step(o);
-                         });
+  loops.list_offsets(of_runs ? loops.rank - 1 : loops.rank, begin / run, length / run, tables_[o]);
   return source;
 }
 

@@ -2,7 +2,8 @@
 //
 // Independent of the element type and of the formulas of reductions, which receive rows only.
 // Elements that are contiguous in an operand are read and written in place, run by run; the others
-// are packed, by transposition where groups are contiguous side by side.
+// are packed, by transposition where groups are contiguous side by side, and several groups in the
+// order of memory where their runs alternate.
 #pragma once
 
 #include "kernels/blocks/group_layout.hpp"
@@ -169,6 +170,15 @@ class GroupTiles {
     const bool side_by_side = kept_.rank > 0 && kept_.strides[o][0] == size_;
     return step(o) == 0 || (step(o) == size_ && !side_by_side);
   }
+  // True if runs of several groups lie between those of a group.
+  bool alternates(int o) const {
+    return elements_.rank > 1 && kept_.rank > 0 && step(o) == size_ &&
+           abs(kept_.strides[o][0]) < abs(elements_.strides[o][0]);
+  }
+  // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
+  int buffers() const;
+  // Selects groups as a whole, as many as the buffers hold; none if they are packed and do not fit.
+  void take_whole_groups(std::int64_t most, int buffers, bool are_packed);
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
   void merge(int o);
   // Returns the bytes between groups, or 0 if they have no common step.

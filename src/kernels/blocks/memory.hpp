@@ -20,6 +20,9 @@ constexpr std::int64_t kLargestGap = 256, kLongestPrefetched = 1024;
 // Bytes up to which contiguous broadcast rows share vectors.
 constexpr std::int64_t kLongestMerged = 4 * kVectorBytes;
 
+// Bytes of a run of each row from which rows whose runs alternate are copied in memory order.
+constexpr std::int64_t kShortestAlternate = 128;
+
 // Bytes of a row that is repeated, whose results are kept in L1.
 constexpr std::int64_t kRepeatedBytes = 4 * kBlockBytes;
 

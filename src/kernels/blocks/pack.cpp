@@ -182,7 +182,7 @@ void pack_stepped_runs(char* target, const char* source, std::int64_t step, std:
   if (bytes == 2) return pack_column<std::uint16_t>(target, count, source, step);
   if (bytes == 4) return pack_column<std::uint32_t>(target, count, source, step);
   if (bytes == 8) return pack_column<std::uint64_t>(target, count, source, step);
-  copy_runs<false>(target, source, SteppedRuns{step}, count, bytes);
+  copy_runs<false>(target, source, SteppedRuns{step}, count, bytes, bytes);
 }
 
 // Packs contiguous runs at offsets into a dense row.
@@ -194,7 +194,7 @@ DMLOPS_NO_INLINE void pack_runs_at(char* target, const char* source, const std::
   if (bytes == 2) return pack_words<std::uint16_t>(target, count, run);
   if (bytes == 4) return pack_words<std::uint32_t>(target, count, run);
   if (bytes == 8) return pack_words<std::uint64_t>(target, count, run);
-  copy_runs<false>(target, source, offsets, count, bytes);
+  copy_runs<false>(target, source, offsets, count, bytes, bytes);
 }
 
 // Packs elements at offsets into a dense row.
@@ -248,10 +248,22 @@ bool is_strided_columns(const Source& from, std::int64_t length, std::int64_t co
          count >= kFewestRows;
 }
 
-// Packs gathered rows by runs or elements.
+// Packs gathered rows by runs or elements. Runs of rows that alternate in memory are packed in the
+// order of memory.
 template <class U>
 DMLOPS_NO_INLINE void pack_by_runs(char* target, std::int64_t target_pitch, std::int64_t length,
                                    std::int64_t count, const Source& from) {
+  constexpr std::int64_t size = sizeof(U);
+  const std::int64_t bytes = from.run * size, runs = length / from.run;
+  const bool whole_runs = from.skip == 0 && runs * from.run == length;
+  const bool alternate = from.step == size && whole_runs && from.rows == nullptr && runs > 1 &&
+                         abs(from.pitch) < abs(from.offsets[1] - from.offsets[0]);
+  if (alternate && from.run > 1 && count > 1 && count * bytes >= kShortestAlternate) {
+    for (std::int64_t i = 0; i < runs; ++i)
+      copy_runs<false>(target + i * bytes, from.data + from.offsets[i], SteppedRuns{from.pitch},
+                       count, bytes, target_pitch);
+    return;
+  }
   for (std::int64_t r = 0; r < count; ++r) {
     char* const row = target + r * target_pitch;
     if (from.run > 1) {
@@ -362,7 +374,8 @@ template <class U>
 void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const char* source,
             std::int64_t length, std::int64_t run) {
   constexpr std::int64_t size = sizeof(U);
-  if (run > 1) return copy_runs<true>(target, source, offsets, length / run, run * size);
+  if (run > 1)
+    return copy_runs<true>(target, source, offsets, length / run, run * size, run * size);
   if (offsets != nullptr) {
     return unpack_words<U>(source, length, [target, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
       return target + offsets[i];

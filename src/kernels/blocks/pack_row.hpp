@@ -98,30 +98,30 @@ struct SteppedRuns {
   DMLOPS_INLINE std::int64_t operator[](std::int64_t i) const { return i * step; }
 };
 
-// Copies runs of `bytes` between a dense row and memory at `offsets`, each run as its first and its
-// last V.
+// Copies runs of `bytes` between a buffer, `pitch` bytes apart, and memory at `offsets`, each run
+// as its first and its last V.
 template <bool kUnpack, class V, class Offsets>
 DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const Offsets& offsets,
-                                     std::int64_t count, std::int64_t bytes) {
+                                     std::int64_t count, std::int64_t bytes, std::int64_t pitch) {
 #pragma GCC unroll 2  // as in pack_words()
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t dense = i * bytes;
-    copy_ends<V>(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
-                 bytes);
+    const std::int64_t buffered = i * pitch;
+    copy_ends<V>(target + (kUnpack ? offsets[i] : buffered),
+                 source + (kUnpack ? buffered : offsets[i]), bytes);
   }
 }
 
 template <bool kUnpack, class Offsets>
 DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, Offsets offsets,
-                                std::int64_t count, std::int64_t bytes) {
+                                std::int64_t count, std::int64_t bytes, std::int64_t pitch) {
   const auto by_ends = [=](auto v) DMLOPS_LAMBDA_INLINE {
-    copy_runs_by_ends<kUnpack, decltype(v)>(target, source, offsets, count, bytes);
+    copy_runs_by_ends<kUnpack, decltype(v)>(target, source, offsets, count, bytes, pitch);
   };
   if (bytes > 2 * kVectorBytes) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t dense = i * bytes;
-      copy_run(target + (kUnpack ? offsets[i] : dense), source + (kUnpack ? dense : offsets[i]),
-               bytes);
+      const std::int64_t buffered = i * pitch;
+      copy_run(target + (kUnpack ? offsets[i] : buffered),
+               source + (kUnpack ? buffered : offsets[i]), bytes);
     }
     return;
   }
