@@ -8,9 +8,10 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-constexpr std::int64_t kLongestPattern = 512;  // elements
-constexpr std::int64_t kFewestPatterns = 8;
+constexpr std::int64_t kLongestPattern = 512;     // elements
 constexpr std::int64_t kShortestOfPeriods = 256;  // bytes of a row whose periods are patterns
+// Of a traversal, from which preparation of shuffles pays off.
+constexpr std::int64_t kFewestPatterns = 16, kFewestElements = 512;
 
 // True if pack_strided() packs vectors rather than elements.
 template <class U>
@@ -72,10 +73,8 @@ DMLOPS_NO_INLINE std::int64_t pack_patterns(PatternShuffles& shuffles, char* tar
                                             std::int64_t count, std::int64_t repeats,
                                             std::int64_t step, const std::int64_t* offsets,
                                             bool spills) {
-  if (count > kLongestPattern || repeats < kFewestPatterns) return 0;
   if (!shuffles.is_prepared()) {
-    constexpr float kGain = 1.25F;  // below which preparation takes longer than it saves
-    const float share = static_cast<float>(count) / static_cast<float>(length) / kGain;
+    const float share = static_cast<float>(count) / static_cast<float>(length);
     const float operations = operations_of_row<U>(from, length) * share;
     if (operations == 0) {
       shuffles.reject();

@@ -7,8 +7,8 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The offsets of `count` elements, which are repeated every `step` bytes, or at a table of offsets
-// (step 0).
+// The offsets of `count` elements, which are repeated every `step` bytes, or at the entries of an
+// offset table (step 0).
 struct Pattern {
   const std::int64_t* offsets;
   std::int64_t count, step;
@@ -68,7 +68,6 @@ struct ElementWindows {
   DMLOPS_INLINE static void select(ShuffledVector& v, std::int64_t lane, std::int64_t position) {
     store_element(reinterpret_cast<char*>(v.index) + lane * kUnit,
                   static_cast<U>(position / kUnit));
-    v.lanes[v.count] |= std::uint32_t{1} << lane;
   }
 
   template <int kWindows>
@@ -132,25 +131,38 @@ class PatternShuffles {
   bool is_rejected() const { return together_ == 0; }
   void reject() { together_ = 0; }
 
-  // Chooses the patterns of a group, or none if shuffles do not take fewer than `operations` for
-  // each pattern.
+  // Chooses the patterns of a group, or none if shuffles do not pay off: other ways take
+  // `operations` for each pattern.
   template <class U>
   void prepare(const Pattern& pattern, std::int64_t repeats, float operations) {
-    constexpr std::int64_t lanes = kLanes<typename Windows<U>::Vector>;
+    constexpr std::int64_t bytes = sizeof(typename Windows<U>::Vector);
+    constexpr std::int64_t lanes = bytes / std::int64_t{sizeof(U)};
     const std::int64_t in_vector = max(lanes / pattern.count, std::int64_t{1});
     std::int64_t in_whole_vectors = lanes;
     while (in_whole_vectors > 1 && in_whole_vectors / 2 * pattern.count % lanes == 0)
       in_whole_vectors /= 2;
+    const std::int64_t in_window = pattern.step == 0 ? 1 : bytes / abs(pattern.step);
+    // Smaller gains, of the first vectors or of more, do not repay their preparation.
+    constexpr float kGain = 1.25F, kGainOfMore = 1.33F;
+    constexpr float kOfCall = 8;  // the operations of a call, for each vector
+    float best = operations / kGain;
     std::int64_t chosen = 0, arranged = 0;
-    for (const std::int64_t together : {in_vector, min(in_whole_vectors, kMaxTogether)}) {
-      if (together > 1 && (pattern.step == 0 || together > repeats / 4)) continue;
+    for (const std::int64_t together : {in_vector, in_whole_vectors, in_window}) {
+      if (together <= chosen) continue;
+      if (together > 1 && (pattern.step == 0 || together > repeats / 2)) continue;
       arranged = together;
       const auto patterns = static_cast<float>(together);
-      if (!arrange<U>(pattern, together, operations * patterns)) continue;
+      if (!arrange<U>(pattern, together, best * patterns)) continue;
+      const auto all = static_cast<float>(repeats);
+      const float left = static_cast<float>(beyond_) / all;
+      const auto calls = static_cast<float>((repeats % together == 0 ? 1 : 2) * vector_count_);
+      const float of_pattern =
+          operations_ / patterns * (1 - left) + operations * left + kOfCall * calls / all;
+      if (of_pattern >= best) continue;
       chosen = together;
       const bool is_full = 5 * together * pattern.count >= 3 * vector_count_ * lanes;
-      if (is_full) break;
-      operations = 0.75F * operations_ / patterns;  // more vectors take longer to arrange
+      if (is_full && left < 0.1F) break;
+      best = of_pattern / kGainOfMore;
     }
     constexpr float kAny = 1e9F;
     if (chosen != arranged && chosen != 0) arrange<U>(pattern, chosen, kAny);
@@ -181,8 +193,6 @@ class PatternShuffles {
   }
 
  private:
-  static constexpr std::int64_t kMaxTogether = 32;
-
   // Returns false if a vector has too many windows, or a group takes too many operations.
   template <class U>
   bool arrange(const Pattern& pattern, std::int64_t together, float most_operations) {
@@ -208,7 +218,6 @@ class PatternShuffles {
     for (std::int64_t i = 0; i < count; ++i) {
       ShuffledVector& v = vectors_[i];
       std::memset(v.index, 0x80, sizeof v.index);
-      std::memset(v.lanes, 0, sizeof v.lanes);
       v.count = 0;
       const std::int64_t used = min(lanes, total - i * lanes);
       std::int64_t offsets[lanes], window = INT64_MAX;
@@ -220,26 +229,27 @@ class PatternShuffles {
         distance += pattern.step;
       }
       // Each window begins with the first element that is left.
-      bool selected[lanes] = {};
-      while (window < INT64_MAX) {
+      for (std::uint32_t left = ~0u >> (32 - used); left != 0; ++v.count) {
         if (v.count == kMaxWindows) return false;
         const std::int64_t excess = max(window + bytes - end, std::int64_t{0});
         window -= (excess + W::kUnit - 1) / W::kUnit * W::kUnit;
         if (window < begin) return false;
-        v.windows[v.count] = window;
         std::int64_t next = INT64_MAX;
+        std::uint32_t selected = 0;
         for (std::int64_t k = 0; k < used; ++k) {
-          if (selected[k]) continue;
+          if ((left >> k & 1u) == 0) continue;
           const std::int64_t position = offsets[k] - window;
-          selected[k] = position <= bytes - size && position % W::kUnit == 0;
-          if (selected[k]) {
+          if (position <= bytes - size && position % W::kUnit == 0) {
             W::select(v, k, position);
+            selected |= 1u << k;
           } else {
             next = min(next, offsets[k]);
           }
         }
+        v.windows[v.count] = window;
+        v.lanes[v.count] = selected;
+        left &= ~selected;
         window = next;
-        ++v.count;
       }
       operations_ += W::kStore + W::kWindow * static_cast<float>(v.count);
       // The others are like the first one.

@@ -231,7 +231,7 @@ bool has_squares(const Rows& rows, const Traversal& t) {
 template <class U>
 void traverse_sized(const Rows& rows, const Traversal& t, Packer& packer) {
   if (is_formula_of_one(t)) {
-    if (rows.layout[1] == Layout::broadcast) return traverse_broadcast<U>(rows, t);
+    if (rows.layout[1] == Layout::broadcast) return traverse_broadcast<U>(rows, t, packer);
     if (is_repeated(rows)) return traverse_repeated(rows, t, packer);
   }
   if (has_squares(rows, t)) return traverse_transposed<U>(rows, t, packer);

@@ -29,11 +29,10 @@ void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* 
 
 // Traverses rows that broadcast one element each: computes each result once, and fills its row.
 template <class U>
-void traverse_broadcast(const Rows& rows, const Traversal& t) {
+void traverse_broadcast(const Rows& rows, const Traversal& t, Packer& packer) {
   constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
   const bool streams = streams_broadcast(rows, t);
   alignas(kVectorBytes) U results[kRows + kSpill];
-  PatternShuffles shuffles;
   alignas(kVectorBytes) char filled[kBlockBytes];
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
     Block block;
@@ -45,7 +44,7 @@ void traverse_broadcast(const Rows& rows, const Traversal& t) {
     pack<U>(block.output.data, 0, block.length, 1, column_of(rows, 1, row));
     t.transforms.dense(block, t.context);
     if (rows.layout[0] == Layout::in_place && !streams) {
-      fill_rows<U>(rows, row, block.length, results, &shuffles);
+      fill_rows<U>(rows, row, block.length, results, packer.shuffles(rows));
       continue;
     }
     for (std::int64_t r = 0; r < block.length; ++r) {

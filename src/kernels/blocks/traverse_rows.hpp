@@ -56,12 +56,18 @@ class Packer {
     PatternShuffles& shuffles = shuffles_[k - 1];
     if (!shuffles.is_rejected()) {
       if (repeats_period(rows, k, size)) {
-        source.of_periods = &shuffles;
-      } else if (length == rows.length) {
+        if (has_many(rows, rows.period[k])) source.of_periods = &shuffles;
+      } else if (length == rows.length && has_many(rows, length)) {
         source.of_rows = &shuffles;
       }
     }
     pack(size, buffer, pitch, length, count, source, pitch == length * size);
+  }
+
+  // Returns the shuffles that fill rows with elements of the first input, or null for a few rows.
+  PatternShuffles* shuffles(const Rows& rows) {
+    constexpr std::int64_t kFewest = 256;
+    return all_rows(rows) >= kFewest ? &shuffles_[0] : nullptr;
   }
 
   // Returns the dense row of operand k, packed as a whole, or null if its rows differ, are in
@@ -83,7 +89,18 @@ class Packer {
   // True if the patterns of operand k are periods rather than rows.
   static bool repeats_period(const Rows& rows, int k, std::int64_t size) {
     return rows.offsets[k] != nullptr && rows.length * size >= kShortestOfPeriods &&
-           rows.length >= (kFewestPatterns + 1) * rows.period[k];
+           rows.length >= 2 * rows.period[k];
+  }
+  // True if patterns of `count` elements are short, and enough to prepare shuffles for them.
+  static bool has_many(const Rows& rows, std::int64_t count) {
+    const std::int64_t elements = rows.length * all_rows(rows);
+    return count <= kLongestPattern && elements >= max(kFewestPatterns * count, kFewestElements);
+  }
+  // Returns the rows of all iterations of the outer loops.
+  static std::int64_t all_rows(const Rows& rows) {
+    std::int64_t count = rows.count;
+    for (int d = 0; d < rows.outer_rank; ++d) count *= rows.outer[d].size;
+    return count;
   }
 
   const char* data_[kMaxInputs] = {};

@@ -1,0 +1,136 @@
+// Packs columns into rows by transposition in registers.
+#pragma once
+
+#include "kernels/blocks/memory.hpp"
+#include "kernels/blocks/pack.hpp"
+#include "kernels/blocks/transpose.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+// Transposes contiguous columns, that of index c at column(c), into `count` rows of `length`
+// elements, `target_pitch` bytes apart. Works in blocks of kWidth rows; the last blocks overlap the
+// previous ones. Iterates over the rows first, so that each cache line is used completely before it
+// can be evicted. For the same reason blocks are 16 bytes wide if columns may be a power of two
+// apart (kQuads = 1). Returns false if there are too few rows or columns.
+//
+// If `spills`, rows narrower than 16 bytes are allowed: the last column is repeated, the target's
+// rows must be dense, and kSpill bytes after the target are overwritten.
+template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
+DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
+                                std::int64_t count, const Column& column, bool spills = false) {
+  constexpr std::int64_t size = sizeof(U), block = kQuads * 16 / size;
+  if (count < kWidth) {
+    if constexpr (kWidth * size <= 4 || kWidth == 1)
+      return false;
+    else
+      return pack_columns<U, kQuads, kWidth / 2>(target, target_pitch, length, count, column,
+                                                 spills);
+  }
+  if (length < block) {
+    if constexpr (kQuads > 1) {
+      return pack_columns<U, kQuads / 2, kWidth>(target, target_pitch, length, count, column,
+                                                 spills);
+    } else {
+      if (!spills || length < 2) return false;
+      // Each row overwrites the spilled bytes of the previous one.
+      for (std::int64_t row = 0; row < count; row += kWidth) {
+        const std::int64_t r = min(row, count - kWidth);
+        transpose_block<U, kWidth, 1>(target + r * target_pitch, target_pitch,
+                                      [&column, length, r](int i) DMLOPS_LAMBDA_INLINE {
+                                        return column(min(i, length - 1)) + r * size;
+                                      });
+      }
+      return true;
+    }
+  }
+  for (std::int64_t begin = 0; begin < length; begin += block) {
+    const std::int64_t c = min(begin, length - block);
+    column.prefetch(begin, block);
+    for (std::int64_t row = 0; row < count; row += kWidth) {
+      const std::int64_t r = min(row, count - kWidth);
+      transpose_block<U, kWidth, kQuads>(
+          target + r * target_pitch + c * size, target_pitch,
+          [&column, c, r](int i) DMLOPS_LAMBDA_INLINE { return column(c + i) + r * size; });
+    }
+  }
+  return true;
+}
+
+// Columns `step` bytes apart, prefetched since the hardware prefetcher does not follow them.
+struct SteppedColumns {
+  const char* source;
+  std::int64_t step, bytes, columns;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
+  DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
+    const std::int64_t first = begin + kColumnsAhead;
+    for (std::int64_t c = first; c < min(first + count, columns); ++c)
+      prefetch_lines(source + c * step, bytes);
+  }
+};
+
+// Columns gathered through an offset table.
+struct GatheredColumns {
+  const char* source;
+  const std::int64_t* offsets;
+
+  DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + offsets[c]; }
+  DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
+};
+
+// Transposes contiguous columns into rows narrower than 16 bytes, by way of dense rows. Returns
+// false if there are too few rows or columns.
+template <class U>
+DMLOPS_NO_INLINE bool pack_narrow(char* target, std::int64_t target_pitch, std::int64_t length,
+                                  std::int64_t count, const char* source, std::int64_t step) {
+  constexpr std::int64_t size = sizeof(U), kRows = 128, kFewest = 4, kQuad = 16;
+  const std::int64_t bytes = length * size;
+  if (bytes >= kQuad || length < 2 || count < kFewest) return false;
+  alignas(kVectorBytes) char dense[(kRows + 1) * kQuad];
+  for (std::int64_t r = 0, rows; r < count; r += rows) {
+    const std::int64_t left = count - r;
+    rows = left <= kRows ? left : min(kRows, left - kFewest);
+    pack_columns<U>(dense, bytes, length, rows,
+                    SteppedColumns{source + r * size, step, rows * size, length}, true);
+    if (target_pitch == bytes) {
+      copy_run(target + r * bytes, dense, rows * bytes);
+    } else {
+      for (std::int64_t i = 0; i < rows; ++i)
+        copy_short(target + (r + i) * target_pitch, dense + i * bytes, bytes);
+    }
+  }
+  return true;
+}
+
+// True if rows are a few elements apart, so that columns are packed by vectors. Of long rows and of
+// elements of 8 bytes, packing by elements is as fast.
+template <class U>
+bool is_strided_columns(const Source& from, std::int64_t length, std::int64_t count) {
+  constexpr std::int64_t size = sizeof(U), kFewestRows = 32, kFewest = 4, kLongest = 48;
+  return size < 8 && from.rows == nullptr && from.pitch > size && from.pitch <= 4 * size &&
+         abs(from.step) > from.pitch && length >= kFewest && length * size <= kLongest &&
+         count >= kFewestRows;
+}
+
+// Packs columns whose elements are a few elements apart, by way of dense columns.
+template <class U>
+DMLOPS_NO_INLINE void pack_strided_columns(char* target, std::int64_t target_pitch,
+                                           std::int64_t length, std::int64_t count,
+                                           const Source& from) {
+  constexpr std::int64_t size = sizeof(U), kMostColumns = 16, kMostRows = 64;
+  alignas(kVectorBytes) char dense[kMostColumns * kMostRows * size];
+  const Source columns{dense, size, kMostRows * size};
+  const std::int64_t width = min(length, kMostColumns), height = min(count, kMostRows);
+  for (std::int64_t row = 0; row < count; row += kMostRows) {
+    const std::int64_t r = min(row, count - height);
+    for (std::int64_t column = 0; column < length; column += kMostColumns) {
+      const std::int64_t c = min(column, length - width);
+      for (std::int64_t i = 0; i < width; ++i)
+        pack_column<U>(dense + i * kMostRows * size, height,
+                       from.data + r * from.pitch + (c + i) * from.step, from.pitch);
+      pack<U>(target + r * target_pitch + c * size, target_pitch, width, height, columns);
+    }
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
