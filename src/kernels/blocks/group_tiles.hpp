@@ -32,7 +32,8 @@ class GroupTiles {
   }
 
   // `whole_groups`: of an input and an output alone, groups that are dense or fit the buffers are
-  // selected as a whole, and packed once for all passes.
+  // selected as a whole, and packed once for all passes. Short groups that alternate in memory
+  // always are.
   GroupTiles(const Reduction& reduction, std::int64_t element_size, bool whole_groups = false);
 
   std::int64_t count() const { return count_; }  // elements in a group
@@ -122,7 +123,8 @@ class GroupTiles {
   // Returns the distance in bytes at which results prefetch: the next groups follow whole groups,
   // and the hardware prefetcher alone does not overlap sums, results and memory traffic.
   DMLOPS_INLINE std::int64_t prefetch_distance(const TileRun& run) const {
-    return has_whole_groups() && run_count_ == 1 ? kTileElements * size_ : jump(0, run);
+    return has_whole_groups() && run_count_ == 1 && packed_ == 0 ? kTileElements * size_
+                                                                 : jump(0, run);
   }
 
   // Unpacks the results of the loaded tile to the output, unless they were computed in place.
@@ -177,7 +179,7 @@ class GroupTiles {
   }
   // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
   int buffers() const;
-  // Selects groups as a whole, as many as the buffers hold; none if they are packed and do not fit.
+  // Selects groups as a whole, as many as the buffers hold. Packed groups must fit.
   void take_whole_groups(std::int64_t most, int buffers, bool are_packed);
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
   void merge(int o);

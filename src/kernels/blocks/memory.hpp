@@ -20,7 +20,8 @@ constexpr std::int64_t kLargestGap = 256, kLongestPrefetched = 1024;
 // Bytes up to which contiguous broadcast rows share vectors.
 constexpr std::int64_t kLongestMerged = 4 * kVectorBytes;
 
-// Bytes of a run of each row from which rows whose runs alternate are copied in memory order.
+// Bytes from which the runs of rows that alternate in memory are copied in its order: those of one
+// run of each row.
 constexpr std::int64_t kShortestAlternate = 128;
 
 // Bytes of a row that is repeated, whose results are kept in L1.

@@ -180,9 +180,9 @@ void fill_runs(char* target, std::int64_t bytes, std::int64_t count, const U* va
                PatternShuffles* shuffles) {
   if (bytes >= kVectorBytes && bytes < kLongestMerged)
     return fill_runs_of_vectors<U>(target, bytes, count, values);
-  constexpr std::int64_t kLongestShuffled = 24, size = sizeof(U);
+  constexpr std::int64_t kLongestShuffled = 23, size = sizeof(U);
   std::int64_t i = 0;
-  if (bytes < kLongestShuffled) {
+  if (bytes <= kLongestShuffled) {
     Source from{reinterpret_cast<const char*>(values), size, 0};
     from.of_rows = shuffles;
     i = pack_pattern_rows<U>(target, bytes / size, count, from, false);

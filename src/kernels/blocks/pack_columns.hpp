@@ -14,7 +14,7 @@ namespace dmlops::DMLOPS_TARGET {
 // apart (kQuads = 1). Returns false if there are too few rows or columns.
 //
 // If `spills`, rows narrower than 16 bytes are allowed: the last column is repeated, the target's
-// rows must be dense, and kSpill bytes after the target are overwritten.
+// rows must be dense, and less than 16 bytes after the target are overwritten.
 template <class U, int kQuads = 1, int kWidth = 16 / static_cast<int>(sizeof(U)), class Column>
 DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::int64_t length,
                                 std::int64_t count, const Column& column, bool spills = false) {

@@ -24,7 +24,7 @@ bool is_packed_by_vectors(std::int64_t step, std::int64_t length) {
 constexpr bool is_word(std::int64_t bytes) { return bytes <= 8 && (bytes & (bytes - 1)) == 0; }
 
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
-// Estimates the operations that other ways of packing a row take; 0 if these are faster anyway.
+// Estimates the operations of packing a row without shuffles; 0 if shuffles cannot be faster.
 template <class U>
 float operations_of_row(const Source& from, std::int64_t length) {
   constexpr float of_word = 2.2F, of_run = 3.5F, of_fill = 4, of_reversed = 3, of_call = 6;

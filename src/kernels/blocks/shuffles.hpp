@@ -26,12 +26,12 @@ struct ShuffledVector {
 };
 
 // Shuffles the bytes of each window of 16, and combines the results.
-template <class U>
 struct ByteWindows {
   using Vector = Bytes16;
   static constexpr float kStore = 1, kWindow = 2;  // operations
   static constexpr std::int64_t kUnit = 1;  // bytes, of which positions in a window are multiples
 
+  template <class U>
   DMLOPS_INLINE static void select(ShuffledVector& v, std::int64_t lane, std::int64_t position) {
     constexpr std::int64_t size = sizeof(U);
     for (std::int64_t b = 0; b < size; ++b)
@@ -65,6 +65,7 @@ struct ElementWindows {
   static constexpr float kStore = 2, kWindow = 3;  // loads that cross cache lines take longer
   static constexpr std::int64_t kUnit = sizeof(U);
 
+  template <class>
   DMLOPS_INLINE static void select(ShuffledVector& v, std::int64_t lane, std::int64_t position) {
     store_element(reinterpret_cast<char*>(v.index) + lane * kUnit,
                   static_cast<U>(position / kUnit));
@@ -89,10 +90,10 @@ struct ElementWindows {
   };
 };
 template <class U>
-using Windows = std::conditional_t<sizeof(U) == 1, ByteWindows<U>, ElementWindows<U>>;
+using Windows = std::conditional_t<sizeof(U) == 1, ByteWindows, ElementWindows<U>>;
 #else
 template <class U>
-using Windows = ByteWindows<U>;
+using Windows = ByteWindows;
 #endif
 
 // Writes a vector for each group of patterns, `step` bytes or `offsets` apart.
@@ -100,11 +101,11 @@ using ShuffleLoop = void (*)(char* target, std::int64_t target_step, const char*
                              std::int64_t step, const std::int64_t* offsets, std::int64_t count,
                              const ShuffledVector& v);
 
-template <class Windows, int kWindows>
+template <class Shuffling, int kWindows>
 DMLOPS_NO_INLINE void shuffle_vectors(char* target, std::int64_t target_step, const char* source,
                                       std::int64_t step, const std::int64_t* offsets,
                                       std::int64_t count, const ShuffledVector& v) {
-  const typename Windows::template Shuffle<kWindows> shuffle(v);
+  const typename Shuffling::template Shuffle<kWindows> shuffle(v);
   std::int64_t windows[kWindows];
   std::memcpy(windows, v.windows, sizeof windows);
   if (offsets != nullptr) {
@@ -117,9 +118,9 @@ DMLOPS_NO_INLINE void shuffle_vectors(char* target, std::int64_t target_step, co
     store_element(target, shuffle(source, windows));
 }
 
-template <class Windows, int... kIndex>
+template <class Shuffling, int... kIndex>
 DMLOPS_INLINE ShuffleLoop shuffle_loop(int windows, std::integer_sequence<int, kIndex...>) {
-  static constexpr ShuffleLoop kLoops[] = {shuffle_vectors<Windows, kIndex + 1>...};
+  static constexpr ShuffleLoop kLoops[] = {shuffle_vectors<Shuffling, kIndex + 1>...};
   return kLoops[windows - 1];
 }
 
@@ -142,13 +143,14 @@ class PatternShuffles {
     while (in_whole_vectors > 1 && in_whole_vectors / 2 * pattern.count % lanes == 0)
       in_whole_vectors /= 2;
     const std::int64_t in_window = pattern.step == 0 ? 1 : bytes / abs(pattern.step);
-    // Smaller gains, of the first vectors or of more, do not repay their preparation.
+    // Preparation takes longer than shuffles save if the gain is smaller, likewise for more
+    // vectors.
     constexpr float kGain = 1.25F, kGainOfMore = 1.33F;
     constexpr float kOfCall = 8;  // the operations of a call, for each vector
     float best = operations / kGain;
     std::int64_t chosen = 0, arranged = 0;
     for (const std::int64_t together : {in_vector, in_whole_vectors, in_window}) {
-      if (together <= chosen) continue;
+      if (together <= chosen || together == arranged) continue;
       if (together > 1 && (pattern.step == 0 || together > repeats / 2)) continue;
       arranged = together;
       const auto patterns = static_cast<float>(together);
@@ -240,7 +242,7 @@ class PatternShuffles {
           if ((left >> k & 1u) == 0) continue;
           const std::int64_t position = offsets[k] - window;
           if (position <= bytes - size && position % W::kUnit == 0) {
-            W::select(v, k, position);
+            W::template select<U>(v, k, position);
             selected |= 1u << k;
           } else {
             next = min(next, offsets[k]);
@@ -252,7 +254,7 @@ class PatternShuffles {
         window = next;
       }
       operations_ += W::kStore + W::kWindow * static_cast<float>(v.count);
-      // The others are like the first one.
+      // Estimates the operations of the group from those of the first vector.
       const std::int64_t like = i == 0 ? total / used : 1;
       if (operations_ * static_cast<float>(like) >= most_operations) return false;
     }

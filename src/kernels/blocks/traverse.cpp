@@ -35,8 +35,7 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
 }
 
 void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
-  alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kVectorBytes];
-  static_assert(kSpill <= kVectorBytes);
+  alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kSpill];
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
   const Transform transform = transform_in_place(rows, t);
   const int constant = constant_operand(rows, t);

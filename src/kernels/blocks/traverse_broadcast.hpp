@@ -32,7 +32,7 @@ template <class U>
 void traverse_broadcast(const Rows& rows, const Traversal& t, Packer& packer) {
   constexpr std::int64_t kRows = 512, capacity = kBlockBytes / sizeof(U);
   const bool streams = streams_broadcast(rows, t);
-  alignas(kVectorBytes) U results[kRows + kSpill];
+  alignas(kVectorBytes) U results[kRows];
   alignas(kVectorBytes) char filled[kBlockBytes];
   for (std::int64_t row = 0; row < rows.count; row += kRows) {
     Block block;
