@@ -152,10 +152,13 @@ class PatternShuffles {
     for (const std::int64_t together : {in_vector, in_whole_vectors, in_window}) {
       if (together <= chosen || together == arranged) continue;
       if (together > 1 && (pattern.step == 0 || together > repeats / 2)) continue;
+      // A vector has at least one window.
+      const std::int64_t vectors = (together * pattern.count + lanes - 1) / lanes;
+      const auto patterns = static_cast<float>(together), all = static_cast<float>(repeats);
+      constexpr float kLeast = Windows<U>::kStore + Windows<U>::kWindow;
+      if (static_cast<float>(vectors) * (kLeast / patterns + kOfCall / all) >= best) continue;
       arranged = together;
-      const auto patterns = static_cast<float>(together);
       if (!arrange<U>(pattern, together, best * patterns)) continue;
-      const auto all = static_cast<float>(repeats);
       const float left = static_cast<float>(beyond_) / all;
       const auto calls = static_cast<float>((repeats % together == 0 ? 1 : 2) * vector_count_);
       const float of_pattern =
