@@ -27,6 +27,28 @@ struct UnsignedOf<8> {
 template <class T>
 using Bits = typename UnsignedOf<sizeof(T)>::type;
 
+// Offsets at a common distance.
+struct SteppedOffsets {
+  std::int64_t step;
+
+  DMLOPS_INLINE std::int64_t operator[](std::int64_t i) const { return i * step; }
+};
+
+// Calls visit(U()) for the unsigned integer U of 1, 2, 4 or 8 bytes.
+template <class Visit>
+DMLOPS_INLINE void with_element_size(std::int64_t size, const Visit& visit) {
+  switch (size) {
+    case 1:
+      return visit(std::uint8_t());
+    case 2:
+      return visit(std::uint16_t());
+    case 4:
+      return visit(std::uint32_t());
+    default:
+      return visit(std::uint64_t());
+  }
+}
+
 template <class U>
 DMLOPS_INLINE_SMALL U load_element(const char* source) {
   U value;

@@ -197,7 +197,7 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
     if (alternates(0) && common_ && groups_ > 1 && groups_ * bytes >= kShortestAlternate) {
       for (std::int64_t i = 0; i < length / runs.run; ++i)
         copy_runs<true>(groups_data_[0][0] + runs.offsets[i], buffer(0) + i * bytes,
-                        SteppedRuns{group_step}, groups_, bytes, pitch);
+                        SteppedOffsets{group_step}, groups_, bytes, pitch);
       return;
     }
     for (std::int64_t k = 0; k < groups_; ++k)

@@ -36,6 +36,11 @@ constexpr std::int64_t kLikelyCached = 16 << 20;
 // Bytes of a transposition's output from which the output is prefetched.
 constexpr std::int64_t kUnlikelyCached = 1 << 20;
 
+// Returns the bytes between the start of a cache line and an address.
+DMLOPS_INLINE_SMALL std::int64_t bytes_past_line(const void* address) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) % kLineBytes);
+}
+
 // Prefetches the cache lines of a range, which may be inaccessible.
 template <int kLocality = 3>
 DMLOPS_INLINE_SMALL void prefetch_lines(const char* begin, std::int64_t bytes) {

@@ -62,31 +62,17 @@ DMLOPS_INLINE void pack_run(char* target, std::int64_t length, const char* sourc
 // Packs runs at a common step, which may be 0, into a dense row.
 void pack_stepped_runs(char* target, const char* source, std::int64_t step, std::int64_t count,
                        std::int64_t bytes) {
-  if (bytes == 1) return pack_column<std::uint8_t>(target, count, source, step);
-  if (bytes == 2) return pack_column<std::uint16_t>(target, count, source, step);
-  if (bytes == 4) return pack_column<std::uint32_t>(target, count, source, step);
-  if (bytes == 8) return pack_column<std::uint64_t>(target, count, source, step);
-  copy_runs<false>(target, source, SteppedRuns{step}, count, bytes, bytes);
+  if (!is_word(bytes))
+    return copy_runs<false>(target, source, SteppedOffsets{step}, count, bytes, bytes);
+  with_element_size(bytes, [=](auto u) { pack_column<decltype(u)>(target, count, source, step); });
 }
 
 // Packs contiguous runs at offsets into a dense row.
 DMLOPS_NO_INLINE void pack_runs_at(char* target, const char* source, const std::int64_t* offsets,
                                    std::int64_t count, std::int64_t bytes) {
-  const auto run = [source, offsets](std::int64_t i)
-                       DMLOPS_LAMBDA_INLINE { return source + offsets[i]; };
-  if (bytes == 1) return pack_words<std::uint8_t>(target, count, run);
-  if (bytes == 2) return pack_words<std::uint16_t>(target, count, run);
-  if (bytes == 4) return pack_words<std::uint32_t>(target, count, run);
-  if (bytes == 8) return pack_words<std::uint64_t>(target, count, run);
-  copy_runs<false>(target, source, offsets, count, bytes, bytes);
-}
-
-// Packs elements at offsets into a dense row.
-template <class U>
-DMLOPS_INLINE void pack_offsets(char* target, std::int64_t length, const char* source,
-                                const std::int64_t* offsets) {
-  pack_words<U>(target, length, [source, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    return source + offsets[i];
+  if (!is_word(bytes)) return copy_runs<false>(target, source, offsets, count, bytes, bytes);
+  with_element_size(bytes, [=](auto u) DMLOPS_LAMBDA_INLINE {
+    pack_words<decltype(u)>(target, count, source, offsets);
   });
 }
 
@@ -134,7 +120,7 @@ DMLOPS_NO_INLINE void pack_by_runs(char* target, std::int64_t target_pitch, std:
                          abs(from.pitch) < abs(from.offsets[1] - from.offsets[0]);
   if (alternate && from.run > 1 && count > 1 && count * bytes >= kShortestAlternate) {
     for (std::int64_t i = 0; i < runs; ++i)
-      copy_runs<false>(target + i * bytes, from.data + from.offsets[i], SteppedRuns{from.pitch},
+      copy_runs<false>(target + i * bytes, from.data + from.offsets[i], SteppedOffsets{from.pitch},
                        count, bytes, target_pitch);
     return;
   }
@@ -143,7 +129,7 @@ DMLOPS_NO_INLINE void pack_by_runs(char* target, std::int64_t target_pitch, std:
     if (from.run > 1) {
       pack_runs<U>(row, length, from.row(r), from);
     } else {
-      pack_offsets<U>(row, length, from.row(r), from.offsets);
+      pack_words<U>(row, length, from.row(r), from.offsets);
     }
   }
 }
@@ -233,11 +219,11 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     return;
   if (is_strided_columns<U>(from, length, count))
     return pack_strided_columns<U>(target, target_pitch, length, count, from);
-  if (step == size && target_pitch == length * size && target_pitch < kVectorBytes) {
+  if (step == size && dense && target_pitch < kVectorBytes) {
     if (from.rows != nullptr) return pack_runs_at(target, source, from.rows, count, target_pitch);
     return pack_stepped_runs(target, source, from.pitch, count, target_pitch);
   }
-  if (step == 0 && target_pitch == length * size)
+  if (step == 0 && dense)
     return fill_runs_from<U>(target, target_pitch, count,
                              [&from](std::int64_t i) DMLOPS_LAMBDA_INLINE { return from.row(i); });
   for (std::int64_t r = 0; r < count; ++r)
@@ -250,14 +236,8 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
   constexpr std::int64_t size = sizeof(U);
   if (run > 1)
     return copy_runs<true>(target, source, offsets, length / run, run * size, run * size);
-  if (offsets != nullptr) {
-    return unpack_words<U>(source, length, [target, offsets](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-      return target + offsets[i];
-    });
-  }
-  unpack_words<U>(source, length, [target, step](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-    return target + i * step;
-  });
+  if (offsets != nullptr) return unpack_words<U>(target, offsets, source, length);
+  unpack_words<U>(target, SteppedOffsets{step}, source, length);
 }
 
 template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*,

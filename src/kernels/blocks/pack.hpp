@@ -56,6 +56,11 @@ DMLOPS_INLINE char* row_of(const Rows& rows, int k, std::int64_t row) {
   return rows.data[k] + (offsets != nullptr ? offsets[row] : row * rows.pitch[k]);
 }
 
+// True if rows of operand k follow one another, if their elements do.
+DMLOPS_INLINE bool are_contiguous(const Rows& rows, int k, std::int64_t size) {
+  return rows.row_offsets[k] == nullptr && rows.pitch[k] == rows.length * size;
+}
+
 // True if one row of operand k is broadcast to all rows.
 DMLOPS_INLINE bool broadcasts_row(const Rows& rows, int k) {
   return rows.pitch[k] == 0 && rows.row_offsets[k] == nullptr;
@@ -109,30 +114,14 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
 
 inline void pack(std::int64_t size, char* target, std::int64_t target_pitch, std::int64_t length,
                  std::int64_t count, const Source& from, bool spills = false) {
-  switch (size) {
-    case 1:
-      return pack<std::uint8_t>(target, target_pitch, length, count, from, spills);
-    case 2:
-      return pack<std::uint16_t>(target, target_pitch, length, count, from, spills);
-    case 4:
-      return pack<std::uint32_t>(target, target_pitch, length, count, from, spills);
-    default:
-      return pack<std::uint64_t>(target, target_pitch, length, count, from, spills);
-  }
+  with_element_size(
+      size, [&](auto u) { pack<decltype(u)>(target, target_pitch, length, count, from, spills); });
 }
 
 inline void unpack(std::int64_t size, char* target, std::int64_t step, const std::int64_t* offsets,
                    const char* source, std::int64_t length, std::int64_t run = 1) {
-  switch (size) {
-    case 1:
-      return unpack<std::uint8_t>(target, step, offsets, source, length, run);
-    case 2:
-      return unpack<std::uint16_t>(target, step, offsets, source, length, run);
-    case 4:
-      return unpack<std::uint32_t>(target, step, offsets, source, length, run);
-    default:
-      return unpack<std::uint64_t>(target, step, offsets, source, length, run);
-  }
+  with_element_size(
+      size, [&](auto u) { unpack<decltype(u)>(target, step, offsets, source, length, run); });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/blocks/elements.hpp"
+#include "kernels/blocks/memory.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/simd/byte_lookup.hpp"
 #include "kernels/simd/convert.hpp"
@@ -57,9 +58,7 @@ DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes
 inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
                            const char* ahead = nullptr) {
   constexpr std::int64_t step = sizeof(u8x);
-  const auto begun =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes);
-  const std::int64_t head = min((kLineBytes - begun) % kLineBytes, bytes);
+  const std::int64_t head = min((kLineBytes - bytes_past_line(target)) % kLineBytes, bytes);
   const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
   if (head != 0) copy_run(target, source, head);
   if (ahead != nullptr) {
@@ -90,13 +89,6 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t bytes, U value) {
     copy_short(target, filled, bytes);
   }
 }
-
-// The offsets of runs at a common distance.
-struct SteppedRuns {
-  std::int64_t step;
-
-  DMLOPS_INLINE std::int64_t operator[](std::int64_t i) const { return i * step; }
-};
 
 // Copies runs of `bytes` between a buffer, `pitch` bytes apart, and memory at `offsets`, each run
 // as its first and its last V.
@@ -133,10 +125,11 @@ DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, Offsets offset
   by_ends(std::uint16_t());
 }
 
-// Packs the elements at source(i) into a dense row. Assembles words of 8 bytes, since store
+// Packs the elements at `offsets` into a dense row. Assembles words of 8 bytes, since store
 // throughput is lower than that of shifts.
-template <class U, class Source>
-DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& source) {
+template <class U, class Offsets>
+DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const char* source,
+                              Offsets offsets) {
   constexpr std::int64_t size = sizeof(U), count = 8 / size;
   std::int64_t i = 0;
 #pragma GCC unroll 2  // against the effect of the loop's place in memory
@@ -144,24 +137,25 @@ DMLOPS_INLINE void pack_words(char* target, std::int64_t length, const Source& s
     std::uint64_t word = 0;
 #pragma GCC unroll 16
     for (std::int64_t j = 0; j < count; ++j)
-      word |= std::uint64_t{load_element<U>(source(i + j))} << (8 * size * j);
+      word |= std::uint64_t{load_element<U>(source + offsets[i + j])} << (8 * size * j);
     store_element(target + i * size, word);
   }
-  for (; i < length; ++i) store_element(target + i * size, load_element<U>(source(i)));
+  for (; i < length; ++i) store_element(target + i * size, load_element<U>(source + offsets[i]));
 }
 
-// The inverse of pack_words(): writes dense elements to target(i).
-template <class U, class Target>
-DMLOPS_INLINE void unpack_words(const char* source, std::int64_t length, const Target& target) {
+// The inverse of pack_words().
+template <class U, class Offsets>
+DMLOPS_INLINE void unpack_words(char* target, Offsets offsets, const char* source,
+                                std::int64_t length) {
   constexpr std::int64_t size = sizeof(U), count = 8 / size;
   std::int64_t i = 0;
   for (; i + count <= length; i += count) {
     const auto word = load_element<std::uint64_t>(source + i * size);
 #pragma GCC unroll 16
     for (std::int64_t j = 0; j < count; ++j)
-      store_element(target(i + j), static_cast<U>(word >> (8 * size * j)));
+      store_element(target + offsets[i + j], static_cast<U>(word >> (8 * size * j)));
   }
-  for (; i < length; ++i) store_element(target(i), load_element<U>(source + i * size));
+  for (; i < length; ++i) store_element(target + offsets[i], load_element<U>(source + i * size));
 }
 
 template <int kFirst, class V, std::size_t... kIndex>
@@ -252,24 +246,19 @@ constexpr bool kReversesVectors = sizeof(U) >= (kVectorBytes == 64 ? 2 : 4);
 template <class U>
 DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
                                 std::int64_t step) {
-  constexpr std::int64_t size = sizeof(U);
+  using V = Vec<U>;
+  constexpr std::int64_t size = sizeof(U), lanes = kLanes<V>;
   std::int64_t i = 0;
   if (step == 2 * size) {
-    using V = Vec<U>;
-    constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes < length; i += lanes)
       store_element(target + i * size, load_every_second<V>(source + i * step));
   } else if (step == 4 * size) {
-    using V = Vec<U>;
-    constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes < length; i += lanes) {
       const char* const window = source + i * step;
       store_element(target + i * size, every_second(load_every_second<V>(window),
                                                     load_every_second<V>(window + 2 * sizeof(V))));
     }
   } else if (step == -size && kReversesVectors<U>) {
-    using V = Vec<U>;
-    constexpr std::int64_t lanes = kLanes<V>;
     for (; i + lanes <= length; i += lanes)
       store_element(target + i * size, reversed(load_element<V>(source - (i + lanes - 1) * size),
                                                 std::make_index_sequence<std::size_t{lanes}>()));
@@ -296,9 +285,7 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     }
   }
 #endif
-  pack_words<U>(target + i * size, length - i,
-                [source, step, i](std::int64_t j)
-                    DMLOPS_LAMBDA_INLINE { return source + (i + j) * step; });
+  pack_words<U>(target + i * size, length - i, source + i * step, SteppedOffsets{step});
 }
 
 // Packs elements `step` bytes apart. Not inlined, since the loop has many forms.

@@ -121,8 +121,7 @@ template <class V, class T, class In, class Formula>
 DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
                               const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
-  const auto begun =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(target) % kLineBytes) / size;
+  const std::int64_t begun = bytes_past_line(target) / size;
   const std::int64_t begin = min((line - begun) % line, count);
   const std::int64_t end = count - (count - begin) % line;
   const bool backwards = trails_closely(target, source);

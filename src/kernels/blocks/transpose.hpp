@@ -107,11 +107,12 @@ DMLOPS_INLINE void gather_quads(V (&v)[4]) {
   }
 }
 
-// Transposes a square of kSide columns, that of index c at column(c), into rows `pitch` bytes
-// apart. Reads each column's cache line at once, since columns a power of two apart map to the same
-// cache set and evict each other.
-template <class U, class Columns>
-DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Columns& column) {
+// Transposes a square of kSide columns at `offsets` into rows `pitch` bytes apart. Reads each
+// column's cache line at once, since columns a power of two apart map to the same cache set and
+// evict each other. Not inlined: one copy serves all formulas.
+template <class U, class Offsets>
+DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
+                                       Offsets offsets) {
   using V = Vec<U>;
   constexpr int height = 16 / static_cast<int>(sizeof(U));  // elements in 16 bytes
   constexpr int quads = kVectorBytes / 16, vectors = kLineBytes / kVectorBytes;
@@ -123,7 +124,7 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
       V(&rows)[height] = squares[vector][group];
 #pragma GCC unroll 16
       for (int i = 0; i < height; ++i)
-        rows[i] = load_element<V>(column(group * height + i) + vector * kVectorBytes);
+        rows[i] = load_element<V>(source + offsets[group * height + i] + vector * kVectorBytes);
       transpose_quads(rows);
     }
   }
@@ -141,20 +142,6 @@ DMLOPS_INLINE void transpose_columns(char* target, std::int64_t pitch, const Col
       }
     }
   }
-}
-
-// Not inlined: one copy serves all formulas.
-template <class U>
-DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
-                                       std::int64_t step) {
-  transpose_columns<U>(target, pitch,
-                       [source, step](int c) DMLOPS_LAMBDA_INLINE { return source + c * step; });
-}
-template <class U>
-DMLOPS_NO_INLINE void transpose_square(char* target, std::int64_t pitch, const char* source,
-                                       const std::int64_t* offsets) {
-  transpose_columns<U>(
-      target, pitch, [source, offsets](int c) DMLOPS_LAMBDA_INLINE { return source + offsets[c]; });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

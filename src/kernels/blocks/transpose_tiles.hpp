@@ -78,7 +78,8 @@ void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, int k,
             pack_column<U>(dense + c * dense_pitch, tile.rows.count, column(first + c), row_step);
         },
         [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
-          transpose_square<U>(buffer + r * pitch + c * size, pitch, dense + r * size, dense_pitch);
+          transpose_square<U>(buffer + r * pitch + c * size, pitch, dense + r * size,
+                              SteppedOffsets{dense_pitch});
         });
   }
   for_each_square(tile, side, prefetch, [&](std::int64_t c, std::int64_t r) DMLOPS_LAMBDA_INLINE {
@@ -86,7 +87,7 @@ void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, int k,
     if (offsets != nullptr) {
       transpose_square<U>(target, pitch, input + r * size, offsets + c);
     } else {
-      transpose_square<U>(target, pitch, column(c) + r * size, step);
+      transpose_square<U>(target, pitch, column(c) + r * size, SteppedOffsets{step});
     }
   });
 }
@@ -94,8 +95,7 @@ void transpose_tile(char* buffer, std::int64_t pitch, const Rows& rows, int k,
 // Returns the number of elements between the start of a cache line and `first`; 0 if rows `pitch`
 // bytes apart have different positions in their lines.
 inline std::int64_t past_line(const char* first, std::int64_t pitch, std::int64_t size) {
-  if (pitch % kLineBytes != 0) return 0;
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(first) % kLineBytes) / size;
+  return pitch % kLineBytes != 0 ? 0 : bytes_past_line(first) / size;
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

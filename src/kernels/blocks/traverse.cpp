@@ -37,51 +37,41 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
 void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
   alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kSpill];
   const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
-  const Transform transform = transform_in_place(rows, t);
   const int constant = constant_operand(rows, t);
-  const bool buffered =
-      transform == nullptr && (rows.streaming || rows.layout[0] != Layout::in_place);
+  const bool buffered = rows.streaming || rows.layout[0] != Layout::in_place;
   bool packed[kMaxInputs] = {}, packs = false;
-  for (int i = 0; i < t.inputs && transform == nullptr; ++i) {
+  for (int i = 0; i < t.inputs; ++i) {
     packed[i] = rows.layout[i + 1] != Layout::in_place && i + 1 != constant;
     packs = packs || packed[i];
   }
-  const bool by_lines = packs && rows.by_lines;
   // Short rows in place would be transformed one by one.
-  const bool merges = t.elementwise && packs && rows.length * size < kShortRow &&
-                      rows.row_offsets[0] == nullptr && rows.pitch[0] == rows.length * size;
-  for (int i = 0; i < t.inputs && merges; ++i) {
-    const bool contiguous =
-        rows.row_offsets[i + 1] == nullptr && rows.pitch[i + 1] == rows.length * size;
-    packed[i] = packed[i] || (i + 1 != constant && !contiguous);
-  }
-  std::int64_t block_length = rows.length, block_count = rows.count;
-  if (packs || buffered) {
-    // If rows share the cache lines of an input, a block has enough rows for whole lines.
-    block_length = min(rows.length, by_lines ? capacity / min(rows.count, 64) : capacity);
-    if (by_lines && block_length > line) block_length -= block_length % line;
-    if (t.shared_columns > 0) block_length = min(block_length, t.shared_columns);
-    block_count = min(rows.count, capacity / block_length);
-  }
+  const bool merges =
+      t.elementwise && packs && rows.length * size < kShortRow && are_contiguous(rows, 0, size);
+  for (int i = 0; i < t.inputs && merges; ++i)
+    packed[i] = packed[i] || (i + 1 != constant && !are_contiguous(rows, i + 1, size));
+  // If rows share the cache lines of an input, a block has enough rows for whole lines.
+  std::int64_t block_length =
+      min(rows.length, rows.by_lines ? capacity / min(rows.count, 64) : capacity);
+  if (rows.by_lines && block_length > line) block_length -= block_length % line;
+  if (t.shared_columns > 0) block_length = min(block_length, t.shared_columns);
+  const std::int64_t block_count = min(rows.count, capacity / block_length);
   // Non-temporal stores write whole cache lines, so the first block ends at the end of an output
   // line.
-  const auto begun =
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(rows.data[0]) % kLineBytes) / size;
+  const std::int64_t begun = bytes_past_line(rows.data[0]) / size;
   const bool aligned = buffered && rows.streaming && block_length < rows.length;
   const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
-  // Rows are packed once if all are equal, and a broadcast row once for its blocks, unless results
-  // overwrite them. The inner loop iterates over the rows if blocks of equal rows differ.
-  bool by_columns = by_lines || t.shared_columns > 0;
+  // Rows are packed once if all are equal, unless results overwrite them. The inner loop iterates
+  // over the rows if they have several blocks.
+  bool by_columns = rows.by_lines || t.shared_columns > 0;
   const char* equal[kMaxInputs] = {};
-  bool repeats[kMaxInputs] = {}, equal_blocks[kMaxInputs] = {};
+  bool repeats[kMaxInputs] = {};
   for (int i = 0; i < t.inputs; ++i) {
     if (!packed[i] || t.shared_columns > 0) continue;
     // Short rows are packed next to each other, to be merged.
     if (rows.length * size >= kLongRow) equal[i] = packer.equal_row(rows, i + 1, size);
     if (equal[i] != nullptr || (i == 0 && buffered)) continue;
     repeats[i] = broadcasts_row(rows, i + 1);
-    equal_blocks[i] = rows.layout[i + 1] == Layout::broadcast && block_count == 1 && !aligned;
-    by_columns = by_columns || (repeats[i] && !equal_blocks[i] && block_length < rows.length);
+    by_columns = by_columns || (repeats[i] && block_length < rows.length);
   }
   const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
     Block block;
@@ -93,30 +83,27 @@ void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
     block.constant = constant;
     for (int i = 0; i < t.inputs; ++i) {
       if (!packed[i]) {
-        block.inputs[i] = rows_in_place<const char>(rows, i + 1, row, column, rows.step[i + 1]);
+        block.inputs[i] = rows_in_place<const char>(rows, i + 1, row, column);
         continue;
       }
       if (equal[i] != nullptr) {
         block.inputs[i] = {equal[i] + column * size};
         continue;
       }
-      if (!(repeats[i] && row > 0) && !(equal_blocks[i] && !by_columns && column > 0))
+      if (!repeats[i] || row == 0)
         packer.pack_rows(rows, i + 1, size, row, column, length, block.count, buffers[i],
                          length * size);
       block.inputs[i] = {buffers[i], length * size};
     }
     const char* const ahead = packed[0] ? nullptr : block.inputs[0].data + kBlockAhead;
-    if (buffered) {
-      block.output = {buffers[0], length * size};
-    } else {
-      place_output(block, rows, size);
-    }
+    block.output = buffered ? DenseRows<char>{buffers[0], length * size}
+                            : rows_in_place<char>(rows, 0, row, column);
     const std::int64_t count = block.count;
-    if (t.elementwise) merge_rows(block, t, packed[0] ? size : rows.step[1]);
-    (buffered || packs ? t.transforms.dense : transform)(block, t.context);
+    if (t.elementwise) merge_rows(block, t, size);
+    t.transforms.dense(block, t.context);
     if (!buffered) return;
-    const bool contiguous = rows.row_offsets[0] == nullptr && length == rows.length &&
-                            rows.pitch[0] == length * size && rows.layout[0] == Layout::in_place;
+    const bool contiguous = length == rows.length && rows.layout[0] == Layout::in_place &&
+                            are_contiguous(rows, 0, size);
     const std::int64_t together = contiguous ? count : 1;
     for (std::int64_t r = 0; r < count; r += together)
       write(rows, size, row + r, column, length * together, buffers[0] + r * length * size,
@@ -194,7 +181,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
       if (rows.layout[k] == Layout::transposed) {
         transpose_tile<U>(buffers[i], pitch, rows, k, tile, tile_at(next));
       } else if (rows.layout[k] == Layout::in_place || k == constant) {
-        block.inputs[i] = rows_in_place<const char>(rows, k, block.row, block.column, rows.step[k]);
+        block.inputs[i] = rows_in_place<const char>(rows, k, block.row, block.column);
       } else {
         const char* const equal = packer.equal_row(rows, k, size);
         if (equal != nullptr) {
@@ -213,7 +200,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
         write(rows, size, block.row + r, block.column, block.length, results + r * pitch);
       continue;
     }
-    place_output(block, rows, size);
+    block.output = rows_in_place<char>(rows, 0, block.row, block.column);
     (rows.streaming ? t.transforms.streaming : t.transforms.dense)(block, t.context);
   }
 }
@@ -270,9 +257,9 @@ void traverse(const Rows& all, const Traversal& t) {
     block.length = all.length;
     block.count = all.count;
     block.constant = constant_operand(all, t);
-    place_output(block, all, t.size);
+    block.output = rows_in_place<char>(all, 0, 0, 0);
     for (int i = 0; i < t.inputs; ++i)
-      block.inputs[i] = rows_in_place<const char>(all, i + 1, 0, 0, 0);
+      block.inputs[i] = rows_in_place<const char>(all, i + 1, 0, 0);
     if (t.elementwise) merge_rows(block, t, all.step[1]);
     for_each_outer(all, [&](const Rows& rows) {
       block.rows = &rows;
@@ -285,16 +272,7 @@ void traverse(const Rows& all, const Traversal& t) {
   }
   Packer packer;
   for_each_outer(all, [&](const Rows& rows) {
-    switch (t.size) {
-      case 1:
-        return traverse_sized<std::uint8_t>(rows, t, packer);
-      case 2:
-        return traverse_sized<std::uint16_t>(rows, t, packer);
-      case 4:
-        return traverse_sized<std::uint32_t>(rows, t, packer);
-      default:
-        return traverse_sized<std::uint64_t>(rows, t, packer);
-    }
+    with_element_size(t.size, [&](auto u) { traverse_sized<decltype(u)>(rows, t, packer); });
   });
   if (all.streaming) finish_non_temporal();
 }

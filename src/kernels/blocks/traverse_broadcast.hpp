@@ -22,8 +22,8 @@ template <class U>
 void fill_rows(const Rows& rows, std::int64_t row, std::int64_t count, const U* values,
                PatternShuffles* shuffles) {
   const std::int64_t bytes = rows.length * std::int64_t{sizeof(U)};
-  const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
-  if (contiguous) return fill_runs<U>(row_of(rows, 0, row), bytes, count, values, shuffles);
+  if (are_contiguous(rows, 0, sizeof(U)))
+    return fill_runs<U>(row_of(rows, 0, row), bytes, count, values, shuffles);
   for (std::int64_t r = 0; r < count; ++r) fill_row<U>(row_of(rows, 0, row + r), bytes, values[r]);
 }
 
@@ -76,7 +76,7 @@ inline void traverse_repeated(const Rows& rows, const Traversal& t, Packer& pack
     if (rows.layout[0] == Layout::in_place && !streams_broadcast(rows, t)) {
       // Writes several contiguous rows at a time.
       const std::int64_t bytes = block.length * t.size;
-      const bool contiguous = rows.row_offsets[0] == nullptr && rows.pitch[0] == bytes;
+      const bool contiguous = block.length == rows.length && are_contiguous(rows, 0, t.size);
       const std::int64_t together =
           contiguous && bytes < kBlockBytes ? min(kBlockBytes / bytes, rows.count) : 1;
       for (std::int64_t done = 1; done < together; done *= 2)

@@ -10,20 +10,9 @@ namespace dmlops::DMLOPS_TARGET {
 
 // Returns the rows of operand k from (row, column) on, which are dense in the operand.
 template <class Byte>
-DenseRows<Byte> rows_in_place(const Rows& rows, int k, std::int64_t row, std::int64_t column,
-                              std::int64_t step) {
-  DenseRows<Byte> result{rows.data[k] + column * step, rows.pitch[k]};
-  if (rows.row_offsets[k] != nullptr) {
-    result.offsets = rows.row_offsets[k] + row;
-  } else {
-    result.data += row * rows.pitch[k];
-  }
-  return result;
-}
-
-// Points a block's output to the operand.
-inline void place_output(Block& block, const Rows& rows, std::int64_t size) {
-  block.output = rows_in_place<char>(rows, 0, block.row, block.column, size);
+DenseRows<Byte> rows_in_place(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
+  return DenseRows<Byte>{rows.data[k], rows.pitch[k], rows.row_offsets[k]}.from(
+      row, column * rows.step[k]);
 }
 
 // Writes dense results to a range of an output row.
@@ -121,9 +110,7 @@ inline int constant_operand(const Rows& rows, const Traversal& t) {
                                                              : 0;
   if (constant == 0 || bytes >= 192) return constant;
   for (const int k : {0, 3 - constant}) {
-    if (rows.layout[k] == Layout::in_place &&
-        (rows.row_offsets[k] != nullptr || rows.pitch[k] != bytes))
-      return constant;
+    if (rows.layout[k] == Layout::in_place && !are_contiguous(rows, k, t.size)) return constant;
   }
   return 0;
 }

@@ -69,8 +69,7 @@ class Normalization {
 
   // True if the operand's rows follow one another.
   bool is_contiguous(int k) const {
-    return rows_.layout[k] == Layout::in_place && rows_.row_offsets[k] == nullptr &&
-           rows_.pitch[k] == rows_.length * std::int64_t{sizeof(T)};
+    return rows_.layout[k] == Layout::in_place && are_contiguous(rows_, k, sizeof(T));
   }
 
   static Block part(const Block& block, std::int64_t column, std::int64_t row, std::int64_t length,
