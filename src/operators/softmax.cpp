@@ -79,8 +79,8 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, Con
                   unsigned int reduced, TensorView output) {
   std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
-  return plan_reduction(kernels, {weight, kSumLanes, 4, false, true}, {&target, &input}, reduced,
-                        {}, copies_first(input, output, reduced), std::move(copies));
+  return plan_reduction(kernels, {weight, kSumLanes, 4}, {&target, &input}, reduced, {},
+                        copies_first(input, output, reduced), std::move(copies));
 }
 
 // Checks the arguments, plans and runs.

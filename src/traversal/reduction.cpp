@@ -81,7 +81,7 @@ void* aligned(unsigned char* memory) {
 
 // Returns the number of groups whose parts are computed together.
 std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& traits) {
-  if (traits.dense_parts) return 1;
+  if (!traits.has_lanes) return 1;
   return std::min<std::int64_t>(groups.by_lanes ? groups.kept.sizes[0] : groups.end, kPartGroups);
 }
 
@@ -202,7 +202,7 @@ void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits&
   const std::int64_t in_parts = count * group_work / wanted + times * split_threshold();
   if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * group_work &&
       reduction.stage == Reduction::kAllStages &&
-      (!traits.dense_parts || are_dense_rows(reduction, element_size)) &&
+      (traits.has_lanes || are_dense_rows(reduction, element_size)) &&
       run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
     return;
   if (shards <= 1) return kernel(reduction, parameters);

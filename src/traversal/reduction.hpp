@@ -18,9 +18,8 @@ struct ReductionTraits {
   int part_lanes = 0;              // of the sums of a block, of groups in parts
   std::int64_t shortest_part = 1;  // in blocks of the sums
   // Groups side by side can be computed in parts by lanes, and are read in place if their elements
-  // have a common step.
+  // have a common step. Otherwise only dense rows can be computed in parts.
   bool has_lanes = false;
-  bool dense_parts = false;  // only dense rows can be computed in parts
 };
 
 // Splits the groups into shards where there is enough work, and calls the kernel. Sets

@@ -68,8 +68,7 @@ std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
 
 TEST(Parts, OfFewLongGroups) {
   const Threads threads(16);
-  const ReductionTraits all = {1, kMaxPartSums * kMomentLanes, 1, true},
-                        rows = {1, kSumLanes, 1, false, true};
+  const ReductionTraits all = {1, kMaxPartSums * kMomentLanes, 1, true}, rows = {1, kSumLanes, 1};
   using Expected = std::tuple<int, int, bool>;
   EXPECT_EQ(calls({1, 50'000}, 2, all), (Expected{1, 16, false}));
   EXPECT_EQ(calls({1, 4096}, 2, all), (Expected{1, 4, false}));  // a block for each part

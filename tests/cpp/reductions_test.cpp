@@ -175,8 +175,7 @@ void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blo
   }
   if (reduced != 0) {
     add("softmax", plan_softmax(x.view(), reduced, y.view()), [](const Reduction& groups) {
-      return baseline::fills_rows(groups, baseline::element_loops(groups, 1),
-                                  baseline::element_loops(groups, 0), baseline::kSoftmaxAlongRows);
+      return baseline::fills_rows(groups, baseline::kSoftmaxAlongRows);
     });
   }
   const ConstTensorView output = y.view(), input = x.view(), parameter = channels.view();

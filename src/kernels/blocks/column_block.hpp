@@ -28,11 +28,13 @@ class ColumnBlock {
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kWidth * kSize;
 
-  ColumnBlock(const Reduction& groups, const ElementLoops& in, const ElementLoops& out,
-              int operand = 1)
+  explicit ColumnBlock(const Reduction& groups)
+      : ColumnBlock(groups, 1, element_loops(groups, 1)) {}
+  // Of another operand than the input.
+  ColumnBlock(const Reduction& groups, int operand, const ElementLoops& in)
       : groups_(groups),
         in_(in),
-        out_(out),
+        out_(element_loops(groups, 0)),
         operand_(operand),
         input_(groups.data[operand]),
         count_(in.count()),
@@ -41,7 +43,7 @@ class ColumnBlock {
   // Selects `columns` groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
-    packed_block_ = kNone;
+    packed_begin_ = kNone;
     offsets_.select(first, columns);
     // Packing leaves unused columns as they are.
     if (columns < kWidth && !in_place())
@@ -98,7 +100,6 @@ class ColumnBlock {
     return min(kBlockRows, count_ - block * kBlockRows);
   }
 
-  using Rows = ColumnRows;
   // True if the groups' elements are rows of whole vectors in memory.
   bool in_place() const {
     return in_.rank == 1 && offsets_.input.is_uniform() && offsets_.input.step == kSize &&
@@ -109,34 +110,29 @@ class ColumnBlock {
     return in_.rank == 1 && groups_.kept.rank > 0 && groups_.kept.strides[operand_][0] == kSize;
   }
   // Returns the rows of groups in place, from element `begin` on.
-  Rows rows_from(std::int64_t begin) const {
+  ColumnRows rows_from(std::int64_t begin) const {
     return {input_ + offsets_.input.runs[0].offset + begin * in_.step(), in_.step()};
   }
 
-  // Packs the rows of the lanes among the elements [64 block, 64 block + rows) of the groups.
-  const char* load(std::int64_t block, const RowLanes& lanes = {}) {
-    if (block != packed_block_) {
-      const std::int64_t begin = block * kBlockRows, count = rows(block);
+  // Packs the rows of the lanes among the elements of the groups from `begin` on, a multiple of 64.
+  ColumnRows load_rows(std::int64_t begin, const RowLanes& lanes = {}) {
+    if (begin != packed_begin_) {
+      const std::int64_t count = min(kBlockRows, count_ - begin);
       for (std::int64_t r = lanes.first; r < count; r += lanes.period) {
         in_.for_each_run(begin + r, begin + min(r + lanes.end - lanes.first, count),
                          [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
                            pack_rows(buffer_ + (r + i) * kPitch, input_ + offset, r + i, length);
                          });
       }
-      packed_block_ = block;
+      packed_begin_ = begin;
     }
-    return buffer_;
-  }
-
-  // Packs the elements of the groups from `begin` on, a multiple of 64.
-  Rows load_rows(std::int64_t begin, const RowLanes& lanes = {}) {
-    return {load(begin / kBlockRows, lanes), kPitch};
+    return {buffer_, kPitch};
   }
 
   // Returns the rows of a block: few rows of whole vectors in place, others packed. Many rows a
   // power of two apart would map to the same cache sets.
-  Rows view(std::int64_t block) {
-    if (count_ > kRowsInPlace || !in_place()) return {load(block), kPitch};
+  ColumnRows view(std::int64_t block) {
+    if (count_ > kRowsInPlace || !in_place()) return load_rows(block * kBlockRows);
     set_next_rows(0, input_, count_);
     return rows_from(0);
   }
@@ -157,7 +153,7 @@ class ColumnBlock {
     const std::int64_t pitch = max(columns_ * kSize, kPitch);
     if (!direct) {
       write(buffer_, pitch, 0, rows);
-      packed_block_ = kNone;
+      packed_begin_ = kNone;
     }
     out_.for_each_run(
         begin, begin + rows,
@@ -234,12 +230,11 @@ class ColumnBlock {
   }
 
   const Reduction& groups_;
-  const ElementLoops& in_;
-  const ElementLoops& out_;
+  const ElementLoops in_, out_;
   const int operand_;
   const char* const input_;
   std::int64_t count_, columns_ = 0;
-  std::int64_t packed_block_ = kNone;
+  std::int64_t packed_begin_ = kNone;
   GroupOffsets<kWidth> offsets_;
   bool has_next_rows_ = false;  // true if further groups lie beside the selected ones
   const char* next_rows_[kBlockRows];
@@ -275,14 +270,14 @@ DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const ColumnR
 }
 
 // Writes the results of the groups; make(c) returns the function from an element to its result for
-// the vector of columns at c. kTogether vectors of a row are written at once.
-template <int kTogether, class T, int kWidth, class Make>
+// the vector of columns at c.
+template <class T, int kWidth, class Make>
 DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make) {
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
     const auto x = block.view(b);
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
-      constexpr std::int64_t lanes = kLanes<f32x>;
+      constexpr std::int64_t lanes = kLanes<f32x>, kTogether = 4;  // vectors of a row
       const ColumnRows source = {x.data + first * x.pitch, x.pitch};
       std::int64_t c = 0;
       for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)

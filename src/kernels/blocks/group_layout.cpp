@@ -15,25 +15,12 @@ void ElementLoops::list_offsets(int dimensions, std::int64_t first, std::int64_t
     offsets[0] = 0;
     return;
   }
-  const int inner = dimensions - 1;
-  const std::int64_t stride = strides[inner];
-  std::int64_t index[kMaxRank], base = 0;  // of the first index of the inner dimension
-  for (int d = inner; d >= 0; --d) {
-    index[d] = first % sizes[d];
-    first /= sizes[d];
-    if (d < inner) base += index[d] * strides[d];
-  }
-  for (std::int64_t i = index[inner], listed = 0; listed < count; i = 0) {
-    const std::int64_t here = min(sizes[inner] - i, count - listed);
-    for (std::int64_t k = 0; k < here; ++k) offsets[listed + k] = base + (i + k) * stride;
-    listed += here;
-    for (int d = inner - 1; d >= 0; --d) {
-      base += strides[d];
-      if (++index[d] < sizes[d]) break;
-      base -= sizes[d] * strides[d];
-      index[d] = 0;
-    }
-  }
+  const ElementLoops loops = {dimensions, sizes, strides};
+  loops.for_each_run(first, first + count,
+                     [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                       for (std::int64_t k = 0; k < length; ++k)
+                         offsets[i + k] = offset + k * loops.step();
+                     });
 }
 
 bool has_no_strides(const ReductionNest& nest, int operand) {
@@ -43,8 +30,8 @@ bool has_no_strides(const ReductionNest& nest, int operand) {
   return true;
 }
 
-bool fills_rows(const Reduction& groups, const ElementLoops& in, const ElementLoops& out,
-                std::int64_t along_rows) {
+bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
+  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   const std::int64_t count = groups.end - groups.first;
   // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;

@@ -55,8 +55,7 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
 bool has_no_strides(const ReductionNest& nest, int operand);
 
 // True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.
-bool fills_rows(const Reduction& groups, const ElementLoops& in, const ElementLoops& out,
-                std::int64_t along_rows);
+bool fills_rows(const Reduction& groups, std::int64_t along_rows);
 
 // Groups in an operand, as up to kCapacity runs of groups with a common step. offsets() needs at
 // most kCapacity groups.

@@ -185,14 +185,14 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
   const std::int64_t group_step = common_step(0), element_step = step(0), pitch = this->pitch(0);
   const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
   if (has_table_[0] && side_by_side) {
-    const Source elements = tabulate(0, begin, length, false);
+    const Source elements = tabulate(0, begin, length);
     alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
     pack(size_, columns, groups_ * size_, groups_, length, {buffer(0), size_, pitch});
     return unpack(size_, groups_data_[0][0], size_, elements.offsets, columns, length * groups_,
                   groups_);
   }
   if (has_table_[0]) {
-    const Source runs = tabulate(0, begin, length, element_step == size_);
+    const Source runs = tabulate(0, begin, length);
     const std::int64_t bytes = runs.run * size_;
     if (alternates(0) && common_ && groups_ > 1 && groups_ * bytes >= kShortestAlternate) {
       for (std::int64_t i = 0; i < length / runs.run; ++i)
@@ -269,13 +269,14 @@ std::int64_t GroupTiles::offset_of(int o, std::int64_t i) const {
   return offset;
 }
 
-Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs) {
+Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length) {
   const ElementLoops& loops = loops_[o];
+  const bool of_runs = packs_runs(o);
   const std::int64_t run = of_runs ? loops.run() : 1;  // of an entry
   Tabulated& table = tabulated_[o];
   const Source source = {nullptr, 0, step(o), tables_[o], run};
-  if (table.begin == begin && table.length == length && table.of_runs == of_runs) return source;
-  table = {begin, length, of_runs};
+  if (table.begin == begin && table.length == length) return source;
+  table = {begin, length};
   loops.list_offsets(of_runs ? loops.rank - 1 : loops.rank, begin / run, length / run, tables_[o]);
   return source;
 }
@@ -289,21 +290,19 @@ void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
   const std::int64_t calls = together || pitch == 0 ? 1 : groups_, rows = together ? groups_ : 1;
   const std::int64_t run = loops_[o].run();
   const bool has_runs = begin % run == 0 && length % run == 0 && length / run <= kTableEntries;
-  if (has_table_[o] || (packs_runs(o) && has_runs)) {
-    Source runs = tabulate(o, begin, length, packs_runs(o));
-    runs.pitch = group_step;
+  // Packs the elements from i on, which are at `offset` in each group.
+  const auto pack_at = [&](std::int64_t offset, std::int64_t i, std::int64_t count, Source from) {
+    from.pitch = group_step;
     for (std::int64_t k = 0; k < calls; ++k) {
-      runs.data = groups_data_[o][k];
-      pack(size_, buffer(o) + k * pitch, pitch, length, rows, runs);
+      from.data = groups_data_[o][k] + offset;
+      pack(size_, buffer(o) + i * size_ + k * pitch, pitch, count, rows, from);
     }
-    return;
-  }
+  };
+  if (has_table_[o] || (packs_runs(o) && has_runs))
+    return pack_at(0, 0, length, tabulate(o, begin, length));
   loops_[o].for_each_run(begin, begin + length,
-                         [&](std::int64_t offset, std::int64_t i, std::int64_t length_here) {
-                           char* const target = buffer(o) + i * size_;
-                           for (std::int64_t k = 0; k < calls; ++k)
-                             pack(size_, target + k * pitch, pitch, length_here, rows,
-                                  {groups_data_[o][k] + offset, group_step, step(o), nullptr});
+                         [&](std::int64_t offset, std::int64_t i, std::int64_t count) {
+                           pack_at(offset, i, count, {nullptr, 0, step(o)});
                          });
 }
 

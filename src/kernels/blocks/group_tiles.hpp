@@ -146,7 +146,6 @@ class GroupTiles {
   // The tile whose offsets a table has, of its runs or of its elements.
   struct Tabulated {
     std::int64_t begin = kNone, length;
-    bool of_runs;
   };
 
   // The tile whose runs runs_ has.
@@ -192,7 +191,7 @@ class GroupTiles {
   // Returns the byte offset of an element of a group.
   std::int64_t offset_of(int o, std::int64_t i) const;
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
-  Source tabulate(int o, std::int64_t begin, std::int64_t length, bool of_runs);
+  Source tabulate(int o, std::int64_t begin, std::int64_t length);
   // Sets the runs of the tile [begin, end).
   void split(std::int64_t begin, std::int64_t end);
   void pack_tile(int o, std::int64_t begin, std::int64_t length);

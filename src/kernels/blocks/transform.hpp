@@ -152,31 +152,30 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   }
 }
 
+// How a loop accesses memory.
+enum class Access : std::uint8_t {
+  dense,
+  every_second,  // reads every second element
+  streaming,     // writes by non-temporal stores
+};
+
 // Transforms of elements of type T by a formula on vectors of type V. The formula is copied, so
 // that stores cannot alias it and it stays in registers.
-template <class T, class In, class V, int kUnroll, class Formula, bool kEverySecond = false>
+template <class T, class In, class V, int kUnroll, class Formula, Access kAccess = Access::dense>
 void transform(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
   for (std::int64_t r = 0; r < block.count; ++r) {
-    const char* const input = block.inputs[0][r];
+    const In* const input = reinterpret_cast<const In*>(block.inputs[0][r]);
     T* const output = reinterpret_cast<T*>(block.output[r]);
     const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
-    if constexpr (kEverySecond) {
-      transform_row<V, kUnroll>(output, EverySecond<In>{input}, block.length, indexed);
+    if constexpr (kAccess == Access::streaming) {
+      stream_row<V>(output, input, block.length, indexed);
+    } else if constexpr (kAccess == Access::every_second) {
+      transform_row<V, kUnroll>(output, EverySecond<In>{block.inputs[0][r]}, block.length, indexed);
     } else {
-      transform_row<V, kUnroll>(output, reinterpret_cast<const In*>(input), block.length, indexed);
+      transform_row<V, kUnroll>(output, input, block.length, indexed);
     }
-  }
-}
-template <class T, class V, class Formula>
-void transform_streaming(const Block& given, const void* context) {
-  const Formula formula = *static_cast<const Formula*>(context);
-  const Block block = given;
-  for (std::int64_t r = 0; r < block.count; ++r) {
-    stream_row<V>(reinterpret_cast<T*>(block.output[r]),
-                  reinterpret_cast<const T*>(block.inputs[0][r]), block.length,
-                  [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); });
   }
 }
 
@@ -209,27 +208,21 @@ void transform_elements(const Block& given, const void* context) {
   }
 }
 
-// The loops of a short formula.
-template <class T, class V, int kUnroll, class Formula>
+template <class T, class V, int kUnroll, class Formula, bool kIsLong>
 constexpr Transforms transforms_of() {
-  if constexpr (kForSize) {
+  if constexpr (kForSize || kIsLong) {
     return {&transform<T, T, V, 1, Formula>};
   } else {
-    return {&transform<T, T, V, kUnroll, Formula>, &transform<T, T, V, kUnroll, Formula, true>,
-            &transform_streaming<T, V, Formula>};
+    return {&transform<T, T, V, kUnroll, Formula>,
+            &transform<T, T, V, kUnroll, Formula, Access::every_second>,
+            &transform<T, T, V, kUnroll, Formula, Access::streaming>};
   }
 }
 
-// Applies a formula on vectors of type V to every element.
-template <class T, class V, int kUnroll, class Formula>
+// Applies a formula on vectors of type V to every element. Long formulas have one loop.
+template <class T, class V, int kUnroll, bool kIsLong = false, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
-  static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula>();
-  traverse_elements(rows, sizeof(T), transforms, &formula);
-}
-// map() for long formulas, with one loop.
-template <class T, class V, class Formula>
-DMLOPS_INLINE void map_long(const Rows& rows, const Formula& formula) {
-  static constexpr Transforms transforms = {&transform<T, T, V, 1, Formula>};
+  static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula, kIsLong>();
   traverse_elements(rows, sizeof(T), transforms, &formula);
 }
 template <class T, class Formula>

@@ -19,11 +19,7 @@ struct Activate {
 template <class T, class Act>
 void activation(const Rows& rows, const void* parameters) {
   const Activate<Act> formula(*static_cast<const ActivationParameters*>(parameters));
-  if constexpr (kIsLong<Act>) {
-    map_long<T, f32x>(rows, formula);
-  } else {
-    map<T, f32x, 1>(rows, formula);
-  }
+  map<T, f32x, 1, kIsLong<Act>>(rows, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -16,8 +16,8 @@ class ColumnOperand {
         uniform_(has_no_strides(groups.elements, operand)),
         shared_(has_no_strides(groups.kept, operand)),
         constant_(uniform_ && shared_),
-        loops_(uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand)),
-        block_(groups, loops_, loops_, operand) {
+        block_(groups, operand,
+               uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand)) {
     if (!exists_ || !constant_) return;
     pack<Bits<T>>(reinterpret_cast<char*>(vector_), 0, kLanes<f32x>, 1,
                   {groups.data[operand], 0, 0, nullptr});
@@ -49,9 +49,8 @@ class ColumnOperand {
   static constexpr std::int64_t kOne[] = {1, 0};  // the size and the stride of one element
 
   const bool exists_, uniform_, shared_, constant_;
-  const ElementLoops loops_;
   ColumnBlock<T> block_;
-  typename ColumnBlock<T>::Rows rows_ = {};
+  ColumnRows rows_ = {};
   alignas(kVectorBytes) T vector_[kLanes<f32x>];
 };
 

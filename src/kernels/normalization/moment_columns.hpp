@@ -21,9 +21,7 @@ class MomentColumns {
   MomentColumns(const Reduction& groups, const Formula& formula)
       : groups_(groups),
         formula_(formula),
-        in_(element_loops(groups, 1)),
-        out_(element_loops(groups, 0)),
-        block_(groups, in_, out_),
+        block_(groups),
         second_(groups, Formula::kSecond),
         scale_(groups, Formula::kScale),
         bias_(groups, Formula::kBias) {}
@@ -89,7 +87,7 @@ class MomentColumns {
   // The vector of columns from c on, in row r of the loaded block.
   struct At {
     const MomentColumns& columns;
-    const typename ColumnBlock<T>::Rows& rows;
+    const ColumnRows& rows;
     std::int64_t r, c;
 
     DMLOPS_INLINE const T* row() const {
@@ -365,14 +363,13 @@ class MomentColumns {
 
   const Reduction& groups_;
   const Formula& formula_;
-  const ElementLoops in_, out_;
   ColumnBlock<T> block_;
   ColumnOperand<T> second_, scale_, bias_;
   MomentColumnSums<kSums, Vector> sums_;
   RowLanes lanes_;          // the lanes whose terms are added up
   std::int64_t first_ = 0;  // the first selected group
   bool in_place_ = false;   // true if the selected groups are rows of whole vectors in all operands
-  typename ColumnBlock<T>::Rows x_ = {};
+  ColumnRows x_ = {};
   alignas(kVectorBytes) Numbers numbers_[kHalves];
 };
 

@@ -96,8 +96,7 @@ struct Hardmax {
 template <class T>
 class HardmaxColumns {
  public:
-  HardmaxColumns(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
-      : block_(groups, in, out) {}
+  explicit HardmaxColumns(const Reduction& groups) : block_(groups) {}
 
   // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {

@@ -16,11 +16,10 @@ constexpr std::int64_t kAlongRows = std::is_same_v<T, float> ? 32 : 64;
 template <class T>
 void log_softmax(const Reduction& groups, const void*) {
   if (groups.parts > 1) return log_softmax_in_parts<T>(groups);
-  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  if (fills_rows(groups, in, out, kAlongRows<T>)) {
+  if (fills_rows(groups, kAlongRows<T>)) {
     LogSoftmaxRows<T>(groups).run();
   } else {
-    ColumnBatch<T>(groups, in, out).run(groups.first, groups.end);
+    ColumnBatch<T>(groups).run(groups.first, groups.end);
   }
 }
 

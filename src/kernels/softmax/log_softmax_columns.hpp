@@ -12,8 +12,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   friend Base;
 
  public:
-  ColumnBatch(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
-      : block_(groups, in, out) {}
+  explicit ColumnBatch(const Reduction& groups) : block_(groups) {}
 
   // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
@@ -49,7 +48,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   }
 
   void finish() {
-    write_columns<4>(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    write_columns(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const Difference<T> difference(load<f32x>(log_sum_exp_.high + c),
                                      load<f32x>(log_sum_exp_.low + c));
       return [=](f32x x) DMLOPS_LAMBDA_INLINE { return difference.of(x); };

@@ -21,23 +21,21 @@ namespace {
 template <class T>
 void softmax(const Reduction& groups, const void*) {
   if (groups.parts > 1) return softmax_in_parts<T>(groups);
-  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  if (fills_rows(groups, in, out, kSoftmaxAlongRows)) {
+  if (fills_rows(groups, kSoftmaxAlongRows)) {
     SoftmaxRows<T>(groups).run();
   } else {
-    SoftmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
+    SoftmaxColumns<T>(groups).run(groups.first, groups.end);
   }
 }
 
 template <class T>
 void hardmax(const Reduction& groups, const void*) {
   if (groups.parts > 1) return hardmax_in_parts<T>(groups);
-  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  if (fills_rows(groups, in, out, kHardmaxAlongRows)) {
+  if (fills_rows(groups, kHardmaxAlongRows)) {
     Hardmax<T> formula;
     reduce_groups<T>(groups, formula);
   } else {
-    HardmaxColumns<T>(groups, in, out).run(groups.first, groups.end);
+    HardmaxColumns<T>(groups).run(groups.first, groups.end);
   }
 }
 

@@ -9,8 +9,7 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class SoftmaxColumns {
  public:
-  SoftmaxColumns(const Reduction& groups, const ElementLoops& in, const ElementLoops& out)
-      : block_(groups, in, out) {}
+  explicit SoftmaxColumns(const Reduction& groups) : block_(groups) {}
 
   // Computes the groups [first, end).
   void run(std::int64_t first, std::int64_t end) {
@@ -44,7 +43,7 @@ class SoftmaxColumns {
 
   template <class MakeTerms>
   DMLOPS_INLINE void finish(const MakeTerms& make_terms) {
-    write_columns<4>(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    write_columns(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const auto terms = make_terms(c);
       const f32x high = load<f32x>(reciprocals_.high + c), low = load<f32x>(reciprocals_.low + c);
       return [=](f32x x) DMLOPS_LAMBDA_INLINE { return terms.last(terms(x).times(high, low)); };
