@@ -96,7 +96,7 @@ bool LoopLayout::choose_transposition() {
 // extended first.
 bool LoopLayout::transpose(int operand) {
   row_.step = nest_.element_size;
-  column_.step = largest_step(nest_.element_size);
+  column_.step = largest_step();
   for (int d = 0; d < nest_.rank; ++d) {
     const std::int64_t distance = std::llabs(nest_.strides[operand][d]);
     if (distance != 0) column_.step = std::min(column_.step, distance);

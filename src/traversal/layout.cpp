@@ -60,17 +60,14 @@ int LoopLayout::common_steps(const Chain& chain, int operand) const {
 
 // True if rows a stride apart share cache lines, whose elements a transposition uses together.
 bool LoopLayout::is_across(std::int64_t stride, std::int64_t step) const {
-  return stride > 0 && stride <= largest_step(nest_.element_size) && stride < std::llabs(step);
+  return stride > 0 && stride <= largest_step() && stride < std::llabs(step);
 }
 
 void LoopLayout::set_operand(int k) {
   const std::int64_t size = nest_.element_size, step = stride(k, row_.dimensions[0]);
-  bool across = false;  // contiguous along the columns
-  if (column_.rank > 0) {
-    const bool common = common_steps(column_, k) == column_.rank;
-    across = common && is_across(stride(k, column_.dimensions[0]), step);
-    if (!common) main_.row_offsets[k] = offset_table(column_, k, 0);
-  }
+  // True if the operand is contiguous along the columns.
+  const bool across = column_.rank > 0 && common_steps(column_, k) == column_.rank &&
+                      is_across(stride(k, column_.dimensions[0]), step);
   rows_.step[k] = step;
   rows_.offsets[k] = nullptr;
   const int in_run = common_steps(row_, k);
@@ -101,7 +98,7 @@ void LoopLayout::set_operand(int k) {
     rows_.period[k] = elements(outer);
     rows_.period_step[k] = period_step;
     rows_.layout[k] = Layout::gathered;
-  } else if (step == size || row_.length == 1) {
+  } else if (step == size) {
     rows_.layout[k] = Layout::in_place;
   } else {
     rows_.layout[k] = step == 0 ? Layout::broadcast : Layout::strided;
@@ -141,10 +138,6 @@ void LoopLayout::choose_outer_loops() {
     const Chain joined = joined_rows(dimensions, count, first);
     if (joined.rank > 1) {
       column_ = joined;
-      for (int k = 0; k < nest_.operands; ++k) {
-        if (common_steps(column_, k) < column_.rank)
-          main_.row_offsets[k] = offset_table(column_, k, 0);
-      }
       for (int i = 0; i < column_.rank; ++i) taken_[column_.dimensions[i]] = true;
       const auto is_joined = [this](int d) { return taken_[d] && d != chunked_dimension(); };
       count =
@@ -163,7 +156,9 @@ void LoopLayout::choose_outer_loops() {
   if (column_.rank > 0) {
     add(column_.dimensions[0], column_.length, 1);
     for (int k = 0; k < nest_.operands; ++k) {
-      if (main_.row_offsets[k] != nullptr) main_.loops[0].strides[k] = 0;
+      if (common_steps(column_, k) == column_.rank) continue;
+      main_.row_offsets[k] = offset_table(column_, k, 0);
+      main_.loops[0].strides[k] = 0;
     }
   }
   int of_chunks = -1;  // the loop over chunks
@@ -178,9 +173,11 @@ void LoopLayout::choose_outer_loops() {
   std::copy_n(rows_.step, nest_.operands, main_.step);
   // Elements of gathered rows have no common step, and a row that repeats an element of its own is
   // not split between threads. Parts of an aligned row share no cache line.
-  bool is_whole = !has_common_steps();
-  for (int k = 1; k < nest_.operands; ++k)
-    is_whole = is_whole || (rows_.step[k] == 0 && rows_.data[k] == rows_.data[0]);
+  bool is_whole = false;
+  for (int k = 0; k < nest_.operands; ++k) {
+    const bool repeats = k > 0 && rows_.step[k] == 0 && rows_.data[k] == rows_.data[0];
+    is_whole = is_whole || rows_.offsets[k] != nullptr || repeats;
+  }
   main_.unit = is_whole ? kTable : kLineBytes / nest_.element_size;
   std::copy_n(rows_.data, nest_.operands, main_.data);
   const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
@@ -214,16 +211,9 @@ void LoopLayout::set_layouts(Rows& rows, const LoopNest& loop_nest) const {
   for (int k = 1; k < nest_.operands; ++k) {
     rows.layout[k] = layout_of(k, loop_nest);
     if (!has_rows || k >= dense_end()) continue;
-    const std::int64_t* const offsets = loop_nest.row_offsets[k];
-    const std::int64_t distance =
-        offsets != nullptr ? offsets[1] - offsets[0] : loop_nest.loops[0].strides[k];
-    if (rows.layout[k] == Layout::transposed || shares_lines(k, distance)) rows.by_lines = true;
+    if (rows.layout[k] == Layout::transposed || shares_lines(k, stride_of(loop_nest, 0, k)))
+      rows.by_lines = true;
   }
-}
-
-bool LoopLayout::has_common_steps() const {
-  return std::all_of(rows_.offsets, rows_.offsets + nest_.operands,
-                     [](const std::int64_t* offsets) { return offsets == nullptr; });
 }
 
 bool LoopLayout::has_runs(int k) const { return rows_.offsets[k] != nullptr && rows_.run[k] > 1; }

@@ -47,9 +47,7 @@ class LoopLayout {
     return reversed_[d] ? -nest_.strides[k][d] : nest_.strides[k][d];
   }
   // Returns the largest step of a transposed operand's columns, in bytes.
-  static std::int64_t largest_step(std::int64_t size) {
-    return std::min<std::int64_t>(4 * size, 16);
-  }
+  std::int64_t largest_step() const { return std::min<std::int64_t>(4 * nest_.element_size, 16); }
   // True if the operands from 2 on are batch normalization's parameters, otherwise inputs of a
   // formula.
   bool has_parameters() const { return nest_.operands > 3; }
@@ -76,8 +74,7 @@ class LoopLayout {
   bool shares_lines(int k, std::int64_t distance) const;
   bool shares_lines(int d) const;
   bool broadcast_alike(int a, int b) const;
-  bool has_common_steps() const;  // true if no operand is gathered
-  bool has_runs(int k) const;     // true if rows of the operand consist of runs of several elements
+  bool has_runs(int k) const;  // true if rows of the operand consist of runs of several elements
   bool is_transposed(int k, std::int64_t stride) const;
   Layout layout_of(int k, const LoopNest& loop_nest) const;
   void set_layouts(Rows& rows, const LoopNest& loop_nest) const;

@@ -21,16 +21,10 @@ std::int64_t fitting_shards(std::int64_t iterations, std::int64_t wanted, std::i
   return 4 * shards >= 3 * wanted && splits_evenly(iterations, shards) ? shards : 0;
 }
 
-// Returns the stride of a loop in an operand.
-std::int64_t stride(const LoopNest& nest, int d, int k) {
-  const std::int64_t* const offsets = d == 0 ? nest.row_offsets[k] : nullptr;
-  return offsets == nullptr ? nest.loops[d].strides[k] : offsets[1] - offsets[0];
-}
-
 // True if the operand has an element for each element of the output.
 bool is_whole(const LoopNest& nest, int k) {
   for (int d = 0; d < nest.rank; ++d) {
-    if (nest.loops[d].size > 1 && stride(nest, d, k) == 0) return false;
+    if (nest.loops[d].size > 1 && stride_of(nest, d, k) == 0) return false;
   }
   return nest.step[k] != 0;
 }
@@ -52,7 +46,7 @@ std::int64_t distance(const LoopNest& nest, const Split& split) {
   std::int64_t nearest = kPage;
   for (int k = 0; k < nest.operands; ++k) {
     if (!is_whole(nest, k)) continue;
-    const std::int64_t step = split.has_loops() ? stride(nest, loop, k) : nest.step[k];
+    const std::int64_t step = split.has_loops() ? stride_of(nest, loop, k) : nest.step[k];
     const auto bytes = std::min<std::int64_t>(shard * std::llabs(step), kPage);
     nearest = std::min(nearest, k == 0 ? bytes : bytes * kReadWeight);
   }
@@ -60,6 +54,11 @@ std::int64_t distance(const LoopNest& nest, const Split& split) {
 }
 
 }  // namespace
+
+std::int64_t stride_of(const LoopNest& nest, int d, int k) {
+  const std::int64_t* const offsets = d == 0 ? nest.row_offsets[k] : nullptr;
+  return offsets == nullptr ? nest.loops[d].strides[k] : offsets[1] - offsets[0];
+}
 
 // Shards that share cache lines wait for each other where they write, and read lines repeatedly
 // where an input is transposed. Of splits as good, the outermost loops come first, since kernels

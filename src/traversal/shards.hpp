@@ -20,6 +20,9 @@ struct LoopNest {
   const std::int64_t* row_offsets[kMaxOperands] = {};  // those of Rows
 };
 
+// Returns the stride of a loop in an operand.
+std::int64_t stride_of(const LoopNest& nest, int d, int k);
+
 // The iterations that are distributed over shards: those of the loops `first` to `last`, counted
 // like those of a single loop, or, if there are no such loops, those over the elements of each row.
 struct Split {

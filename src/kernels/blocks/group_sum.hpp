@@ -29,9 +29,9 @@ struct FloatPair {
   }
 };
 
-// kSums sums over the elements of a group, in kWidth lanes of type V: Doubles, or f32x within a
-// block. clear() must precede the first sum: constructors would clear unused states of tiles.
-template <int kSums, class V = Doubles, int kWidth = kMomentLanes>
+// kSums sums over the elements of a group, in lanes of type V: Doubles, or f32x within a block.
+// clear() must precede the first sum: constructors would clear unused states of tiles.
+template <int kSums, class V>
 class GroupSum {
  public:
   DMLOPS_INLINE void clear() {
@@ -81,6 +81,7 @@ class GroupSum {
   }
 
  private:
+  static constexpr int kWidth = kMomentLanes;
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
   // Independent accumulators, which hide the latency of additions.

@@ -61,16 +61,9 @@ inline void copy_streaming(char* target, const char* source, std::int64_t bytes,
   const std::int64_t head = min((kLineBytes - bytes_past_line(target)) % kLineBytes, bytes);
   const std::int64_t end = head + (bytes - head) / kLineBytes * kLineBytes;
   if (head != 0) copy_run(target, source, head);
-  if (ahead != nullptr) {
-    for (std::int64_t i = head; i < end; i += step) {
-      __builtin_prefetch(ahead + i);
-      store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i),
-                         load_element<u8x>(source + i));
-    }
-  } else {
-    for (std::int64_t i = head; i < end; i += step)
-      store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i),
-                         load_element<u8x>(source + i));
+  for (std::int64_t i = head; i < end; i += step) {
+    if (ahead != nullptr) __builtin_prefetch(ahead + i);
+    store_non_temporal(reinterpret_cast<std::uint8_t*>(target + i), load_element<u8x>(source + i));
   }
   if (end != bytes) copy_run(target + end, source + end, bytes - end);
 }

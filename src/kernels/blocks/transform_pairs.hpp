@@ -48,7 +48,7 @@ DMLOPS_INLINE const void* address(Pair<T> source) {
 DMLOPS_INLINE bool prefetches_rows(const Block& block, std::int64_t size) {
   const std::int64_t bytes = block.length * size;
   const auto are_distant = [bytes](const DenseRows<const char>& rows) {
-    return rows.offsets == nullptr && abs(rows.pitch) >= bytes + kLargestGap;
+    return abs(rows.pitch) >= bytes + kLargestGap;
   };
   return !kForSize && bytes <= kLongestPrefetched &&
          (are_distant(block.inputs[0]) || are_distant(block.inputs[1])) &&
