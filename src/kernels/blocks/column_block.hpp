@@ -37,19 +37,19 @@ class ColumnBlock {
         out_(element_loops(groups, 0)),
         operand_(operand),
         input_(groups.data[operand]),
-        count_(in.count()),
-        offsets_(groups.kept, operand) {}
+        count_(in.count()) {}
 
   // Selects `columns` groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
     packed_begin_ = kNone;
-    offsets_.select(first, columns);
+    read_.select(groups_.kept, operand_, first, columns);
+    written_.select(groups_.kept, 0, first, columns);
     // Packing leaves unused columns as they are.
     if (columns < kWidth && !in_place())
       std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
-    has_next_rows_ = offsets_.input.is_uniform() && offsets_.input.step == kSize &&
-                     first + columns + kWidth <= groups_.end;
+    has_next_rows_ =
+        read_.is_uniform() && read_.step == kSize && first + columns + kWidth <= groups_.end;
   }
 
   // Selects the groups [first, end) in turn, and calls compute(columns) for each selection.
@@ -87,9 +87,9 @@ class ColumnBlock {
       columns = min(columns, size - first % size);
     }
     if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
-      offsets_.select(first, 1);
+      written_.select(groups_.kept, 0, first, 1);
       const auto address =
-          reinterpret_cast<std::uintptr_t>(groups_.data[0] + offsets_.output.runs[0].offset);
+          reinterpret_cast<std::uintptr_t>(groups_.data[0] + written_.runs[0].offset);
       columns = min(columns, kWidth - static_cast<std::int64_t>(address % kLineBytes / sizeof(T)));
     }
     return min(columns, groups_.end - first);
@@ -102,7 +102,7 @@ class ColumnBlock {
 
   // True if the groups' elements are rows of whole vectors in memory.
   bool in_place() const {
-    return in_.rank == 1 && offsets_.input.is_uniform() && offsets_.input.step == kSize &&
+    return in_.rank == 1 && read_.is_uniform() && read_.step == kSize &&
            columns_ % kLanes<f32x> == 0;
   }
   // True if any number of groups that follow each other is in place.
@@ -111,7 +111,7 @@ class ColumnBlock {
   }
   // Returns the rows of groups in place, from element `begin` on.
   ColumnRows rows_from(std::int64_t begin) const {
-    return {input_ + offsets_.input.runs[0].offset + begin * in_.step(), in_.step()};
+    return {input_ + read_.runs[0].offset + begin * in_.step(), in_.step()};
   }
 
   // Packs the rows of the lanes among the elements of the groups from `begin` on, a multiple of 64.
@@ -148,23 +148,23 @@ class ColumnBlock {
   // enough, otherwise to the block, from which they are unpacked.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
-    const bool direct = offsets_.output.is_uniform() && offsets_.output.step == kSize &&
+    const bool direct = written_.is_uniform() && written_.step == kSize &&
                         columns_ % kLanes<f32x> == 0 && !groups_.streaming;
     const std::int64_t pitch = max(columns_ * kSize, kPitch);
     if (!direct) {
       write(buffer_, pitch, 0, rows);
       packed_begin_ = kNone;
     }
-    out_.for_each_run(
-        begin, begin + rows,
-        [&](std::int64_t offset, std::int64_t i, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-          char* const target = groups_.data[0] + offset;
-          if (direct) {
-            write(target + offsets_.output.runs[0].offset, out_.step(), i, length);
-          } else {
-            unpack_results(target, buffer_ + i * pitch, pitch, length);
-          }
-        });
+    out_.for_each_run(begin, begin + rows,
+                      [&](std::int64_t offset, std::int64_t i, std::int64_t length)
+                          DMLOPS_LAMBDA_INLINE {
+                            char* const target = groups_.data[0] + offset;
+                            if (direct) {
+                              write(target + written_.runs[0].offset, out_.step(), i, length);
+                            } else {
+                              unpack_results(target, buffer_ + i * pitch, pitch, length);
+                            }
+                          });
   }
 
  private:
@@ -175,14 +175,14 @@ class ColumnBlock {
 
   // Sets the rows of the next groups for elements [i, i + length) of a block.
   void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {
-    const std::int64_t offset = offsets_.input.runs[0].offset + columns_ * kSize;
+    const std::int64_t offset = read_.runs[0].offset + columns_ * kSize;
     for (std::int64_t r = 0; r < length; ++r)
       next_rows_[i + r] = has_next_rows_ ? input + offset + r * in_.step() : buffer_;
   }
 
   // Packs elements [i, i + length) of a block's groups.
   void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
-    auto& groups = offsets_.input;
+    auto& groups = read_;
     set_next_rows(i, input, length);
     if (groups.has_short_runs(kSize)) {
       return pack<Bits<T>>(target, kPitch, columns_, length,
@@ -196,7 +196,7 @@ class ColumnBlock {
   }
 
   void unpack_results(char* target, const char* source, std::int64_t pitch, std::int64_t rows) {
-    auto& groups = offsets_.output;
+    auto& groups = written_;
     // Along the groups, if their elements are contiguous.
     if (groups.step != kSize && out_.step() == kSize && rows > 1) {
       const Source results = {source, kSize, kPitch, nullptr};
@@ -235,8 +235,8 @@ class ColumnBlock {
   const char* const input_;
   std::int64_t count_, columns_ = 0;
   std::int64_t packed_begin_ = kNone;
-  GroupOffsets<kWidth> offsets_;
-  bool has_next_rows_ = false;  // true if further groups lie beside the selected ones
+  OperandGroups<kWidth> read_, written_;  // the selected groups
+  bool has_next_rows_ = false;            // true if further groups lie beside the selected ones
   const char* next_rows_[kBlockRows];
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };

@@ -67,20 +67,35 @@ class OperandGroups {
     std::int64_t offset;  // of the first group, in bytes
   };
 
-  void clear(std::int64_t between_groups) {
-    step = between_groups;
-    run_count = 0;
+  // Selects `count` groups from `first` on.
+  void select(const ReductionNest& kept, int operand, std::int64_t first, std::int64_t count) {
+    const std::int64_t* const strides = kept.strides[operand];
+    const int outermost = kept.rank - 1;
+    std::int64_t index[kMaxRank] = {}, offset = 0;
+    for (int d = 0; d <= outermost; ++d) {
+      index[d] = d < outermost ? first % kept.sizes[d] : first;
+      offset += index[d] * strides[d];
+      if (d < outermost) first /= kept.sizes[d];
+    }
+    step = kept.rank > 0 ? strides[0] : 0;
     filled_ = false;
-  }
-  void append(std::int64_t first, std::int64_t count, std::int64_t offset) {
-    if (run_count > 0) {
-      Run& last = runs[run_count - 1];
-      if (last.offset + last.count * step == offset) {
-        last.count += count;
-        return;
+    Run* last = runs;
+    *last = {0, 0, offset};
+    for (std::int64_t k = 0; k < count;) {
+      const std::int64_t length = kept.rank > 0 ? min(count - k, kept.sizes[0] - index[0]) : count;
+      if (last->offset + last->count * step != offset) *++last = {k, 0, offset};
+      last->count += length;
+      k += length;
+      if (k == count) break;
+      offset += length * step;
+      index[0] += length;
+      for (int d = 0; index[d] == kept.sizes[d]; ++d) {
+        offset += strides[d + 1] - kept.sizes[d] * strides[d];
+        index[d] = 0;
+        ++index[d + 1];
       }
     }
-    runs[run_count++] = {first, count, offset};
+    run_count = static_cast<int>(last - runs) + 1;
   }
 
   bool is_uniform() const { return run_count == 1; }
@@ -108,51 +123,6 @@ class OperandGroups {
  private:
   bool filled_ = false;
   std::int64_t offsets_[kCapacity];
-};
-
-// A selection of groups in an input, and in the output.
-template <int kCapacity>
-class GroupOffsets {
- public:
-  explicit GroupOffsets(const ReductionNest& kept, int operand = 1)
-      : kept_(kept), in_(kept.strides[operand]), out_(kept.strides[0]) {}
-
-  // Selects `count` groups from `first` on.
-  void select(std::int64_t first, std::int64_t count) {
-    std::int64_t index[kMaxRank] = {}, in = 0, out = 0, position = first;
-    for (int d = 0; d < kept_.rank; ++d) {
-      index[d] = position % kept_.sizes[d];
-      position /= kept_.sizes[d];
-      in += index[d] * in_[d];
-      out += index[d] * out_[d];
-    }
-    input.clear(kept_.rank > 0 ? in_[0] : 0);
-    output.clear(kept_.rank > 0 ? out_[0] : 0);
-    for (std::int64_t k = 0; k < count;) {
-      const std::int64_t length =
-          kept_.rank > 0 ? min(count - k, kept_.sizes[0] - index[0]) : count;
-      input.append(k, length, in);
-      output.append(k, length, out);
-      k += length;
-      if (k == count) return;
-      in += length * input.step;
-      out += length * output.step;
-      index[0] += length;
-      for (int d = 0; index[d] == kept_.sizes[d]; ++d) {
-        in += in_[d + 1] - kept_.sizes[d] * in_[d];
-        out += out_[d + 1] - kept_.sizes[d] * out_[d];
-        index[d] = 0;
-        ++index[d + 1];
-      }
-    }
-  }
-
-  OperandGroups<kCapacity> input, output;
-
- private:
-  const ReductionNest& kept_;
-  const std::int64_t* const in_;
-  const std::int64_t* const out_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

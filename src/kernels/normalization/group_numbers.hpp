@@ -11,9 +11,8 @@ template <class T>
 void load_numbers(const Reduction& reduction, int operand, std::int64_t first, std::int64_t count,
                   double* numbers) {
   alignas(kVectorBytes) char packed[kColumns * sizeof(T)] = {};
-  GroupOffsets<kColumns> offsets(reduction.kept, operand);
-  offsets.select(first, count);
-  auto& groups = offsets.input;
+  OperandGroups<kColumns> groups;
+  groups.select(reduction.kept, operand, first, count);
   const char* const data = reduction.data[operand];
   const bool uniform = groups.is_uniform();
   pack<Bits<T>>(packed, 0, count, 1,
@@ -35,9 +34,8 @@ void store_numbers(const Reduction& reduction, int operand, std::int64_t first, 
   for_each_vector(count, [&](std::int64_t c) {
     store(reinterpret_cast<T*>(packed) + c, canonical_nan(rounded(numbers(c))));
   });
-  GroupOffsets<kColumns> offsets(reduction.kept, operand);
-  offsets.select(first, count);
-  auto& groups = offsets.input;
+  OperandGroups<kColumns> groups;
+  groups.select(reduction.kept, operand, first, count);
   if (groups.is_uniform() && groups.step == sizeof(T)) {
     copy_run(data + groups.runs[0].offset, packed, count * groups.step);
   } else {

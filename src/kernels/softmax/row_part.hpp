@@ -32,14 +32,15 @@ class RowParts {
  public:
   explicit RowParts(const Reduction& row)
       : row_(row), count_(row.elements.sizes[0]), sums_(row, count_, kSumLanes) {
-    GroupOffsets<1> offsets(row.kept);
-    offsets.select(row.first, 1);
+    OperandGroups<1> input, output;
+    input.select(row.kept, 1, row.first, 1);
+    output.select(row.kept, 0, row.first, 1);
     const std::int64_t blocks = sum_blocks(count_);
     for (int p = 0; p < row.parts; ++p) {
       const std::int64_t first = blocks * p / row.parts, begin = first * kSumBlock;
       RowPart<T>& part = parts_[p];
-      part.input = reinterpret_cast<const T*>(row.data[1] + offsets.input.runs[0].offset) + begin;
-      part.output = reinterpret_cast<T*>(row.data[0] + offsets.output.runs[0].offset) + begin;
+      part.input = reinterpret_cast<const T*>(row.data[1] + input.runs[0].offset) + begin;
+      part.output = reinterpret_cast<T*>(row.data[0] + output.runs[0].offset) + begin;
       part.begin = begin;
       part.length = min(count_, blocks * (p + 1) / row.parts * kSumBlock) - begin;
       part.lanes = sums_.lanes(0, first);
