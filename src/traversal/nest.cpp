@@ -4,28 +4,9 @@
 #include <algorithm>
 
 #include "core/insertion_sort.hpp"
+#include "traversal/dimension.hpp"
 
 namespace dmlops {
-namespace {
-
-struct Dimension {
-  std::int64_t size;
-  std::int64_t strides[kMaxOperands];
-};
-
-bool merges(const Dimension& inner, const Dimension& outer, int operands) {
-  for (int k = 0; k < operands; ++k) {
-    if (outer.strides[k] != inner.strides[k] * inner.size) return false;
-  }
-  return true;
-}
-
-bool is_broadcast(const Nest& nest, int operand) {
-  const std::int64_t* const strides = nest.strides[operand];
-  return std::any_of(strides, strides + nest.rank, [](std::int64_t stride) { return stride == 0; });
-}
-
-}  // namespace
 
 Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int input_count,
                std::int64_t work) {
@@ -38,13 +19,13 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
     nest.data[k + 1] = const_cast<char*>(static_cast<const char*>(inputs[k].data));
   }
 
-  Dimension dimensions[kMaxRank];
+  Dimension<kMaxOperands> dimensions[kMaxRank];
   int rank = 0;
   for (int d = output.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     const std::int64_t size = output.sizes[axis];
     if (size == 1) continue;
-    Dimension& dimension = dimensions[rank++];
+    auto& dimension = dimensions[rank++];
     dimension.size = size;
     dimension.strides[0] = output.strides[axis];
     for (int k = 0; k < input_count; ++k) {
@@ -57,17 +38,10 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
       }
     }
   }
-  insertion_sort(dimensions, rank, [](const Dimension& a, const Dimension& b) {
-    return a.strides[0] < b.strides[0];
-  });
+  insertion_sort(dimensions, rank,
+                 [](const auto& a, const auto& b) { return a.strides[0] < b.strides[0]; });
   int merged = 0;
-  for (int d = 0; d < rank; ++d) {
-    if (merged > 0 && merges(dimensions[merged - 1], dimensions[d], nest.operands)) {
-      dimensions[merged - 1].size *= dimensions[d].size;
-    } else {
-      dimensions[merged++] = dimensions[d];
-    }
-  }
+  for (int d = 0; d < rank; ++d) append(dimensions, merged, dimensions[d], nest.operands);
 
   nest.rank = std::max(merged, 1);
   nest.sizes[0] = 1;
@@ -79,7 +53,8 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
   // Broadcast parameters are cached, and do not count as traffic.
   nest.bytes_per_element = 2 * nest.element_size;
   for (int k = 2; k < nest.operands; ++k) {
-    if (!is_broadcast(nest, k)) nest.bytes_per_element += nest.element_size;
+    if (distinct_elements(nest, k) == element_count(nest))
+      nest.bytes_per_element += nest.element_size;
   }
   nest.bytes_per_element = std::max(nest.bytes_per_element, work);
   return nest;

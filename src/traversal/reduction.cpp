@@ -8,6 +8,7 @@
 
 #include "core/insertion_sort.hpp"
 #include "core/pool.hpp"
+#include "traversal/dimension.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {
@@ -15,26 +16,7 @@ namespace {
 
 constexpr std::int64_t kGroupOverhead = 8;  // of a group, in elements
 
-struct ReducedDimension {
-  std::int64_t size;
-  std::int64_t strides[kReductionOperands];
-};
-
-bool continues(const ReducedDimension& outer, const ReducedDimension& inner) {
-  for (int k = 0; k < kReductionOperands; ++k) {
-    if (outer.strides[k] != inner.strides[k] * inner.size) return false;
-  }
-  return true;
-}
-
-// Adds a dimension outside of the others; dimensions that continue each other are merged.
-void append(ReducedDimension* dimensions, int& rank, const ReducedDimension& added) {
-  if (rank > 0 && continues(added, dimensions[rank - 1])) {
-    dimensions[rank - 1].size *= added.size;
-  } else {
-    dimensions[rank++] = added;
-  }
-}
+using ReducedDimension = Dimension<kReductionOperands>;
 
 void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
   nest.sizes[d] = dimension.size;
