@@ -239,12 +239,14 @@ dmlops_status dmlops_dispatch(const dmlops_compiled_operator* compiled,
   return guarded([&] {
     const CompiledOperator& op = required(function, "compiled", compiled).compiled;
     std::array<ConstBinding, OperatorDesc::kMaxTensors> in;
+    std::array<Binding, OperatorDesc::kMaxTensors> out;
     if (input_count > 0) required(function, "inputs", inputs);
     if (output_count > 0) required(function, "outputs", outputs);
-    // Refuses an invalid count before reading the bindings.
+    // dispatch() refuses invalid counts.
     std::transform(inputs, inputs + std::min(input_count, in.size()), in.begin(), to_binding<>);
-    const Binding out = output_count == 1 ? to_binding<Binding>(*outputs) : Binding();
-    op.dispatch(in.data(), input_count, &out, output_count);
+    std::transform(outputs, outputs + std::min(output_count, out.size()), out.begin(),
+                   to_binding<Binding>);
+    op.dispatch(in.data(), input_count, out.data(), output_count);
   });
 }
 

@@ -27,8 +27,6 @@ void require_count(const OperatorInfo& op, const char* what, std::size_t given, 
                  std::to_string(needed));
 }
 
-constexpr int kMaxOutputs = 3;
-
 // Output memory may be read only as the first input of an operator that works in place.
 void check_aliasing(const CompiledOperator::Implementation& compiled, const Slot& slot,
                     const Range& input, const Slot& other, const Range& output) {
@@ -89,7 +87,7 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
   require_count(op, "output", output_count, written_count);
   if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
   const Slot* const output_slots = compiled.slots + count;
-  Range written[kMaxOutputs];
+  Range written[OperatorDesc::kMaxTensors];
   for (int i = 0; i < written_count; ++i) {
     const Slot& slot = output_slots[i];
     const ConstBinding output = {outputs[i].buffer, outputs[i].offset, outputs[i].size_in_bytes,

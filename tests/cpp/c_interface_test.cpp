@@ -1,5 +1,6 @@
 // The C interface: status codes, messages, and the results of the C++ functions that it calls.
 #include <array>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
@@ -174,6 +175,37 @@ TEST_F(CInterface, CompilesAndDispatches) {
   expected = {0, 0.5f, 6};
   dmlops_release(compiled);
   dmlops_release(nullptr);
+}
+
+TEST_F(CInterface, DispatchesSeveralOutputs) {
+  const uint32_t of_x[] = {1, 1, 1, 3}, of_number[] = {1, 1, 1, 1};
+  const auto buffer = [](const uint32_t* sizes, uint64_t bytes) {
+    return DML_BUFFER_TENSOR_DESC{
+        DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_FLAG_NONE, 4, sizes, nullptr, bytes, 0};
+  };
+  const DML_BUFFER_TENSOR_DESC row = buffer(of_x, 12), single = buffer(of_number, 4);
+  const DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &row},
+                        number = {DML_TENSOR_TYPE_BUFFER, &single};
+  const DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC training = {
+      &tensor, &number, &number, nullptr, &tensor, &number, &number, 0.0f, nullptr};
+  const DML_OPERATOR_DESC desc = {DML_OPERATOR_BATCH_NORMALIZATION_TRAINING, &training};
+  dmlops_compiled_operator* compiled = nullptr;
+  ASSERT_EQ(dmlops_compile(&desc, DML_FEATURE_LEVEL_6_4, nullptr, 0, &compiled), DMLOPS_SUCCESS)
+      << error();
+  x = {-1, 0, 1};
+  float scale = 2, bias = 10, mean = 5, variance = 5;
+  const dmlops_binding inputs[] = {
+      {x.data(), 0, 12, 0}, {&scale, 0, 4, 0}, {&bias, 0, 4, 0}, {nullptr, 0, 0, 0}};
+  const dmlops_binding outputs[] = {{y.data(), 0, 12, 0}, {&mean, 0, 4, 0}, {&variance, 0, 4, 0}};
+  EXPECT_EQ(dmlops_dispatch(compiled, inputs, 4, outputs, 2), DMLOPS_BINDING_ERROR);
+  EXPECT_EQ(y, expected);
+  EXPECT_EQ(dmlops_dispatch(compiled, inputs, 4, outputs, 3), DMLOPS_SUCCESS) << error();
+  EXPECT_EQ(mean, 0);
+  EXPECT_FLOAT_EQ(variance, 2.0f / 3);
+  expected = {10 - std::sqrt(6.0f), 10, 10 + std::sqrt(6.0f)};
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_FLOAT_EQ(y[i], expected[i]);
+  expected = y;
+  dmlops_release(compiled);
 }
 
 TEST_F(CInterface, CopiesWhatItOwns) {
