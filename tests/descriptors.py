@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import activation_rows
-import numpy as np
 
 import dmlops
 from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
@@ -100,6 +99,11 @@ def whole(name: str, **fields: Any) -> Maker:
         return kind(**(dict.fromkeys(names, x) | fields | more))
 
     return make
+
+
+def data_types(operator: str) -> tuple[str, ...]:
+    """Return the names of the dtypes that an operator takes at the latest level."""
+    return tuple(name.lower() for name in TABLE[operator][1][-1][2])
 
 
 def operands(desc: Desc) -> tuple[int, int]:
@@ -248,21 +252,3 @@ def refused(*parts: str, desc: Desc, at: FeatureLevel = FeatureLevel.LEVEL_6_4) 
 def changed(desc: Desc, **values: Any) -> Desc:
     """Return a descriptor with some fields replaced."""
     return dataclasses.replace(desc, **values)
-
-
-def arrays_for(desc: Desc) -> tuple[list[Any], Any]:
-    """Return inputs with values spread over [-4, 4), or [0.5, 4) for batch normalization's, and an
-    output, as dense byte ranges of the tensors' sizes.
-    """
-    names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
-    arrays: list[Any] = []
-    for i, name in enumerate(names):
-        described = getattr(desc, name)
-        size = dmlops.calc_buffer_tensor_size(
-            described.data_type, described.sizes, described.strides
-        )
-        dtype = np.dtype(described.data_type.name.lower())
-        count = max(described.total_tensor_size_in_bytes or 0, size) // dtype.itemsize
-        steps = (np.arange(count) * 7919 + i * 31) % 61 / 60
-        arrays.append((0.5 + 3.5 * steps if i else 8 * steps - 4).astype(dtype))
-    return arrays[:-1], arrays[-1]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import samples
 from activation_rows import ROWS
-from descriptors import ACTIVATIONS, TABLE, accepts, operands, tensor
+from descriptors import ACTIVATIONS, TABLE, accepts, data_types, operands, tensor
 from guarded import GuardedMemory
 from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides
 from reference import FLOATS, INTEGERS
@@ -87,14 +87,12 @@ def operators() -> Iterator[tuple[str, Operator, str, tuple[str, ...]]]:
     yield "clip scaled", _one(dmlops.clip, min=1, max=50, scale_bias=scale), "x", FLOATS + INTEGERS
     clip_grad = functools.partial(_all_of, dmlops.clip_grad, min=1, max=3)
     yield "clip_grad", clip_grad, "xx", FLOATS + INTEGERS
-    signed = ("int8", "int16", "int32")
-    integers = {"relu": signed, "shrink": INTEGERS[:3] + INTEGERS[4:7]}
-    yield "relu_grad", functools.partial(_all_of, dmlops.relu_grad), "xx", FLOATS + signed
+    relu_grad = functools.partial(_all_of, dmlops.relu_grad)
+    yield "relu_grad", relu_grad, "xx", data_types("relu_grad")
     slopes = functools.partial(_all_of, dmlops.parameterized_relu)
-    yield "parameterized_relu", slopes, "xp", FLOATS + signed
+    yield "parameterized_relu", slopes, "xp", data_types("parameterized_relu")
     for row in ROWS:
-        types = FLOATS + integers.get(row.name, ())
-        yield row.name, _one(getattr(dmlops, row.name)), "x", types
+        yield row.name, _one(getattr(dmlops, row.name)), "x", data_types(row.name)
     for name in ACTIVATIONS:
         yield f"batch_normalization {name}", functools.partial(_normalize, name), "xpppp", FLOATS
     for function in (dmlops.log_softmax, dmlops.softmax, dmlops.hardmax):

@@ -19,7 +19,7 @@ from activation_reference import (
     integer_shrink,
 )
 from activation_rows import BEYOND_FLOAT32, FUSABLE, ROWS, Row
-from descriptors import ACTIVATIONS
+from descriptors import ACTIVATIONS, data_types
 from layouts import BY_NAME, LARGE
 from operators import normalize
 from reference import FLOATS, assert_same_bits, assert_same_values, assert_within, same_values
@@ -32,9 +32,7 @@ every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 every_fusable = pytest.mark.parametrize("row", FUSABLE, ids=lambda row: row.name)
 BY_ROW = {row.name: row for row in ROWS}
 EVERY_FLOAT16 = np.arange(65536, dtype=np.uint16).view(np.float16)
-# relu and shrink also take these.
-SHRINK_INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
-INTEGERS = {"relu": SHRINK_INTEGERS[:3], "shrink": SHRINK_INTEGERS}
+SHRINK_INTEGERS = data_types("shrink")[2:]
 # A result of 0 may have either sign: its cause is an underflow, alpha - alpha, or 0 * y.
 SIGN_OF_ZERO_IS_FREE = ("parametric_softplus", "softplus", "scaled_elu", "scaled_tanh")
 
@@ -231,7 +229,7 @@ def test_integers(dtype: str) -> None:
     x = np.concatenate([samples.any_bits((3000,), dtype), samples.specials(dtype)])
     if info.bits == 8:  # a long row, and shorter ones, which may use another loop
         x = np.concatenate([np.arange(256, dtype=np.uint8).view(dtype)] * 8)
-    if dtype in INTEGERS["relu"]:
+    if dtype in data_types("relu"):
         assert_same_bits(dmlops.relu(x), np.maximum(x, 0).astype(dtype))
         assert_same_bits(dmlops.relu(x[5:105]), np.maximum(x[5:105], 0).astype(dtype))
     biases = (0.0, 1.0, 0.5, -0.75, 3.9, 100.0, -1e10, 1e10, math.inf, -math.inf, math.nan)
@@ -257,7 +255,7 @@ def test_shrink_of_integers_by_hand() -> None:
 
 @every_row
 def test_types_that_are_refused(row: Row) -> None:
-    taken = INTEGERS.get(row.name, ())
+    taken = data_types(row.name)
     for dtype in (*reference.INTEGERS, "bool", "float64", "complex64"):
         x = np.ones(4, dtype)
         if dtype in taken:

@@ -20,13 +20,9 @@ from bound_memory import Memory, layouts
 from descriptors import (
     ACTIVATIONS,
     AXES,
-    FLOATS,
     FOUR_DIMENSIONS,
-    INTEGERS,
     ROWS_ONLY,
     SEVERAL_OUTPUTS,
-    SMALL_INTEGERS,
-    SMALL_SIGNED,
     TABLE,
     tensor,
 )
@@ -39,8 +35,6 @@ from dmlops import BufferTensorDesc, Device, FeatureLevel, ScaleBias, TensorData
 
 Array = npt.NDArray[Any]
 _ROWS = {row.name: row for row in ROWS}
-_TYPES: dict[str, tuple[str, ...]] = {"clip": FLOATS + INTEGERS, "clip1": FLOATS + INTEGERS}
-_TYPES |= {"relu": FLOATS + SMALL_SIGNED, "shrink": FLOATS + SMALL_INTEGERS}
 
 
 def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
@@ -49,8 +43,6 @@ def _tensors(desc: Any) -> dict[str, BufferTensorDesc]:
 
 
 _BOOLEANS = ("cross_channel", "normalize_variance", "use_mean", "use_variance")
-_TYPES |= dict.fromkeys(("clip_grad", "clip_grad1"), FLOATS + INTEGERS)
-_TYPES |= dict.fromkeys(("relu_grad", "parameterized_relu"), FLOATS + SMALL_SIGNED)
 _SECOND = {  # the second input of an operator of two
     "clip_grad": "input_gradient_tensor",
     "clip_grad1": "input_gradient_tensor",
@@ -67,7 +59,7 @@ def _valid(draw: st.DrawFn) -> Any:
     """Draw an operator on tensors of any layout."""
     main = st.sampled_from(["clip", "clip1", "batch_normalization", "log_softmax1", "softmax1"])
     operator = draw(main | st.sampled_from(list(TABLE)))
-    dtype = draw(st.sampled_from(_TYPES.get(operator, FLOATS)))
+    dtype = draw(st.sampled_from(TABLE[operator][1][-1][2]))
     sizes = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)))
     if operator in ROWS_ONLY:
         sizes = (1,) * max(len(sizes) - 2, 0) + sizes[-2:]

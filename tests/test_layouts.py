@@ -12,7 +12,7 @@ import pytest
 import samples
 from activation_rows import ROWS
 from crossing import Operator, cross_layouts
-from descriptors import ACTIVATIONS
+from descriptors import ACTIVATIONS, data_types
 from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Layout, Placed
 from operators import OPERATORS, normalize
 from reference import FLOATS
@@ -21,10 +21,6 @@ from variants import ISAS, POLICIES, pairwise
 import dmlops
 
 Array = npt.NDArray[Any]
-INTEGERS = {
-    "relu": ("int8", "int16", "int32"),
-    "shrink": ("int8", "int16", "int32", "uint8", "uint16", "uint32"),
-}
 
 
 def _per_channel(x: Array, *, out: Array | None = None) -> Array:
@@ -49,7 +45,7 @@ CALLS: dict[str, tuple[Operator, str]] = {
     **{
         f"{row.name}-{dtype}": (getattr(dmlops, row.name), dtype)
         for row in ROWS
-        for dtype in FLOATS + INTEGERS.get(row.name, ())
+        for dtype in data_types(row.name)
         if row.name not in OPERATORS
     },
     **{

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pytest
 import samples
 from reference import FLOATS, assert_same_bits
+from variants import small_shards
 
 import dmlops
-from dmlops import BufferTensorDesc, Device, _core
+from dmlops import BufferTensorDesc, Device
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
@@ -63,25 +64,17 @@ def test_orders_do_not_change_the_bits(
     full, numbers = operands(name, shape, dtype)
     with dmlops.num_threads(1):
         expected = run(name, full, numbers, np.empty(shape, dtype))
-    threshold = _core.split_threshold()
-    try:
-        if threads > 1:
-            _core.set_split_threshold(256)
-        with dmlops.num_threads(threads):
-            for order, place in itertools.product(
-                itertools.product(ORDERS, repeat=3), (None, 0, 1)
-            ):
-                ordered = [np.array(a, order=o) for a, o in zip(full, order, strict=False)]
-                if place is None:
-                    out = np.empty(shape, dtype, order=order[2])
-                elif order[place] == order[2]:
-                    out = ordered[place]  # the result replaces an operand
-                else:
-                    continue
-                for result, of_rows in zip(run(name, ordered, numbers, out), expected, strict=True):
-                    assert_same_bits(result, of_rows)
-    finally:
-        _core.set_split_threshold(threshold)
+    with small_shards(threads):
+        for order, place in itertools.product(itertools.product(ORDERS, repeat=3), (None, 0, 1)):
+            ordered = [np.array(a, order=o) for a, o in zip(full, order, strict=False)]
+            if place is None:
+                out = np.empty(shape, dtype, order=order[2])
+            elif order[place] == order[2]:
+                out = ordered[place]  # the result replaces an operand
+            else:
+                continue
+            for result, of_rows in zip(run(name, ordered, numbers, out), expected, strict=True):
+                assert_same_bits(result, of_rows)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

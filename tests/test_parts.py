@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -12,9 +10,10 @@ import numpy.typing as npt
 import pytest
 import samples
 from reference import FLOATS, assert_same_bits
+from variants import small_shards
 
 import dmlops
-from dmlops import BufferTensorDesc, Device, _core
+from dmlops import BufferTensorDesc, Device
 
 Array = npt.NDArray[Any]
 SHAPES = ((1, 128_256), (2, 70_003), (1, 327_681), (1, 1_100_000), (3, 40_000))
@@ -75,18 +74,6 @@ def test_rows_of_the_softmax_family(name: str, kind: str, dtype: str) -> None:
         assert_same_bits(padded[:, 2:-3], expected, f"{shape}, in padded rows")
 
 
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """Run with `count` threads that share calls on small arrays."""
-    threshold = _core.split_threshold()
-    _core.set_split_threshold(256)
-    try:
-        with dmlops.num_threads(count):
-            yield
-    finally:
-        _core.set_split_threshold(threshold)
-
-
 def moment_operands(
     random: Random, sizes: tuple[int, ...], axes: tuple[int, ...], dtype: str
 ) -> tuple[list[Array], list[Array]]:
@@ -142,7 +129,7 @@ def test_normalizations(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: st
             in_place = x.copy("K")
             several = isinstance(expected, tuple)
             out = (in_place, None, None) if several else in_place
-            with threads(count):
+            with small_shards(count):
                 results = function(*operands, **options)
                 function(in_place, *operands[1:], out=out, **options)
             if not several:
@@ -163,7 +150,7 @@ def test_order_of_blocks() -> None:
         expected = dmlops.batch_normalization_training(x, one, one)[1]
     assert expected != 0
     for count in (2, 3, 7, 16):
-        with threads(count):
+        with small_shards(count):
             mean = dmlops.batch_normalization_training(x, one, one)[1]
         assert_same_bits(mean, expected, f"{count} threads")
 
@@ -185,7 +172,7 @@ def test_compiled_operators(dtype: str) -> None:
     }
     compiled = Device().compile(dmlops.BatchNormalizationTrainingGradOperatorDesc(**tensors))
     for count in (2, 7, 16):
-        with threads(count):
+        with small_shards(count):
             compiled.dispatch(inputs, outputs)
         for result, of_one_thread in zip(outputs, expected, strict=True):
             assert_same_bits(result, of_one_thread, f"{count} threads")

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from layouts import Placed
-from variants import ISAS, POLICIES
+from variants import ISAS, POLICIES, small_shards
 
 import dmlops
-from dmlops import _core
 
 Array = npt.NDArray[Any]
 Call = Callable[..., Array]
@@ -94,13 +93,8 @@ class Draw:
 @pytest.fixture(params=[1, 3])
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     """Run the test with one thread, and with three that share calls on small arrays."""
-    count, threshold = dmlops.get_num_threads(), _core.split_threshold()
-    dmlops.set_num_threads(request.param)
-    if request.param > 1:
-        _core.set_split_threshold(256)
-    yield request.param
-    dmlops.set_num_threads(count)
-    _core.set_split_threshold(threshold)
+    with small_shards(request.param):
+        yield request.param
 
 
 @pytest.mark.parametrize("isa", ISAS, indirect=True)

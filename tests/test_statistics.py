@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pytest
 import samples
 from reference import FLOATS, assert_same_bits, assert_within, ulp
+from variants import small_shards
 
 import dmlops
-from dmlops import BufferTensorDesc, Device, _core
+from dmlops import BufferTensorDesc, Device
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
@@ -190,7 +191,6 @@ def test_parts_of_groups_have_the_bits_of_one_thread(
     x[::3] += np.array(40, dtype)  # the mean is far from 0
     a, b, c = (samples.uniform((shape[0], 1), dtype, 0.5, 2, seed=i) for i in range(3))
     x, dy, add, a, b, c = map(np.asfortranarray, (x, dy, add, a, b, c))
-    threshold = _core.split_threshold()
     for name, operands, options in (
         ("mean_variance_normalization", (x, a, b), {"axes": (1,)}),
         ("batch_normalization_training", (x, a, b, add), {"fused_activation": "relu"}),
@@ -200,12 +200,8 @@ def test_parts_of_groups_have_the_bits_of_one_thread(
         function: Any = getattr(dmlops, name)
         with dmlops.num_threads(1):
             expected = function(*operands, **options)
-        try:
-            _core.set_split_threshold(256)
-            with dmlops.num_threads(threads):
-                results = function(*operands, **options)
-        finally:
-            _core.set_split_threshold(threshold)
+        with small_shards(threads):
+            results = function(*operands, **options)
         for result, of_one_thread in zip(outputs(results), outputs(expected), strict=True):
             assert_same_bits(result, of_one_thread)
 

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from descriptors import data_types
 from reference import FLOATS, INTEGERS, assert_same_values
 
 import dmlops
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
-SIGNED = (*FLOATS, "int8", "int16", "int32")
 SHAPES = ((), (0, 3), (1,), (7,), (1031,), (3, 1, 129), (70, 83), (5, 3, 4, 2, 3))
 
 
@@ -55,8 +55,12 @@ def parameterized_relu(x: Array, slope: Array) -> Array:
 
 
 OPERATORS: dict[str, tuple[Callable[..., Array], Callable[..., Array], tuple[str, ...]]] = {
-    "parameterized_relu": (dmlops.parameterized_relu, parameterized_relu, SIGNED),
-    "relu_grad": (dmlops.relu_grad, relu_grad, SIGNED),
+    "parameterized_relu": (
+        dmlops.parameterized_relu,
+        parameterized_relu,
+        data_types("parameterized_relu"),
+    ),
+    "relu_grad": (dmlops.relu_grad, relu_grad, data_types("relu_grad")),
     "clip_grad": (
         lambda x, g, **more: dmlops.clip_grad(x, g, -1, 2, **more) if x.dtype.kind != "u"
         else dmlops.clip_grad(x, g, 3, 200, **more),

@@ -35,6 +35,19 @@ POLICIES: dict[str, dict[str, int]] = {
 # Parameters that are passed to the fixtures of the same name.
 FIXTURES = ("isa", "policy")
 
+
+@contextlib.contextmanager
+def small_shards(threads: int) -> Iterator[None]:
+    """Run with threads that share calls on small arrays."""
+    threshold = _core.split_threshold()
+    _core.set_split_threshold(256)
+    try:
+        with dmlops.num_threads(threads):
+            yield
+    finally:
+        _core.set_split_threshold(threshold)
+
+
 Combination = tuple[Any, ...]
 Pair = tuple[int, Any, int, Any]
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
-from .common import ACTIVATIONS, OPERATORS
-
-FUSABLE = [row for row in ACTIVATIONS if row.fusable]
+from .common import ACTIVATIONS, LEVELS, OPERATORS
+from .cpp import FUSABLE
 
 
 def replaced(page: str, name: str, text: str) -> str:
@@ -73,21 +72,20 @@ _SETS = {
 
 def levels() -> str:
     """Return the table of feature levels."""
-    columns = sorted({support.since for row in OPERATORS for support in row.supports})
     common = next(row for row in ACTIVATIONS if row.function == "elu").supports
     rows = [row for row in OPERATORS if not (row.fusable and row.supports == common)]
-    head = ["operator", *(level.replace("_", ".") for level in columns)]
+    head = ["operator", *(level.replace("_", ".") for level in LEVELS)]
     lines = [head, ["---"] * len(head)]
-    lines += [[f"`{row.name}`", *_cells(row.supports, columns)] for row in rows]
-    lines.append(["every other activation", *_cells(common, columns)])
+    lines += [[f"`{row.name}`", *_cells(row.supports)] for row in rows]
+    lines.append(["every other activation", *_cells(common)])
     return "\n".join(f"| {' | '.join(cells)} |".replace("|  ", "| ") for cells in lines)
 
 
-def _cells(supports: tuple[Any, ...], columns: list[str]) -> list[str]:
+def _cells(supports: tuple[Any, ...]) -> list[str]:
     by_level = {support.since: support for support in supports}
     previous = {after.since: before for before, after in pairwise(supports)}
     cells = []
-    for level in columns:
+    for level in LEVELS:
         support = by_level.get(level)
         if support is None:
             cells.append("-" if level < supports[0].since else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .common import ACTIVATIONS, BY_VALUE, OPERATORS, note, schema, wrapped
@@ -125,10 +125,10 @@ def annotation(field: Any, *, given: bool = False) -> str:
     }[type(field)]
 
 
-def names(rows: list[Any], *more: str) -> Iterator[str]:
+def names(listed: Iterable[str]) -> Iterator[str]:
     """Yield the lines of `__all__`."""
     yield "__all__ = ["
-    for name in sorted([*(row.desc for row in rows), *more]):
+    for name in sorted(listed):
         yield f'    "{name}",'
     yield "]"
 
@@ -153,7 +153,7 @@ def activation_descs() -> str:
         "from typing import ClassVar",
         "from dmlops._operator_type import OperatorType",
         "from dmlops._tensor_desc import BufferTensorDesc, Descriptor",
-        names(FUSABLE),
+        names(row.desc for row in FUSABLE),
         "",
         "@dataclass(frozen=True, kw_only=True, repr=False)",
         "class ActivationDesc(Descriptor):",
@@ -226,7 +226,7 @@ def operator_descs() -> str:
         "from dmlops._operator_type import OperatorType",
         "from dmlops._scale_bias import ScaleBias",
         "from dmlops._tensor_desc import BufferTensorDesc, Descriptor",
-        names(OTHERS),
+        names(row.desc for row in OTHERS),
         "",
         *(desc(row) for row in OTHERS),
         "# The descriptor of any operator.",
@@ -235,14 +235,6 @@ def operator_descs() -> str:
 
 
 # The stubs
-
-
-def function_names(rows: list[Any]) -> Iterator[str]:
-    """Yield the lines of `__all__`."""
-    yield "__all__ = ["
-    for name in sorted({row.function for row in rows}):
-        yield f'    "{name}",'
-    yield "]"
 
 
 # The types of the functions' parameters in the stubs; that of arrays depends on the overload.
@@ -304,7 +296,7 @@ def stubs(rows: list[Any]) -> str:
         '# mypy: disable-error-code="overload-overlap"',
         "# pyright: reportOverlappingOverload=false",
         "",
-        function_names(rows),
+        names({row.function for row in rows}),
         "",
         *(overloads(row) for row in by_function.values()),
     )

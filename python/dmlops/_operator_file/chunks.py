@@ -30,14 +30,6 @@ class Chunk:
     done: float  # fraction of the work done after this chunk
 
 
-# The operators whose groups are the rows of the last dimension.
-_LAST_DIMENSION = {
-    OperatorType.ACTIVATION_LOG_SOFTMAX,
-    OperatorType.ACTIVATION_SOFTMAX,
-    OperatorType.ACTIVATION_HARDMAX,
-}
-
-
 def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
     if tensor.strides is not None:
         return tensor.strides
@@ -46,7 +38,8 @@ def _strides(tensor: BufferTensorDesc) -> tuple[int, ...]:
 
 def _dimension(desc: Any) -> int | None:
     """Return the first dimension that is long enough to split and not reduced."""
-    if len(DESCS[type(desc).__name__].outputs) > 1:
+    row = DESCS[type(desc).__name__]
+    if len(row.outputs) > 1:
         return None
     sizes = desc.input_tensor.sizes
     reduced: tuple[int, ...] = ()
@@ -54,7 +47,7 @@ def _dimension(desc: Any) -> int | None:
         reduced = (1, 2, 3) if desc.cross_channel else (2, 3)
     elif hasattr(desc, "axes"):
         reduced = desc.axes
-    elif desc.operator_type in _LAST_DIMENSION:
+    elif row.rows_only:
         reduced = (len(sizes) - 1,)
     if math.prod(sizes) <= 2 * CHUNK:
         return None

@@ -8,7 +8,6 @@ from typing import Any
 
 from dmlops._enums import TensorDataType
 from dmlops._operator_file.read import Node
-from dmlops._operator_type import OperatorType
 from dmlops._table import DESCS
 
 
@@ -59,7 +58,6 @@ class Operator:
     """A dispatchable, with the bindings of its OWNED_BY_DML inputs if it has any."""
 
     name: str
-    type: OperatorType
     desc: Any
     initial: dict[str, Binding]
 

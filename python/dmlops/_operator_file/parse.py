@@ -99,7 +99,7 @@ def _read_operator(name: str, node: Node, resources: dict[str, Resource]) -> Ope
         (),
         [n for n in _tensors(desc) if _owned(desc, n)],
     )
-    return Operator(name, operator, desc, initial)
+    return Operator(name, desc, initial)
 
 
 def _tensors(desc: Any) -> list[str]:
