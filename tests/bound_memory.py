@@ -24,6 +24,19 @@ X = np.array([-1, 2, 7, 3.5, 100, -0.5], np.float32)
 CLIPPED = np.array([0, 2, 6, 3.5, 6, 0], np.float32)
 
 
+class DLPack:
+    """Offers an array through DLPack alone."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+
 def refused(match: str, inputs: Any, outputs: Any, compiled: Any = CLIP) -> None:
     """Fail unless the operator refuses the bindings with the message."""
     with pytest.raises(BindingError, match=match):

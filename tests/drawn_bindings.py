@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from bound_memory import layouts
+from bound_memory import DLPack, layouts
 from descriptors import TABLE, tensor
 from hypothesis import strategies as st
 from samples import uniform
@@ -59,19 +59,6 @@ class Case:
     desc: Any
     bounds: tuple[Bound, ...]
     named: bool
-
-
-class DLPack:
-    """Offers an array through DLPack alone."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
 
 
 def names_of(desc: Any) -> tuple[str, ...]:

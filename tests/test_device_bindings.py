@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from bound_memory import CLIP, CLIPPED, X, refused
+from bound_memory import CLIP, CLIPPED, DLPack, X, refused
 from descriptors import batch_normalization, clip, tensor
 
 import dmlops
@@ -32,19 +32,6 @@ def _mmap(values: Array) -> Any:
     memory = mmap.mmap(-1, values.nbytes)
     memory[:] = values.tobytes()
     return memory
-
-
-class _DLPack:
-    """Offers an array through DLPack alone."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values.copy()
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.values.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self.values.__dlpack_device__()
 
 
 def _shared(values: Array) -> Any:
@@ -68,14 +55,14 @@ _MEMORY: dict[str, Callable[[Array], Any]] = {
     "mmap": _mmap,
     "shared memory": _shared,
     "BufferBinding": lambda values: BufferBinding(values.copy()),
-    "DLPack": _DLPack,
+    "DLPack": lambda values: DLPack(values.copy()),
 }
 
 
 def _values(memory: Any) -> Array:
     if isinstance(memory, BufferBinding):
         memory = memory.buffer
-    if isinstance(memory, _DLPack):
+    if isinstance(memory, DLPack):
         return memory.values
     return np.frombuffer(memory, np.float32)
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from bound_memory import DLPack
 from reference import assert_same_bits
 
 import dmlops
@@ -29,24 +30,11 @@ TYPECODES |= {
 }
 
 
-class Exporter:
-    """An object that offers DLPack and nothing else."""
-
-    def __init__(self, source: Array) -> None:
-        self.source = source
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.source.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.source.__dlpack_device__()
-
-
-class OldExporter(Exporter):
+class OldExporter(DLPack):
     """An object that offers DLPack before 1.0: only the option `stream`, the old capsule."""
 
     def __dlpack__(self, stream: object = None) -> Any:  # type: ignore[override]
-        return self.source.__dlpack__()
+        return self.values.__dlpack__()
 
 
 class ElsewhereExporter(OldExporter):
@@ -100,14 +88,14 @@ def test_parameters_may_be_buffers() -> None:
     x = samples.uniform((4, 3), np.float32)
     values = [np.full((1, 3), v, np.float32) for v in (1, 2, 3, 4)]
     expected = dmlops.batch_normalization(x, *values)
-    wrappers: tuple[Any, ...] = (memoryview, Exporter, OldExporter)
+    wrappers: tuple[Any, ...] = (memoryview, DLPack, OldExporter)
     for wrap in wrappers:
         assert_same_bits(dmlops.batch_normalization(wrap(x), *map(wrap, values)), expected)
 
 
-@pytest.mark.parametrize("exporter", [Exporter, OldExporter])
+@pytest.mark.parametrize("exporter", [DLPack, OldExporter])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint16", "int64", "uint64"])
-def test_dlpack(exporter: type[Exporter], dtype: str) -> None:
+def test_dlpack(exporter: type[DLPack], dtype: str) -> None:
     x = samples.any_bits((5, 7), dtype)
     for view in (x, x.T, x[::2, 1:], x[:, ::-1], x[:0], x[2, 3, ...], np.zeros((1, 5, 1), dtype)):
         assert_same_bits(dmlops.clip(exporter(view), 2, 9), dmlops.clip(view, 2, 9))
@@ -121,9 +109,9 @@ def test_dlpack_is_released() -> None:
     gone = weakref.ref(x)
     count = sys.getrefcount(x)
     for _ in range(10):
-        dmlops.clip(Exporter(x), 0, 1)
+        dmlops.clip(DLPack(x), 0, 1)
         with pytest.raises(TypeError):
-            dmlops.clip(Exporter(x.astype(np.float64)), 0, 1)
+            dmlops.clip(DLPack(x.astype(np.float64)), 0, 1)
     assert sys.getrefcount(x) == count
     del x
     gc.collect()
