@@ -13,15 +13,15 @@ from dmlops._bench.peers.base import (
     Array,
     Candidate,
     CannotDo,
-    Peer,
     axis_second,
     channel_axis,
 )
+from dmlops._bench.peers.graph_peer import GraphPeer
 from dmlops._bench.problem import Problem, View
 
 
-class OnnxRuntime(Peer):
-    """The CPU execution provider. A strided view is part of the model, or a copy before it."""
+class OnnxRuntime(GraphPeer):
+    """The CPU execution provider."""
 
     module = "onnxruntime"
 
@@ -87,19 +87,6 @@ class OnnxRuntime(Peer):
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
-    def candidates(self, problem: Problem) -> Iterator[Candidate]:
-        """Yield the model, by the methods of this class or from `formulas`."""
-        formulas = self.formulas(problem.arguments, problem.base.dtype)
-        if problem.operator in formulas:
-            arrays = {
-                name: array
-                for name, array in problem.arguments.items()
-                if isinstance(array, np.ndarray)
-            }
-            yield from self.run(problem, formulas[problem.operator], arrays)
-        else:
-            yield from super().candidates(problem)
-
     def formulas(self, p: Mapping[str, Any], dtype: np.dtype[Any]) -> dict[str, Formula]:
         """Return formulas of the graph's input ``x`` and of a problem's arrays, by their names."""
         axis = p.get("axes", (0,))[-1]
@@ -151,31 +138,10 @@ class OnnxRuntime(Peer):
 
         yield from self.run(problem, formula)
 
-    def run(
-        self,
-        problem: Problem,
-        formula: Formula,
-        parameters: Mapping[str, Array] | None = None,
-        shape: tuple[int, ...] | None = None,
-    ) -> Iterator[Candidate]:
-        """Yield the model with the view inside, and with a copy of the view by NumPy before it.
-
-        `shape` is the shape of the formula's result.
-        """
-        dense, parameters = problem.in_memory_order(), parameters or {}
-        y = dense.output_base.reshape(shape or dense.output_base.shape)
-        run, binding = self.bind(formula, dense.view, {"x": dense.base, **parameters}, y)
-        yield Candidate("run(binding)", {"run": run, "binding": binding})
-        if dense.view != View():
-            buffer = np.empty(dense.input.shape, dense.base.dtype)
-            run, binding = self.bind(formula, View(), {"x": buffer, **parameters}, y)
-            names = {"run": run, "binding": binding, "copyto": np.copyto, "buffer": buffer}
-            yield Candidate("copyto(buffer, x); run(binding)", names | {"x": dense.input})
-
-    def bind(
+    def prepare(
         self, formula: Formula, view: View, inputs: Mapping[str, Array], y: Array
-    ) -> tuple[Any, Any]:
-        """Return a model's function and the binding that it takes."""
+    ) -> tuple[str, dict[str, Any]]:
+        """Bind a model to NumPy's memory."""
         try:
             session = self.library.InferenceSession(
                 Graph(self.onnx).model(formula, view, inputs, y),
@@ -189,7 +155,7 @@ class OnnxRuntime(Peer):
             binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
         binding.bind_output("y", "cpu", 0, y.dtype, y.shape, y.ctypes.data)
         binding.kept = (inputs, y)  # the binding holds addresses, not references
-        return session.run_with_iobinding, binding
+        return "run(binding)", {"run": session.run_with_iobinding, "binding": binding}
 
 
 class Graph:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, Peer, axis_second, channel_axis
+from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, axis_second, channel_axis
+from dmlops._bench.peers.graph_peer import GraphPeer
 from dmlops._bench.problem import Problem, View
 
 Formula = Callable[[Any, Mapping[str, Any]], Any]  # from the graph's input nodes to its result
 
 
-class OpenVino(Peer):
-    """The CPU plugin. A strided view is part of the model, or a copy before it."""
+class OpenVino(GraphPeer):
+    """The CPU plugin."""
 
     module = "openvino"
 
@@ -71,19 +72,6 @@ class OpenVino(Peer):
         else:
             yield from self.run(problem, formula, {name: p[name] for name in PARAMETERS})
 
-    def candidates(self, problem: Problem) -> Iterator[Candidate]:
-        """Yield the model, by the methods of this class or from `formulas`."""
-        formulas = self.formulas(problem.arguments, problem.base.dtype)
-        if problem.operator in formulas:
-            arrays = {
-                name: array
-                for name, array in problem.arguments.items()
-                if isinstance(array, np.ndarray)
-            }
-            yield from self.run(problem, formulas[problem.operator], arrays)
-        else:
-            yield from super().candidates(problem)
-
     def formulas(self, p: Mapping[str, Any], dtype: np.dtype[Any]) -> dict[str, Formula]:
         """Return formulas of the input and of the nodes of a problem's arrays."""
         ops, axes = self.ops, p.get("axes", (0,))
@@ -127,29 +115,10 @@ class OpenVino(Peer):
 
         yield from self.run(problem, formula)
 
-    def run(
-        self,
-        problem: Problem,
-        formula: Formula,
-        parameters: Mapping[str, Array] | None = None,
-        shape: tuple[int, ...] | None = None,
-    ) -> Iterator[Candidate]:
-        """Yield the model with the view inside, and with a copy of the view by NumPy before it.
-
-        `shape` is the shape of the formula's result.
-        """
-        dense, parameters = problem.in_memory_order(), parameters or {}
-        y = dense.output_base.reshape(shape or dense.output_base.shape)
-        request = self.compile(formula, dense.view, {"x": dense.base, **parameters}, y)
-        yield Candidate("request.infer(share_outputs=True)", {"request": request})
-        if dense.view != View():
-            buffer = np.empty(dense.input.shape, dense.base.dtype)
-            request = self.compile(formula, View(), {"x": buffer, **parameters}, y)
-            names = {"request": request, "copyto": np.copyto, "buffer": buffer, "x": dense.input}
-            yield Candidate("copyto(buffer, x); request.infer(share_outputs=True)", names)
-
-    def compile(self, formula: Formula, view: View, inputs: Mapping[str, Array], y: Array) -> Any:
-        """Return a request whose tensors are set."""
+    def prepare(
+        self, formula: Formula, view: View, inputs: Mapping[str, Array], y: Array
+    ) -> tuple[str, dict[str, Any]]:
+        """Compile a model, and set the tensors of a request."""
         nodes = {
             name: self.ops.parameter(array.shape, array.dtype, name)
             for name, array in inputs.items()
@@ -167,7 +136,7 @@ class OpenVino(Peer):
         for index, array in enumerate(inputs.values()):
             request.set_input_tensor(index, self.library.Tensor(array, shared_memory=True))
         request.set_output_tensor(0, self.library.Tensor(y, shared_memory=True))
-        return request
+        return "request.infer(share_outputs=True)", {"request": request}
 
     def view(self, view: View, x: Any, shape: tuple[int, ...]) -> Any:
         """Add the nodes of a view."""
