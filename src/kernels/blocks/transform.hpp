@@ -152,7 +152,7 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
   }
 }
 
-// How a loop accesses memory.
+// The memory accesses of a loop.
 enum class Access : std::uint8_t {
   dense,
   every_second,  // reads every second element
