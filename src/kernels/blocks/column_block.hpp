@@ -52,16 +52,14 @@ class ColumnBlock {
         read_.is_uniform() && read_.step == kSize && first + columns + kWidth <= groups_.end;
   }
 
-  // Selects the groups [first, end) in turn, and calls compute(columns) for each selection.
-  // Selections have up to `max_columns` columns, more than kWidth only where the groups are
-  // adjacent.
+  // Selects all groups in turn, and calls compute(first, columns) for each selection. Selections
+  // have up to `max_columns` columns, more than kWidth only where the groups are adjacent.
   template <class Compute>
-  void for_each_selection(std::int64_t first, std::int64_t end, const Compute& compute,
-                          std::int64_t max_columns = kWidth) {
-    for (std::int64_t columns; first < end; first += columns) {
+  void for_each_selection(const Compute& compute, std::int64_t max_columns = kWidth) {
+    for (std::int64_t first = groups_.first, columns; first < groups_.end; first += columns) {
       columns = next(first, max_columns);
       select(first, columns);
-      compute(columns);
+      compute(first, columns);
     }
     if (streaming()) finish_non_temporal();
   }

@@ -92,9 +92,9 @@ void GroupTiles::take_whole_groups(std::int64_t most, int buffers, bool are_pack
   buffer_bytes_ = bytes;
 }
 
-std::int64_t GroupTiles::select(std::int64_t first, std::int64_t end) {
+std::int64_t GroupTiles::select(std::int64_t first) {
   loaded_tile_ = kNone;
-  groups_ = min(batch_, end - first);
+  groups_ = min(batch_, reduction_.end - first);
   if (kept_.rank > 1 && kept_.sizes[0] >= kGroupStep)
     groups_ = min(groups_, kept_.sizes[0] - first % kept_.sizes[0]);
   std::int64_t index[kMaxRank] = {}, position = first;

@@ -44,7 +44,7 @@ class GroupTiles {
   bool streams() const { return streams_; }
 
   // Selects groups from `first` on, and returns their number.
-  std::int64_t select(std::int64_t first, std::int64_t end);
+  std::int64_t select(std::int64_t first);
 
   // Returns the address of group k's element in a group operand.
   char* group_operand(int operand, std::int64_t k) const { return groups_data_[operand][k]; }

@@ -44,7 +44,7 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles tiles(reduction, sizeof(T));
   typename Formula::State states[kTileGroups];
   for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
-    groups = tiles.select(first, reduction.end);
+    groups = tiles.select(first);
     for (std::int64_t k = 0; k < groups; ++k) formula.begin(states[k], tiles, k);
     for (int s = 0; s < Formula::kSweeps; ++s) {
       bool needed[kTileGroups], any = false;

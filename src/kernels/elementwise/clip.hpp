@@ -6,9 +6,6 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-template <class T>
-constexpr bool kIsFloat = std::is_same_v<T, float> || std::is_same_v<T, float16>;
-
 // Broadcasts a bound to float32 lanes.
 template <class T>
 DMLOPS_INLINE f32x splat_bound(std::uint64_t bits) {
@@ -38,19 +35,14 @@ void clip(const Rows& rows, const void* parameters) {
 }
 
 template <class T>
-void clip_scaled_float(const Rows& rows, const ClipParameters& p) {
-  const f32x lower = splat_bound<T>(p.min_bits), upper = splat_bound<T>(p.max_bits);
-  const f32x scale = splat<f32x>(p.scale), bias = splat<f32x>(p.bias);
-  map<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
-    return canonical_nan(max(min(fma(x, scale, bias), upper), lower));
-  });
-}
-
-template <class T>
 void clip_scaled(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const ClipParameters*>(parameters);
-  if constexpr (kIsFloat<T>) {
-    clip_scaled_float<T>(rows, p);
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, float16>) {
+    const f32x lower = splat_bound<T>(p.min_bits), upper = splat_bound<T>(p.max_bits);
+    const f32x scale = splat<f32x>(p.scale), bias = splat<f32x>(p.bias);
+    map<T, f32x, 2>(rows, [=](f32x x) DMLOPS_LAMBDA_INLINE {
+      return canonical_nan(max(min(fma(x, scale, bias), upper), lower));
+    });
   } else {
     clip_scaled_integer<T>(rows, p);
   }

@@ -27,15 +27,13 @@ class MomentColumns {
         bias_(groups, Formula::kBias) {}
 
   void run() {
-    std::int64_t first = groups_.first;
-    const auto compute = [&](std::int64_t columns) {
+    const auto compute = [&](std::int64_t first, std::int64_t columns) {
       select(first, columns);
-      first += columns;
       for_each_block([&](std::int64_t c, std::int64_t count) { reduce(c, count); });
       finish(0, block_.count());
       report();
     };
-    block_.for_each_selection(first, groups_.end, compute, is_adjacent() ? kMaxColumns : kColumns);
+    block_.for_each_selection(compute, is_adjacent() ? kMaxColumns : kColumns);
   }
 
   // Computes a part of a stage: the sums of sweep `stage` or, after the sweeps, the results. The
@@ -213,20 +211,18 @@ class MomentColumns {
   DMLOPS_INLINE void add_up(int s, std::int64_t first, std::int64_t columns,
                             const MakeTerms& terms) {
     if (in_place_) {
-      add_up_rows<kRowsInPlace>(s, first, columns, terms, [](std::int64_t, std::int64_t) {});
+      add_up_rows<kRowsInPlace>(s, first, columns, terms);
     } else {
-      add_up_rows<kBlockRows>(s, first, columns, terms,
-                              [this](std::int64_t r, std::int64_t c)
-                                  DMLOPS_LAMBDA_INLINE { block_.prefetch_next(r, c); });
+      add_up_rows<kBlockRows>(s, first, columns, terms);
     }
   }
-  template <std::int64_t kRows, class MakeTerms, class Prefetch>
+  template <std::int64_t kRows, class MakeTerms>
   DMLOPS_INLINE void add_up_rows(int s, std::int64_t first, std::int64_t columns,
-                                 const MakeTerms& terms, const Prefetch& prefetch) {
+                                 const MakeTerms& terms) {
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      return [this, first, c, add_terms = terms(c), x = x_, prefetch](std::int64_t r, Vector* sums)
+      return [this, first, c, add_terms = terms(c), x = x_](std::int64_t r, Vector* sums)
                  DMLOPS_LAMBDA_INLINE {
-                   prefetch(r, c);
+                   if constexpr (kRows == kBlockRows) block_.prefetch_next(r, c);
                    add_terms(At{*this, x, r, first + c}, sums);
                  };
     };

@@ -41,7 +41,7 @@ class MomentParts {
     elements_ = tiles.count();
     unit_ = kSumBlock * tiles.part_unit();
     for (std::int64_t first = groups_.first, count; first < groups_.end; first += count) {
-      count = tiles.select(first, groups_.end);
+      count = tiles.select(first);
       firsts_[selections_++] = first;
       for (std::int64_t k = 0; k < count; ++k) {
         State state;
@@ -69,7 +69,7 @@ class MomentParts {
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
       const std::int64_t selection = i / units, skipped = selection * units;
       next = min(end, skipped + units);
-      const std::int64_t count = tiles.select(firsts_[selection], groups_.end);
+      const std::int64_t count = tiles.select(firsts_[selection]);
       visit(tiles, firsts_[selection] - groups_.first, count, (i - skipped) * unit_,
             min(elements_, (next - skipped) * unit_));
     }
@@ -120,7 +120,7 @@ class MomentParts {
     GroupTiles tiles(groups_, sizeof(T));
     const Formula formula(groups_, parameters_);
     for (std::int64_t first = groups_.first, count; first < groups_.end; first += count) {
-      count = tiles.select(first, groups_.end);
+      count = tiles.select(first);
       for (std::int64_t k = 0; k < count; ++k)
         formula.report(numbers_[first - groups_.first + k], tiles, k);
     }

@@ -199,8 +199,9 @@ DMLOPS_INLINE void sweep_rows(int s, State& state, const GroupTiles& tiles, std:
   using Row = MomentRow<T>;
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
     const Row whole = Formula::sum_row(tiles, k, run);
-    const std::int64_t ahead = tiles.jump(1, run),
-                       ahead_of_second = tiles.jump(Formula::kSecond, run);
+    const std::int64_t ahead = tiles.jump(1, run);
+    const std::int64_t ahead_of_second =
+        whole.added.row() == nullptr ? 0 : tiles.jump(Formula::kSecond, run);
     const bool jumps = (ahead | ahead_of_second) != 0;
     for (std::int64_t begin = 0, count; begin < run.length; begin += count) {
       count = jumps ? min(kSumBlock, run.length - begin) : run.length;

@@ -3,7 +3,7 @@
 // A square root and a division take as long as forty multiplications. For parameters of usual
 // magnitude, an estimate y of 1 / sqrt(sum) from integer arithmetic is corrected instead, by the
 // series (1 - h)^-1/2 = 1 + h / 2 + 3 / 8 h^2 + ... for h = 1 - sum y^2. Parameters whose factor
-// may exceed float32's range, although the result may not, are extreme: normalized_in_double()
+// may exceed float32's range, although the result may not, are extreme: normalized_unusual()
 // computes their elements. The choice depends on an element's own parameters only, so that other
 // channels do not affect its bits.
 #pragma once
@@ -79,7 +79,7 @@ DMLOPS_INLINE bool all_usual(u32x distance) {
   return __builtin_expect(!any_bit(distance, 0xc0000000u), 1);
 }
 
-// True in lanes that need normalized_in_double(): of unusual magnitude, unless the factor is 0,
+// True in lanes that need normalized_unusual(): of unusual magnitude, unless the factor is 0,
 // infinite or NaN because scale or sum is 0, infinite or NaN, or sum is negative.
 DMLOPS_INLINE i32x is_extreme(f32x scale, f32x sum) {
   const f32x size = abs(scale);
@@ -101,28 +101,17 @@ DMLOPS_INLINE NormalizationFactor<T> normalization_factor(f32x scale, f32x varia
   return factor;
 }
 
-// The formula in double, in which no intermediate of finite float32 operands overflows, rounded
-// once to float32.
-DMLOPS_INLINE f32half normalized_in_double(f64x x, f64x mean, f64x variance, f64x scale, f64x bias,
-                                           f64x epsilon) {
-  return to_float((x - mean) * (scale / sqrt(variance + epsilon)) + bias);
-}
-
 // Normalizes with any operands: extreme lanes in double, others by normalization_factor().
 template <class T>
 DMLOPS_NO_INLINE f32x normalized_unusual(f32x x, f32x mean, f32x variance, f32x scale, f32x bias,
                                          f32x epsilon) {
-  const auto [x0, x1] = to_double(x);
-  const auto [mean0, mean1] = to_double(mean);
-  const auto [variance0, variance1] = to_double(variance);
-  const auto [scale0, scale1] = to_double(scale);
-  const auto [bias0, bias1] = to_double(bias);
-  const auto [epsilon0, epsilon1] = to_double(epsilon);
-  const f32half halves[] = {normalized_in_double(x0, mean0, variance0, scale0, bias0, epsilon0),
-                            normalized_in_double(x1, mean1, variance1, scale1, bias1, epsilon1)};
-  f32x slow;
-  static_assert(sizeof slow == sizeof halves, "two halves");
-  std::memcpy(&slow, halves, sizeof slow);
+  // No intermediate of finite float32 operands overflows.
+  const auto in_double = [&](f64x Doubles::*half) {
+    const f64x sum = to_double(variance).*half + to_double(epsilon).*half;
+    const f64x factor = to_double(scale).*half / sqrt(sum);
+    return to_float((to_double(x).*half - to_double(mean).*half) * factor + to_double(bias).*half);
+  };
+  const f32x slow = join<f32x>(in_double(&Doubles::lower), in_double(&Doubles::upper));
   const f32x fast = normalization_factor<T>(scale, variance, epsilon).times_plus(x - mean, bias);
   return is_extreme(scale, variance + epsilon) ? slow : fast;
 }

@@ -14,7 +14,6 @@ constexpr std::int64_t kMomentsAlongRows = kBlockRows + 1;
 DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
   const ElementLoops in = element_loops(groups, 1);
   const std::int64_t count = groups.end - groups.first;
-  if (groups.parts > 1) return !groups.by_lanes;
   if (groups.stage != Reduction::kAllStages || (count <= 8 && 8 * count <= in.count())) return true;
   if (in.count() < kMomentsAlongRows) return false;
   // Groups that are nearer than the elements of a group share cache lines.
@@ -41,19 +40,12 @@ void reduce_by_lanes(const Reduction& reduction, const Formula& formula) {
 template <class T, class Formula>
 void reduce_moments(const Reduction& reduction, const void* given) {
   const auto& parameters = *static_cast<const typename Formula::Parameters*>(given);
-  const bool in_parts = reduction.parts > 1, along_rows = fills_moment_rows(reduction);
-  if (in_parts && along_rows) {
-    MomentParts<T, Formula>(reduction, parameters).run();
-    return;
-  }
+  if (reduction.parts > 1 && !reduction.by_lanes)
+    return MomentParts<T, Formula>(reduction, parameters).run();
   Formula formula(reduction, parameters);
-  if (along_rows) {
-    reduce_groups<T>(reduction, formula);
-  } else if (in_parts) {
-    reduce_by_lanes<T>(reduction, formula);
-  } else {
-    MomentColumns<T, Formula>(reduction, formula).run();
-  }
+  if (reduction.parts > 1) return reduce_by_lanes<T>(reduction, formula);
+  if (fills_moment_rows(reduction)) return reduce_groups<T>(reduction, formula);
+  MomentColumns<T, Formula>(reduction, formula).run();
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

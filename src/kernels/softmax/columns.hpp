@@ -78,15 +78,9 @@ class ColumnSums {
     if (blocks > kSteps)
       add_blocks(false, min(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes), columns);
     for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      alignas(kVectorBytes) Lane total[kLanes<f32x>];
-      if (blocks > kSteps) {
-        alignas(kVectorBytes) double lanes[kLanes<f32x>];
-        combined<LaneSums<float>>(blocks_, c).store_to(lanes);
-        for (int k = 0; k < kLanes<f32x>; ++k) total[k] = static_cast<Lane>(lanes[k]);
-      } else {
-        combined<Sums>(sums_, c).store_to(total);
-      }
-      done(c, Sums::from(total), seen[c / kLanes<f32x>]);
+      const Sums total = blocks > kSteps ? Sums::of(combined<LaneSums<float>>(blocks_, c).sums)
+                                         : combined<Sums>(sums_, c);
+      done(c, total, seen[c / kLanes<f32x>]);
     });
   }
 

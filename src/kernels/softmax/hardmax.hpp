@@ -98,9 +98,8 @@ class HardmaxColumns {
  public:
   explicit HardmaxColumns(const Reduction& groups) : block_(groups) {}
 
-  // Computes the groups [first, end).
-  void run(std::int64_t first, std::int64_t end) {
-    block_.for_each_selection(first, end, [this](std::int64_t) {
+  void run() {
+    block_.for_each_selection([this](std::int64_t, std::int64_t) {
       find();
       write();
     });

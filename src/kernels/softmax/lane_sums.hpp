@@ -40,6 +40,10 @@ struct LaneSums {
     if constexpr (kIsWide) return {to_double(terms)};
     if constexpr (!kIsWide) return {terms};
   }
+  DMLOPS_INLINE static LaneSums of(Doubles lanes) {
+    if constexpr (kIsWide) return {lanes};
+    if constexpr (!kIsWide) return {rounded(lanes)};
+  }
   DMLOPS_INLINE static LaneSums of(Product terms) { return {terms.value()}; }
   DMLOPS_INLINE void operator+=(f32x terms) { *this += of(terms); }
   DMLOPS_INLINE void operator+=(Product terms) { sums = fma(terms.factor, terms.power, sums); }

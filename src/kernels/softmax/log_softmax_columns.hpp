@@ -14,9 +14,8 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
  public:
   explicit ColumnBatch(const Reduction& groups) : block_(groups) {}
 
-  // Computes the groups [first, end).
-  void run(std::int64_t first, std::int64_t end) {
-    block_.for_each_selection(first, end, [this](std::int64_t columns) { Base::run(columns); });
+  void run() {
+    block_.for_each_selection([this](std::int64_t, std::int64_t columns) { Base::run(columns); });
   }
 
  private:

@@ -121,22 +121,16 @@ struct LogSumExp {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       if constexpr (std::is_same_v<T, float>) {
 #pragma GCC unroll 16
-        for (int k = 0; k < kLanes<f32x>; k += kLanes<f64x>)
-          set(i + k, log1p(load<f64x>(sum_excluding_max + i + k)));
+        for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<f64x>) {
+          const f64x top = to_double(largest + j), log = log1p(load<f64x>(sum_excluding_max + j));
+          store(high + j, to_float(top + log));
+          store(low + j, to_float(log - (to_double(high + j) - top)));
+        }
       } else {
         store(high + i, load<f32x>(largest + i));
         store(low + i, log1p(load<f32x>(sum_excluding_max + i)));
       }
     }
-  }
-
- private:
-  DMLOPS_INLINE void set(std::int64_t i, f64x log) {
-    const f64x top = to_double(largest + i);
-    const f32half rounded = to_float(top + log);
-    std::memcpy(high + i, &rounded, sizeof rounded);
-    const f32half left = to_float(log - (to_double(high + i) - top));
-    std::memcpy(low + i, &left, sizeof left);
   }
 };
 
@@ -144,7 +138,6 @@ struct LogSumExp {
 template <class T>
 class Difference {
  public:
-  Difference() = default;
   Difference(f32x high, f32x low)
       : high_(high),
         low_(low),

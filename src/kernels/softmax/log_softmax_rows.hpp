@@ -59,7 +59,7 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
 
   void run() {
     for (std::int64_t first = reduction_.first; first < reduction_.end; first += groups_) {
-      groups_ = tiles_.select(first, reduction_.end);
+      groups_ = tiles_.select(first);
       Batch::run(groups_);
     }
   }

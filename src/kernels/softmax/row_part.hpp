@@ -47,8 +47,6 @@ class RowParts {
     }
   }
 
-  std::int64_t count() const { return count_; }  // elements of the row
-
   // Calls compute(part) for each part, by several threads.
   template <class Compute>
   void for_each(const Compute& compute) {

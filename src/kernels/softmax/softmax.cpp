@@ -24,7 +24,7 @@ void softmax(const Reduction& groups, const void*) {
   if (fills_rows(groups, kSoftmaxAlongRows)) {
     SoftmaxRows<T>(groups).run();
   } else {
-    SoftmaxColumns<T>(groups).run(groups.first, groups.end);
+    SoftmaxColumns<T>(groups).run();
   }
 }
 
@@ -35,7 +35,7 @@ void hardmax(const Reduction& groups, const void*) {
     Hardmax<T> formula;
     reduce_groups<T>(groups, formula);
   } else {
-    HardmaxColumns<T>(groups).run(groups.first, groups.end);
+    HardmaxColumns<T>(groups).run();
   }
 }
 

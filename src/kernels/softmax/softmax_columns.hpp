@@ -11,9 +11,8 @@ class SoftmaxColumns {
  public:
   explicit SoftmaxColumns(const Reduction& groups) : block_(groups) {}
 
-  // Computes the groups [first, end).
-  void run(std::int64_t first, std::int64_t end) {
-    block_.for_each_selection(first, end, [this](std::int64_t columns) { run(columns); });
+  void run() {
+    block_.for_each_selection([this](std::int64_t, std::int64_t columns) { run(columns); });
   }
 
  private:

@@ -24,7 +24,7 @@ class SoftmaxRows : RowTiles<T> {
                                                             : kBatchElements / steps;
     std::int64_t groups;
     for (std::int64_t first = reduction_.first; first < reduction_.end; first += groups) {
-      groups = tiles_.select(first, reduction_.end);
+      groups = tiles_.select(first);
       if (tiles_.has_whole_groups()) {
         pitch_ = steps;
         for (std::int64_t k = 0; k < groups; k += batch) run<true>(k, min(k + batch, groups));

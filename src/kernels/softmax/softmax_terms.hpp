@@ -159,10 +159,8 @@ struct Reciprocals {
       for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>) {
         const Vec<Sum> exact = numerator / load<Vec<Sum>>(sum + j);
         if constexpr (std::is_same_v<T, float>) {
-          const f32half rounded = to_float(exact);
-          std::memcpy(high + j, &rounded, sizeof rounded);
-          const f32half left = to_float(exact - to_double(high + j));
-          std::memcpy(low + j, &left, sizeof left);
+          store(high + j, to_float(exact));
+          store(low + j, to_float(exact - to_double(high + j)));
         } else {
           store(high + j, exact);
         }
