@@ -14,7 +14,6 @@ template <class T>
 class Gradients {
  public:
   static constexpr int kSweeps = 2, kSums = 3;
-  static constexpr bool kHasSums = true;
   static constexpr int kSecond = kOutputGradient, kScale = 0, kBias = 0;
   using Element = T;
   using Parameters = GradientParameters;
@@ -30,9 +29,6 @@ class Gradients {
     Number scale;
     Mask<Number> near_zero;
   };
-  struct State : Numbers<double> {
-    GroupSum<kSums, Vector> sums;
-  };
 
   Gradients(const Reduction&, const GradientParameters& parameters) : parameters_(parameters) {}
 
@@ -41,9 +37,6 @@ class Gradients {
     return 1u << kOutputGradient | (s < kSweeps || parameters_.training ? 1u << 1 : 0);
   }
   static bool reduces() { return true; }
-  DMLOPS_INLINE static bool needs(int s, const Numbers<double>& group) {
-    return group.near_zero == (s == 0);
-  }
 
   template <class Number, class Load>
   void begin(Numbers<Number>& group, const Load& load) const {
@@ -52,12 +45,6 @@ class Gradients {
     group.variance = load(kGradientVariance) + static_cast<double>(parameters_.epsilon);
     group.scale = load(kGradientScale);
     group.near_zero = is_near_zero(group.center, group.variance);
-  }
-  void begin(State& state, GroupTiles& tiles, std::int64_t k) const {
-    begin<double>(state, [&](int operand) DMLOPS_LAMBDA_INLINE {
-      return load_number<T>(tiles.group_operand(operand, k));
-    });
-    state.sums.clear();
   }
 
   template <class At>
@@ -74,14 +61,6 @@ class Gradients {
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + g;
     sums[2] = sums[2] + g * d;
-  }
-  DMLOPS_INLINE static MomentRow<T> sum_row(const GroupTiles& tiles, std::int64_t k,
-                                            const TileRun& run) {
-    return {tiles.row<T>(1, k, run), OperandRow<T>(tiles, kSecond, k, run)};
-  }
-  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles& tiles, std::int64_t k,
-                                  std::int64_t) {
-    sweep_rows<Gradients>(s, state, tiles, k);
   }
 
   template <class Number>
@@ -106,22 +85,12 @@ class Gradients {
         (parameters_.training ? product + (group.center - group.mean) * sum : product) * inverse;
     group.bias_gradient = sum;
   }
-  void end(int s, State& state, std::int64_t count) const {
-    const double totals[] = {state.sums.total(0), state.sums.total(1), state.sums.total(2)};
-    end<double>(s, state, totals, static_cast<double>(count));
-    state.sums.clear();
-  }
 
   // Calls visit(operand, number) for the outputs with an element for each group.
   template <class Number, class Visit>
   DMLOPS_INLINE static void for_each_output(const Visit& visit) {
     visit(kScaleGradient, &Numbers<Number>::scale_gradient);
     visit(kBiasGradient, &Numbers<Number>::bias_gradient);
-  }
-  static void report(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k) {
-    for_each_output<double>([&](int operand, double Numbers<double>::*number) {
-      store_number<T>(tiles.group_operand(operand, k), group.*number);
-    });
   }
 
   // The results of a group in a row, or of a vector of groups.

@@ -190,39 +190,83 @@ DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t c
   prefetch_lines<2>(reinterpret_cast<const char*>(row) + ahead, count * std::int64_t{sizeof(T)});
 }
 
-// Adds the terms of sweep s over group k in the loaded tile, and prefetches runs that the hardware
-// prefetcher does not follow.
-template <class Formula, class State>
-DMLOPS_INLINE void sweep_rows(int s, State& state, const GroupTiles& tiles, std::int64_t k) {
+// A formula of moments along rows, for reduce_groups() and MomentParts.
+template <class Formula>
+class MomentRows : public Formula {
   using T = typename Formula::Element;
   using Vector = typename Formula::Vector;
-  using Row = MomentRow<T>;
-  tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-    const Row whole = Formula::sum_row(tiles, k, run);
-    const std::int64_t ahead = tiles.jump(1, run);
-    const std::int64_t ahead_of_second =
-        whole.added.row() == nullptr ? 0 : tiles.jump(Formula::kSecond, run);
-    const bool jumps = (ahead | ahead_of_second) != 0;
-    for (std::int64_t begin = 0, count; begin < run.length; begin += count) {
-      count = jumps ? min(kSumBlock, run.length - begin) : run.length;
-      const Row row = {whole.elements + begin, whole.added.from(begin)};
-      if (ahead != 0) prefetch_row(row.elements, ahead, count);
-      if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
-      if (s == 0) {
-        state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
-                                  Vector* sums) DMLOPS_LAMBDA_INLINE {
-          Formula::add_products(typename Row::At{row, i, used, first}, sums);
-        });
-      } else {
-        const typename Formula::W::Minus minus_center(state.center);
-        state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
-                                  Vector* sums) DMLOPS_LAMBDA_INLINE {
-          Formula::add_deviations(minus_center, typename Row::At{row, i, used, first}, sums);
-        });
+  using Group = typename Formula::template Numbers<double>;
+
+ public:
+  static constexpr bool kHasSums = true;
+  struct State : Group {
+    GroupSum<Formula::kSums, Vector> sums;
+  };
+
+  MomentRows(const Reduction& reduction, const typename Formula::Parameters& parameters)
+      : Formula(reduction, parameters), reduction_(reduction) {}
+
+  void begin(State& state, const GroupTiles& tiles, std::int64_t k) const {
+    Formula::template begin<double>(state, [&](int operand) DMLOPS_LAMBDA_INLINE {
+      return load_number<T>(tiles.group_operand(operand, k));
+    });
+    state.sums.clear();
+  }
+  DMLOPS_INLINE bool needs(int s, const Group& group) const {
+    return this->reduces() && group.near_zero == (s == 0);
+  }
+
+  // Adds the terms of sweep s over group k in the loaded tile, and prefetches runs that the
+  // hardware prefetcher does not follow.
+  DMLOPS_INLINE void sweep(int s, State& state, const GroupTiles& tiles, std::int64_t k,
+                           std::int64_t) const {
+    constexpr int kSecond = Formula::kSecond;
+    using Row = MomentRow<T>;
+    const bool reads_second = (this->reads(s) >> kSecond & 1u) != 0;
+    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+      Row whole = {tiles.row<T>(1, k, run), {nullptr, true}};
+      if (reads_second) whole.added = {tiles, kSecond, k, run};
+      const std::int64_t ahead = tiles.jump(1, run),
+                         ahead_of_second = reads_second ? tiles.jump(kSecond, run) : 0;
+      const bool jumps = (ahead | ahead_of_second) != 0;
+      for (std::int64_t begin = 0, count; begin < run.length; begin += count) {
+        count = jumps ? min(kSumBlock, run.length - begin) : run.length;
+        const Row row = {whole.elements + begin, whole.added.from(begin)};
+        if (ahead != 0) prefetch_row(row.elements, ahead, count);
+        if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
+        if (s == 0) {
+          state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
+                                    Vector* sums) DMLOPS_LAMBDA_INLINE {
+            Formula::add_products(typename Row::At{row, i, used, first}, sums);
+          });
+        } else {
+          const typename Formula::W::Minus minus_center(state.center);
+          state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
+                                    Vector* sums) DMLOPS_LAMBDA_INLINE {
+            Formula::add_deviations(minus_center, typename Row::At{row, i, used, first}, sums);
+          });
+        }
       }
-    }
-  });
-}
+    });
+  }
+  void end(int s, State& state, std::int64_t count) const {
+    double totals[Formula::kSums];
+    for (int i = 0; i < Formula::kSums; ++i) totals[i] = state.sums.total(i);
+    Formula::template end<double>(s, state, totals, static_cast<double>(count));
+    state.sums.clear();
+  }
+
+  // Writes the outputs with an element for each group that exist.
+  void report(const Group& group, const GroupTiles& tiles, std::int64_t k) const {
+    Formula::template for_each_output<double>([&](int operand, double Group::*number) {
+      if (reduction_.data[operand] != nullptr)
+        store_number<T>(tiles.group_operand(operand, k), group.*number);
+    });
+  }
+
+ private:
+  const Reduction& reduction_;
+};
 
 // Stores the results of a group in a row. Prefetches the input and the output `ahead` bytes ahead,
 // which may be inaccessible.

@@ -41,10 +41,13 @@ template <class T, class Formula>
 void reduce_moments(const Reduction& reduction, const void* given) {
   const auto& parameters = *static_cast<const typename Formula::Parameters*>(given);
   if (reduction.parts > 1 && !reduction.by_lanes)
-    return MomentParts<T, Formula>(reduction, parameters).run();
-  Formula formula(reduction, parameters);
+    return MomentParts<T, MomentRows<Formula>>(reduction, parameters).run();
+  if (reduction.parts == 1 && fills_moment_rows(reduction)) {
+    MomentRows<Formula> rows(reduction, parameters);
+    return reduce_groups<T>(reduction, rows);
+  }
+  const Formula formula(reduction, parameters);
   if (reduction.parts > 1) return reduce_by_lanes<T>(reduction, formula);
-  if (fills_moment_rows(reduction)) return reduce_groups<T>(reduction, formula);
   MomentColumns<T, Formula>(reduction, formula).run();
 }
 

@@ -11,7 +11,6 @@ template <class T>
 class Statistics {
  public:
   static constexpr int kSweeps = 2, kSums = 2;
-  static constexpr bool kHasSums = true;
   static constexpr int kSecond = kStatisticsAdded, kScale = kStatisticsScale,
                        kBias = kStatisticsBias;
   using Element = T;
@@ -24,9 +23,6 @@ class Statistics {
     Number center, variance, inverse_deviation;  // center: the mean
     Mask<Number> near_zero;
   };
-  struct State : Numbers<double> {
-    GroupSum<kSums, Vector> sums;
-  };
 
   Statistics(const Reduction& reduction, const StatisticsParameters& parameters)
       : reduction_(reduction), parameters_(parameters) {}
@@ -35,19 +31,12 @@ class Statistics {
     return 1u << 1 | (s < kSweeps ? 0 : 1u << kScale | 1u << kBias | 1u << kSecond);
   }
   bool reduces() const { return parameters_.use_mean || parameters_.use_variance; }
-  DMLOPS_INLINE bool needs(int s, const Numbers<double>& group) const {
-    return s == 0 ? reduces() : !group.near_zero;
-  }
 
   template <class Number, class Load>
   static void begin(Numbers<Number>& group, const Load&) {
     group.center = group.variance = Number{};
     group.inverse_deviation = Number{} + 1.0;
     group.near_zero = Number{} == Number{};
-  }
-  static void begin(State& state, GroupTiles&, std::int64_t) {
-    begin<double>(state, nullptr);
-    state.sums.clear();
   }
 
   template <class At>
@@ -63,14 +52,6 @@ class Statistics {
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + d * d;
   }
-  DMLOPS_INLINE static MomentRow<T> sum_row(const GroupTiles& tiles, std::int64_t k,
-                                            const TileRun& run) {
-    return {tiles.row<T>(1, k, run), {nullptr, true}};
-  }
-  DMLOPS_INLINE static void sweep(int s, State& state, GroupTiles& tiles, std::int64_t k,
-                                  std::int64_t) {
-    sweep_rows<Statistics>(s, state, tiles, k);
-  }
 
   template <class Number>
   DMLOPS_INLINE void end(int s, Numbers<Number>& group, const Number* totals, double count) const {
@@ -84,23 +65,12 @@ class Statistics {
           1.0 / sqrt(group.variance + static_cast<double>(parameters_.epsilon));
     }
   }
-  void end(int s, State& state, std::int64_t count) const {
-    const double totals[] = {state.sums.total(0), state.sums.total(1)};
-    end<double>(s, state, totals, static_cast<double>(count));
-    state.sums.clear();
-  }
 
   // Calls visit(operand, number) for the outputs with an element for each group.
   template <class Number, class Visit>
   DMLOPS_INLINE static void for_each_output(const Visit& visit) {
     visit(kStatisticsMean, &Numbers<Number>::center);
     visit(kStatisticsVariance, &Numbers<Number>::variance);
-  }
-  void report(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k) const {
-    for_each_output<double>([&](int operand, double Numbers<double>::*number) {
-      if (reduction_.data[operand] != nullptr)
-        store_number<T>(tiles.group_operand(operand, k), group.*number);
-    });
   }
 
   // The results of a group in a row, or of a vector of groups. kPerGroup: scale and bias have one
