@@ -141,14 +141,15 @@ class ResultRow {
   bool streams_;
 };
 
-// The operands of a row of elements; `second` is the fused add or the gradient.
-template <class T>
+// The operands of a row of elements; `second` is the fused add or the gradient. Scale and bias are
+// of type Scale.
+template <class T, class Scale = T>
 struct MomentRow {
   using Wide = DMLOPS_TARGET::Wide<T>;
 
   const T* elements;
   OperandRow<T> added;
-  OperandRow<float> scales = {nullptr, true}, biases = {nullptr, true};
+  OperandRow<Scale> scales = {nullptr, true}, biases = {nullptr, true};
 
   // The vector from element i on, of which [first, used) exist.
   struct At {
@@ -270,11 +271,11 @@ class MomentRows : public Formula {
 
 // Stores the results of a group in a row. Prefetches the input and the output `ahead` bytes ahead,
 // which may be inaccessible.
-template <class Results, class T, class Out>
-DMLOPS_INLINE void store_results(bool in_pairs, const Results& results, const MomentRow<T>& row,
+template <class Results, class Row, class Out>
+DMLOPS_INLINE void store_results(bool in_pairs, const Results& results, const Row& row,
                                  const ResultRow<Out>& target, std::int64_t length,
                                  std::int64_t ahead) {
-  using At = typename MomentRow<T>::At;
+  using At = typename Row::At;
   const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
     target.store(
         length,

@@ -159,10 +159,10 @@ class Statistics {
   }
 
   DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
-                            std::int64_t begin) {
-    if (!parameters_.per_group) {
-      scale_.load(tiles, kScale, k, begin);
-      bias_.load(tiles, kBias, k, begin);
+                            std::int64_t) {
+    if (widens(tiles)) {
+      scale_.load(tiles, kScale);
+      bias_.load(tiles, kBias);
     }
     const auto target_of = [&](const TileRun& run)
                                DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
@@ -179,54 +179,68 @@ class Statistics {
   }
 
  private:
-  // The elements of a tile in float32. Those of float16 that all groups share are converted once.
+  // The float16 elements of an operand that whole groups share, converted once to float32.
   class Widened {
    public:
-    DMLOPS_INLINE void load(const GroupTiles& tiles, int operand, std::int64_t k,
-                            std::int64_t begin) {
-      if (std::is_same_v<T, float> || (tiles.shared(operand) && begin == begin_)) return;
-      begin_ = begin;
+    DMLOPS_INLINE void load(const GroupTiles& tiles, int operand) {
+      if (loaded_) return;
+      loaded_ = true;
       if (tiles.uniform(operand)) {
-        store_elements(row_, 0, 1, load_elements(tiles.row<T>(operand, k), 0, 1));
+        store_elements(row_, 0, 1, load_elements(tiles.row<T>(operand, 0), 0, 1));
         return;
       }
       tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-        const T* const row = tiles.row<T>(operand, k, run);
+        const T* const row = tiles.row<T>(operand, 0, run);
         for_each_vector_of_row(
             run.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
               store_elements(row_ + run.begin, i, used, load_elements(row, i, used));
             });
       });
     }
-    DMLOPS_INLINE OperandRow<float> row(const GroupTiles& tiles, int operand, std::int64_t k,
+    DMLOPS_INLINE OperandRow<float> row(const GroupTiles& tiles, int operand,
                                         const TileRun& run) const {
       const bool uniform = tiles.uniform(operand);
-      if constexpr (std::is_same_v<T, float>) return {tiles.row<T>(operand, k, run), uniform};
       return {uniform ? row_ : row_ + run.begin, uniform};
     }
 
    private:
-    std::int64_t begin_ = -1;  // first element of the tile that row_ holds
+    bool loaded_ = false;
     alignas(kVectorBytes) float row_[std::is_same_v<T, float> ? kLanes<f32x> : kTileElements];
   };
+
+  bool widens(const GroupTiles& tiles) const {
+    return std::is_same_v<T, float16> && !parameters_.per_group && tiles.has_whole_groups() &&
+           tiles.shared(kScale) && tiles.shared(kBias);
+  }
 
   template <class TargetOf>
   DMLOPS_INLINE void normalize(const Numbers<double>& group, const GroupTiles& tiles,
                                std::int64_t k, const TargetOf& target_of) const {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
-      normalize_runs<decltype(per_group)::value>(group, tiles, k, target_of);
+      constexpr bool kPerGroup = decltype(per_group)::value;
+      if constexpr (std::is_same_v<T, float16> && !kPerGroup) {
+        if (widens(tiles)) return normalize_runs<kPerGroup, float>(group, tiles, k, target_of);
+      }
+      normalize_runs<kPerGroup, T>(group, tiles, k, target_of);
     });
   }
 
-  // Aligned as sweep_tiles() is.
-  template <bool kPerGroup, class TargetOf>
+  // `Scale`: the type of scale and bias. Aligned as sweep_tiles() is.
+  template <bool kPerGroup, class Scale, class TargetOf>
   DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(
       const Numbers<double>& group, const GroupTiles& tiles, std::int64_t k,
       const TargetOf& target_of) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      return MomentRow<T>{tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run),
-                          scale_.row(tiles, kScale, k, run), bias_.row(tiles, kBias, k, run)};
+      MomentRow<T, Scale> row = {tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run)};
+      if constexpr (std::is_same_v<Scale, T>) {
+        row.scales = {tiles, kScale, k, run};
+        row.biases = {tiles, kBias, k, run};
+      } else {
+        row.scales = scale_.row(tiles, kScale, run);
+        row.biases = bias_.row(tiles, kBias, run);
+      }
+      return row;
     };
     const auto number = [&](int operand) {
       return load_number<T>(tiles.row<const char>(operand, k));
