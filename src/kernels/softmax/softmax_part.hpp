@@ -3,7 +3,7 @@
 
 #include "kernels/softmax/hardmax.hpp"
 #include "kernels/softmax/row_part.hpp"
-#include "kernels/softmax/softmax_terms.hpp"
+#include "kernels/softmax/softmax_rows.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -12,11 +12,7 @@ template <class T, class Terms>
 double add_parts(RowParts<T>& row, const Terms& terms) {
   row.for_each([&](const RowPart<T>& part) {
     part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
-      RowSum<T> sum;
-      sum.add(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-        return terms(load_elements(x, i, used)).rounded();
-      });
-      sum.store_to(lanes);
+      add_block(x, length, terms, lanes);
     });
   });
   return row.sum();
@@ -25,14 +21,7 @@ double add_parts(RowParts<T>& row, const Terms& terms) {
 template <class T, class Terms>
 void finish_parts(RowParts<T>& row, const Terms& terms, float high, float low) {
   row.for_each([&](const RowPart<T>& part) {
-    const T* const x = part.input;
-    T* const y = part.output;
-    const f32x highs = splat<f32x>(high), lows = splat<f32x>(low);
-    for_each_vector_of_row(
-        part.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-          const f32x products = terms(load_elements(x, i, used)).times(highs, lows);
-          store_elements(y, i, used, terms.last(products));
-        });
+    finish_row(part.output, part.input, part.length, terms, high, low);
   });
 }
 

@@ -9,6 +9,26 @@ namespace dmlops::DMLOPS_TARGET {
 // Shorter groups are computed down columns, unless there are few groups.
 constexpr std::int64_t kSoftmaxAlongRows = 32;
 
+// Adds up the terms of a block.
+template <class T, class Terms>
+DMLOPS_INLINE void add_block(const T* x, std::int64_t length, const Terms& terms, double* lanes) {
+  RowSum<T> sum;
+  sum.add(length, [&](std::int64_t i, std::int64_t used)
+                      DMLOPS_LAMBDA_INLINE { return terms(load_elements(x, i, used)).rounded(); });
+  sum.store_to(lanes);
+}
+
+// Writes the products of the terms and the reciprocal of their sum, high + low.
+template <class T, class Terms>
+DMLOPS_INLINE void finish_row(T* target, const T* x, std::int64_t length, const Terms& terms,
+                              float high, float low) {
+  const f32x highs = splat<f32x>(high), lows = splat<f32x>(low);
+  for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+    const auto term = terms(load_elements(x, i, used));
+    store_elements(target, i, used, Terms::last(term.times(highs, lows)));
+  });
+}
+
 template <class T>
 class SoftmaxRows : RowTiles<T> {
   using Tiles = RowTiles<T>;
@@ -111,37 +131,25 @@ class SoftmaxRows : RowTiles<T> {
       for (std::int64_t k = first; k < end; ++k) {
         const float* const powers = powers_ + (k - first) * pitch_;
         const float* const remainders = remainders_ + (k - first) * pitch_;
-        scale<Terms>(k - first, tiles_.template row<T>(0, k), tiles_.count(),
-                     [=](std::int64_t i, std::int64_t) DMLOPS_LAMBDA_INLINE {
-                       SoftmaxTerm<T> term;
-                       term.load_from(powers + i, remainders + i);
-                       return term;
-                     });
+        T* const target = tiles_.template row<T>(0, k);
+        const f32x high = splat<f32x>(reciprocals_.high[k - first]);
+        const f32x low = splat<f32x>(reciprocals_.low[k - first]);
+        for_each_vector_of_row(
+            tiles_.count(), [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+              SoftmaxTerm<T> term;
+              term.load_from(powers + i, remainders + i);
+              store_elements(target, i, used, Terms::last(term.times(high, low)));
+            });
       }
     } else {
       tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) {
         tiles_.load(Tiles::kOperands, begin, length);
-        for (std::int64_t k = first; k < end; ++k) {
-          const T* const x = tiles_.template row<T>(1, k);
-          const auto terms = make_terms(k);
-          scale<Terms>(k - first, tiles_.template row<T>(0, k), length,
-                       [&](std::int64_t i, std::int64_t used)
-                           DMLOPS_LAMBDA_INLINE { return terms(load_elements(x, i, used)); });
-        }
+        for (std::int64_t k = first; k < end; ++k)
+          finish_row(tiles_.template row<T>(0, k), tiles_.template row<T>(1, k), length,
+                     make_terms(k), reciprocals_.high[k - first], reciprocals_.low[k - first]);
         tiles_.store(begin, length);
       });
     }
-  }
-
-  // Writes the products of terms and the reciprocal of their sum.
-  template <class Terms, class MakeTerm>
-  DMLOPS_INLINE void scale(std::int64_t row, T* target, std::int64_t length,
-                           const MakeTerm& term) const {
-    const f32x high = splat<f32x>(reciprocals_.high[row]);
-    const f32x low = splat<f32x>(reciprocals_.low[row]);
-    for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      store_elements(target, i, used, Terms::last(term(i, used).times(high, low)));
-    });
   }
 
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
