@@ -74,19 +74,7 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
 
   std::int64_t elements() const { return tiles_.count(); }
 
-  void find_maxima() {
-    for_each_row(0, groups_,
-                 [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length)
-                     DMLOPS_LAMBDA_INLINE {
-                       f32x largest = begin == 0 ? splat<f32x>(-kInfinity) : range_[k].largest;
-                       for_each_vector_of_row(
-                           length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                             largest = max(largest, load_repeated(x, i, used));
-                           });
-                       range_[k].largest = largest;
-                     });
-    fold_maxima();
-  }
+  void find_maxima() { Tiles::find_maxima(0, groups_, log_sum_exp_.largest); }
 
   void add_plain() {
     for_each_row(0, groups_,
@@ -99,14 +87,10 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
                        add_plain_terms(sums_[k], x, length, range_[k]);
                      });
     fold_sums(0, groups_, log_sum_exp_.plain_sum);
-    fold_maxima();
-    fold_groups(smallest_, groups_, Minimum(),
-                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return range_[k].smallest; });
-  }
-
-  void fold_maxima() {
     fold_groups(log_sum_exp_.largest, groups_, Maximum(),
                 [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return range_[k].largest; });
+    fold_groups(smallest_, groups_, Minimum(),
+                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return range_[k].smallest; });
   }
 
   void add_excluding_max() {

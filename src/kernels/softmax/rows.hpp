@@ -137,6 +137,23 @@ class RowTiles {
     });
   }
 
+  // Finds the maxima of the groups [first, end), as target[0], ...; ignores NaN.
+  void find_maxima(std::int64_t first, std::int64_t end, float* target) {
+    f32x largest[kTileGroups];
+    for_each_row(first, end,
+                 [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length)
+                     DMLOPS_LAMBDA_INLINE {
+                       f32x here = begin == 0 ? splat<f32x>(-kInfinity) : largest[k - first];
+                       for_each_vector_of_row(
+                           length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+                             here = max(here, load_repeated(x, i, used));
+                           });
+                       largest[k - first] = here;
+                     });
+    fold_groups(target, end - first, Maximum(),
+                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return largest[k]; });
+  }
+
   // Folds the sums of the groups [first, end) to target[0], ...
   void fold_sums(std::int64_t first, std::int64_t end, Sum* target) {
     const auto fold = [&](const auto& folded) DMLOPS_LAMBDA_INLINE {

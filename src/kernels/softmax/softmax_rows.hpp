@@ -81,24 +81,16 @@ class SoftmaxRows : RowTiles<T> {
         return;
       }
     }
-    for_each_row(first, end,
-                 [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length) {
-                   f32x largest = splat<f32x>(begin == 0 ? -kInfinity : tops_[k]);
-                   for_each_vector_of_row(
-                       length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-                         largest = max(largest, load_repeated(x, i, used));
-                       });
-                   tops_[k] = fold(largest, Maximum());
-                 });
+    Tiles::find_maxima(first, end, tops_);
     NothingSeen nothing;
     for_each_row(first, end,
                  [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length) {
                    add_terms<kWhole>(k, k - first, x, begin, length,
-                                     GroupTerms<T>(splat<f32x>(tops_[k])), nothing);
+                                     GroupTerms<T>(splat<f32x>(tops_[k - first])), nothing);
                  });
     invert(first, end);
     finish<kWhole>(first, end,
-                   [&](std::int64_t k) { return GroupTerms<T>(splat<f32x>(tops_[k])); });
+                   [&](std::int64_t k) { return GroupTerms<T>(splat<f32x>(tops_[k - first])); });
   }
 
   template <bool kKeep, class Terms, class Seen>
@@ -155,7 +147,7 @@ class SoftmaxRows : RowTiles<T> {
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
   std::int64_t pitch_ = 0;
   LargestAbs seen_;
-  float tops_[kTileGroups];
+  alignas(kVectorBytes) float tops_[kTileGroups];
   Reciprocals<T, kTileGroups> reciprocals_ = {};
   alignas(kVectorBytes) float powers_[kTileElements], remainders_[kTileElements];
 };
