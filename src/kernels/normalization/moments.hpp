@@ -269,42 +269,35 @@ class MomentRows : public Formula {
   const Reduction& reduction_;
 };
 
-// Stores the results of a group in a row. Prefetches the input and the output `ahead` bytes ahead,
-// which may be inaccessible.
-template <class Results, class Row, class Out>
-DMLOPS_INLINE void store_results(bool in_pairs, const Results& results, const Row& row,
-                                 const ResultRow<Out>& target, std::int64_t length,
-                                 std::int64_t ahead) {
-  using At = typename Row::At;
-  const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
-    target.store(
-        length,
-        [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-          if (ahead != 0) {
-            __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
-            target.prefetch(i, ahead);
-          }
-          return canonical_nan(result(At{row, i, used}));
-        },
-        row.elements, row.added.row());
-  };
-  if (in_pairs) {
-    store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
-  } else {
-    store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
-  }
-}
-
-// Stores the results of group k in the loaded tile; row_of(run) returns the operands of a run, and
-// target_of(run) its results.
+// Stores the results of group k in the loaded tile, and prefetches the input and the output, which
+// may be inaccessible; row_of(run) returns the operands of a run, and target_of(run) its results.
 template <class Factors, class Results, class RowOf, class TargetOf>
 DMLOPS_INLINE void store_group(const Factors& factors, Results results, const GroupTiles& tiles,
                                const RowOf& row_of, const TargetOf& target_of) {
   results.template set<double>([&](auto member) DMLOPS_LAMBDA_INLINE { return factors.*member; });
   const bool in_pairs = factors.in_pairs != 0;
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-    store_results(in_pairs, results, row_of(run), target_of(run), run.length,
-                  tiles.prefetch_distance(run));
+    const auto row = row_of(run);
+    const auto target = target_of(run);
+    const std::int64_t ahead = tiles.prefetch_distance(run);
+    using At = typename decltype(row_of(run))::At;
+    const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
+      target.store(
+          run.length,
+          [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+            if (ahead != 0) {
+              __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
+              target.prefetch(i, ahead);
+            }
+            return canonical_nan(result(At{row, i, used}));
+          },
+          row.elements, row.added.row());
+    };
+    if (in_pairs) {
+      store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
+    } else {
+      store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
+    }
   });
 }
 
