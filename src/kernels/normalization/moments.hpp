@@ -197,6 +197,7 @@ class MomentRows : public Formula {
   using T = typename Formula::Element;
   using Vector = typename Formula::Vector;
   using Group = typename Formula::template Numbers<double>;
+  using Formula::kSecond;
 
  public:
   static constexpr bool kHasSums = true;
@@ -221,7 +222,6 @@ class MomentRows : public Formula {
   // hardware prefetcher does not follow.
   DMLOPS_INLINE void sweep(int s, State& state, const GroupTiles& tiles, std::int64_t k,
                            std::int64_t) const {
-    constexpr int kSecond = Formula::kSecond;
     using Row = MomentRow<T>;
     const bool reads_second = (this->reads(s) >> kSecond & 1u) != 0;
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
