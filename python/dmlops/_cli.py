@@ -35,6 +35,11 @@ CLOSED_PIPE = 128 + 13  # as shells report SIGPIPE
 MESSAGE_LENGTH = 1000  # characters: names in a message can be as long as a file
 
 
+def progress(line: str) -> None:
+    """Print a line of progress to standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def one_line(text: object) -> str:
     """Return a message shortened and without control characters, which names in files may have."""
     message = str(text)

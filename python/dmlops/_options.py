@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from dmlops._cli import CommandError
@@ -53,6 +54,14 @@ def check_only(only: Iterable[str], names: Sequence[str], what: str) -> None:
     if unmatched:
         texts = " or ".join(map(repr, unmatched))
         raise CommandError(f"no {what}'s name contains {texts}; a valid name is {names[0]}")
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture if the package that draws it is missing."""
+    if path and find_spec("matplotlib") is None:
+        raise CommandError(
+            "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
+        )
 
 
 def check_peers(named: Collection[str] | None, missing: Mapping[str, str]) -> None:

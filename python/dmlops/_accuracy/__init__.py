@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from importlib import import_module
-from importlib.util import find_spec
 
 from dmlops._accuracy import page, peers, rows
 from dmlops._accuracy.measure import measure
-from dmlops._cli import CommandError, RefusedError
-from dmlops._options import PICTURES, check_only, check_peers, choice_of, output_file
+from dmlops._cli import CommandError, RefusedError, progress
+from dmlops._options import PICTURES, check_only, check_peers, check_picture, choice_of, output_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure the chosen rows; fail if a result of dmlops is less accurate than promised."""
-    if arguments.picture and find_spec("matplotlib") is None:
-        raise CommandError(
-            "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
-        )
+    check_picture(arguments.picture)
     if arguments.page:
         page.parts(arguments.page)
     every, only = rows.all_rows(), arguments.only
@@ -80,8 +75,3 @@ def run(arguments: argparse.Namespace) -> int:
     if broken:
         raise RefusedError(f"less accurate than promised: {', '.join(broken)}")
     return 0
-
-
-def progress(line: str) -> None:
-    """Print a line of progress to standard error."""
-    print(line, file=sys.stderr, flush=True)

@@ -6,13 +6,12 @@ import argparse
 import os
 import random
 from importlib import import_module
-from importlib.util import find_spec
 
 from dmlops._bench import draws
 from dmlops._bench.cells import Cell, all_cells
 from dmlops._bench.peers import PEERS
 from dmlops._cli import CommandError
-from dmlops._options import PICTURES, check_only, choice_of, output_file
+from dmlops._options import PICTURES, check_only, check_picture, choice_of, output_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,10 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         if not chosen:
             raise CommandError(f"no drawn cell is {' or '.join(map(repr, arguments.only))}")
-    if arguments.picture and find_spec("matplotlib") is None:
-        raise CommandError(
-            "the picture needs matplotlib; install with: pip install 'dmlops[bench]'"
-        )
+    check_picture(arguments.picture)
     import_module("dmlops._bench.program").run(arguments, chosen)
     return 0
 

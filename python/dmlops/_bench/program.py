@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 import time
 from collections.abc import Iterable
 from importlib import import_module
@@ -15,7 +14,7 @@ import dmlops
 from dmlops._bench import cells, groups, machine, peers, table, timing
 from dmlops._bench.peers.base import Peer
 from dmlops._bench.problem import Problem
-from dmlops._cli import CommandError, RefusedError
+from dmlops._cli import CommandError, RefusedError, progress
 from dmlops._options import check_peers
 
 SCHEMA = 1  # of the JSON file
@@ -144,8 +143,3 @@ def write(path: Any, text: str) -> None:
         path.write_text(text + "\n")
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error}") from error
-
-
-def progress(line: str) -> None:
-    """Print a line of progress to standard error."""
-    print(line, file=sys.stderr, flush=True)

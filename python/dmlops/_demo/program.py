@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from dmlops._cli import CommandError, RefusedError
+from dmlops._cli import CommandError, RefusedError, progress
 from dmlops._demo import data, picture, steps, table
 
 
@@ -46,8 +45,3 @@ def all_steps(digits: data.Digits) -> list[steps.Step]:
         steps.probabilities(digits.logits),
         steps.log_probabilities(digits.logits),
     ]
-
-
-def progress(line: str) -> None:
-    """Print a line of progress to standard error."""
-    print(line, file=sys.stderr, flush=True)
