@@ -139,6 +139,19 @@ def test_normalizations(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: st
             assert_same_bits(in_place, expected[0], f"{name} in place, {count} threads")
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("sizes", [(9, 4000), (33, 4000), (40, 3000), (5, 20_000)])
+def test_scale_and_bias_that_groups_share(sizes: tuple[int, int], dtype: str) -> None:
+    x = samples.uniform(sizes, dtype, -3, 5, seed=1)
+    scale, bias = (samples.uniform((1, sizes[1]), dtype, 0.5, 2, seed=seed) for seed in (2, 3))
+    with dmlops.num_threads(1):
+        expected = dmlops.mean_variance_normalization(x, scale, bias, axes=[1])
+    for count in (2, 7, 16, 64):
+        with small_shards(count):
+            result = dmlops.mean_variance_normalization(x, scale, bias, axes=[1])
+        assert_same_bits(result, expected, f"{count} threads")
+
+
 def test_order_of_blocks() -> None:
     """The exact sum is 0, so that the mean is the rounding errors, which depend on the order."""
     random = np.random.default_rng(1)

@@ -209,8 +209,8 @@ class Statistics {
   };
 
   bool widens(const GroupTiles& tiles) const {
-    return std::is_same_v<T, float16> && !parameters_.per_group && tiles.has_whole_groups() &&
-           tiles.shared(kScale) && tiles.shared(kBias);
+    return std::is_same_v<T, float16> && !parameters_.per_group &&
+           tiles.length() == tiles.count() && tiles.shared(kScale) && tiles.shared(kBias);
   }
 
   template <class TargetOf>
