@@ -13,7 +13,7 @@ namespace dmlops::DMLOPS_TARGET {
 constexpr std::int64_t kMaxColumns = 512;
 
 // Rows in place whose terms are added at once, with their sums in registers.
-constexpr std::int64_t kRowsInPlace = 256;
+constexpr std::int64_t kRowsAtOnce = 256;
 
 template <class T, class Formula>
 class MomentColumns {
@@ -211,7 +211,7 @@ class MomentColumns {
   DMLOPS_INLINE void add_up(int s, std::int64_t first, std::int64_t columns,
                             const MakeTerms& terms) {
     if (in_place_) {
-      add_up_rows<kRowsInPlace>(s, first, columns, terms);
+      add_up_rows<kRowsAtOnce>(s, first, columns, terms);
     } else {
       add_up_rows<kBlockRows>(s, first, columns, terms);
     }
