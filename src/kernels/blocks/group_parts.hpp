@@ -6,13 +6,16 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// A function rather than a lambda, whose symbol would not be within the namespace.
+template <class Compute>
+void compute_part(const void* compute, int part) {
+  (*static_cast<const Compute*>(compute))(part);
+}
+
 // Calls compute(part) for each part, by several threads, and returns after all.
 template <class Compute>
 void for_each_part(const Reduction& groups, std::int64_t parts, const Compute& compute) {
-  groups.parallel_for(
-      static_cast<int>(parts),
-      [](const void* context, int part) { (*static_cast<const Compute*>(context))(part); },
-      &compute);
+  groups.parallel_for(static_cast<int>(parts), compute_part<Compute>, &compute);
 }
 
 // The lanes of the sums of each block of few groups, and their totals.
