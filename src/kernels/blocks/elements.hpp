@@ -37,16 +37,10 @@ struct SteppedOffsets {
 // Calls visit(U()) for the unsigned integer U of 1, 2, 4 or 8 bytes.
 template <class Visit>
 DMLOPS_INLINE void with_element_size(std::int64_t size, const Visit& visit) {
-  switch (size) {
-    case 1:
-      return visit(std::uint8_t());
-    case 2:
-      return visit(std::uint16_t());
-    case 4:
-      return visit(std::uint32_t());
-    default:
-      return visit(std::uint64_t());
-  }
+  if (size == 1) return visit(std::uint8_t());
+  if (size == 2) return visit(std::uint16_t());
+  if (size == 4) return visit(std::uint32_t());
+  visit(std::uint64_t());
 }
 
 template <class U>
