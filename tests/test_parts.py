@@ -139,6 +139,7 @@ def test_normalizations(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: st
             assert_same_bits(in_place, expected[0], f"{name} in place, {count} threads")
 
 
+@pytest.mark.usefixtures("isa", "policy")
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("sizes", [(9, 4000), (33, 4000), (40, 3000), (5, 20_000)])
 def test_scale_and_bias_that_groups_share(sizes: tuple[int, int], dtype: str) -> None:

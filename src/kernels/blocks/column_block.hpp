@@ -86,9 +86,8 @@ class ColumnBlock {
     }
     if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
       written_.select(groups_.kept, 0, first, 1);
-      const auto address =
-          reinterpret_cast<std::uintptr_t>(groups_.data[0] + written_.runs[0].offset);
-      columns = min(columns, kWidth - static_cast<std::int64_t>(address % kLineBytes / sizeof(T)));
+      const char* const output = groups_.data[0] + written_.runs[0].offset;
+      columns = min(columns, kWidth - bytes_past_line(output) / kSize);
     }
     return min(columns, groups_.end - first);
   }

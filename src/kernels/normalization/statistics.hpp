@@ -160,10 +160,6 @@ class Statistics {
 
   DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
                             std::int64_t) {
-    if (widens(tiles)) {
-      scale_.load(tiles, kScale);
-      bias_.load(tiles, kBias);
-    }
     const auto target_of = [&](const TileRun& run)
                                DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
     if (!activates()) return normalize(group, tiles, k, target_of);
@@ -208,18 +204,21 @@ class Statistics {
     alignas(kVectorBytes) float row_[std::is_same_v<T, float> ? kLanes<f32x> : kTileElements];
   };
 
-  bool widens(const GroupTiles& tiles) const {
-    return std::is_same_v<T, float16> && !parameters_.per_group &&
-           tiles.length() == tiles.count() && tiles.shared(kScale) && tiles.shared(kBias);
+  static bool widens(const GroupTiles& tiles) {
+    return tiles.length() == tiles.count() && tiles.shared(kScale) && tiles.shared(kBias);
   }
 
   template <class TargetOf>
   DMLOPS_INLINE void normalize(const Numbers<double>& group, const GroupTiles& tiles,
-                               std::int64_t k, const TargetOf& target_of) const {
+                               std::int64_t k, const TargetOf& target_of) {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
       constexpr bool kPerGroup = decltype(per_group)::value;
       if constexpr (std::is_same_v<T, float16> && !kPerGroup) {
-        if (widens(tiles)) return normalize_runs<kPerGroup, float>(group, tiles, k, target_of);
+        if (widens(tiles)) {
+          scale_.load(tiles, kScale);
+          bias_.load(tiles, kBias);
+          return normalize_runs<kPerGroup, float>(group, tiles, k, target_of);
+        }
       }
       normalize_runs<kPerGroup, T>(group, tiles, k, target_of);
     });
