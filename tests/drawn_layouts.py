@@ -14,7 +14,7 @@ def shape(random: Random, elements: int) -> Sizes:
     sizes = [1] * rank
     for axis in random.sample(range(rank), rank):
         room = elements // math.prod(sizes)
-        sizes[axis] = random.randint(1, min(room, random.choice((4, 4, 9, 70))))
+        sizes[axis] = random.randint(1, min(room, random.choice((4, 4, 9, 70, elements))))
     if random.random() < 0.02:
         sizes[random.randrange(rank)] = 0
     return tuple(sizes)

@@ -32,7 +32,7 @@ from descriptors import (
 )
 from guarded import GuardedMemory
 from reference import FLOATS, INTEGERS
-from variants import ISAS, POLICIES, thresholds
+from variants import ISAS, POLICIES, small_shards, thresholds
 
 import dmlops
 from dmlops import _core
@@ -41,8 +41,8 @@ Array = npt.NDArray[Any]
 Call = Callable[..., Any]  # (arrays, outs)
 
 SEED = 20
-# Numbers of layouts by their maximum numbers of elements; the larger ones start threads.
-SMALL, LARGE = (800, 600), (10, 300_000)
+# Numbers of layouts, their maximum numbers of elements, and bytes for each operand.
+EXTENTS = ((800, 600, 1 << 17), (80, 8_000, 1 << 20), (10, 300_000, 1 << 23))
 CANARIES = np.frombuffer(b"\xa5" * 8, np.uint64)
 
 
@@ -214,18 +214,17 @@ def check(
     print(case.name, dtype, sizes, axes, *(v.strides for v in (*inputs, *outs)), flush=True)
     dense = [np.array(view, order="C") for view in inputs]
     function, given = case.function(axes), tuple(outs) if len(outs) > 1 else outs[0]
-    dmlops.set_num_threads(1)
-    results = function(dense, None)
+    with dmlops.num_threads(1):
+        results = function(dense, None)
     expected = results if len(outs) > 1 else (results,)
-    dmlops.set_num_threads(3)
     desc = described(case, inputs, outs, axes)
     if desc is not None:
         absent = [None] * (operands(desc)[0] - len(inputs))
         bindings = [*map(bytes_of, inputs), *absent], [*map(bytes_of, outs)]
-    for isa, policy in itertools.product(ISAS, policies):
-        print(isa, policy, flush=True)
+    for isa, policy, threads in itertools.product(ISAS, policies, (1, 3)):
+        print(isa, policy, threads, flush=True)
         _core.set_isa(isa)
-        with thresholds(policy):
+        with thresholds(policy), small_shards(threads):
             function(inputs, given)
             compare(outs, expected, written)
             if desc is not None:
@@ -248,7 +247,7 @@ def main(share: int) -> None:
     """Run a share of the layouts."""
     faulthandler.enable()
     turns = itertools.cycle([[name] for name in POLICIES] if share > 1 else [[*POLICIES]])
-    for (draws, elements), capacity in ((SMALL, 128 * 1024), (LARGE, 16 * LARGE[1])):
+    for draws, elements, capacity in EXTENTS:
         memory = [GuardedMemory(capacity) for _ in range(8)]
         for case in CASES:
             for k, dtype in enumerate(case.types):

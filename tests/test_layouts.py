@@ -188,3 +188,15 @@ def test_results_that_trail_an_input(dtype: str, isa: str) -> None:
         call(x.copy(), expected)
         call(placed(0), out)
         assert out.tobytes() == expected.tobytes(), f"{name}, {distance} bytes"
+
+
+@pytest.mark.parametrize("misalignment", [0, 4, 12])
+def test_windows_that_overlap(misalignment: int, isa: str, policy: str) -> None:
+    """Several axes of the input may have a stride of one element."""
+    values = np.arange(2048, dtype=np.float32)
+    shape = (100, 512, 2)
+    x = np.lib.stride_tricks.as_strided(values, shape, (4, 4, 4), writeable=False)
+    target = Placed(shape, np.float32, (4096, 8, 4), misalignment)
+    dmlops.clip(x, 3, 400, out=target.view)
+    np.testing.assert_array_equal(target.view, np.clip(x, 3, 400))
+    target.assert_canaries()
