@@ -2,9 +2,9 @@
 
     python guard_drawn.py [SHARE]    on one of SHARE layouts each (default: on all)
 
-Functions, and compiled operators on exactly the bytes that they need; on one thread and on several;
-on every instruction set and with every policy, which alternates if SHARE is not 1. Prints each step
-before running it, so that a crash shows its cause.
+Functions, also with an input as the output, and compiled operators on exactly the bytes that they
+need; on one thread and on several; on every instruction set and with every policy, which alternates
+if SHARE is not 1. Prints each step before running it, so that a crash shows its cause.
 """
 
 from __future__ import annotations
@@ -159,6 +159,11 @@ def fill(view: Array, seed: int) -> None:
     view[once] = samples.uniform(view.shape, view.dtype, 0.5, 4, seed)[once]
 
 
+def has_repeats(view: Array) -> bool:
+    """Return whether several elements share memory."""
+    return any(step == 0 and n > 1 for n, step in zip(view.shape, view.strides, strict=True))
+
+
 def bytes_of(view: Array) -> Array:
     """Return exactly the bytes from a view's first element to its last."""
     size = drawn_layouts.reach(view.shape, view.strides, view.dtype.itemsize)
@@ -217,6 +222,7 @@ def check(
     with dmlops.num_threads(1):
         results = function(dense, None)
     expected = results if len(outs) > 1 else (results,)
+    replaceable = [x for x in inputs if x.shape == outs[0].shape and not has_repeats(x)]
     desc = described(case, inputs, outs, axes)
     if desc is not None:
         absent = [None] * (operands(desc)[0] - len(inputs))
@@ -227,6 +233,11 @@ def check(
         with thresholds(policy), small_shards(threads):
             function(inputs, given)
             compare(outs, expected, written)
+            for x in replaceable:
+                values = x.copy()
+                function(inputs, (x, *outs[1:]) if len(outs) > 1 else x)
+                compare([x, *outs[1:]], expected, written)
+                x[...] = values
             if desc is not None:
                 dmlops.Device().compile(desc).dispatch(*bindings)
                 compare(outs, expected, written)

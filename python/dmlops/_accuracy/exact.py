@@ -37,7 +37,7 @@ def _erfc(x: Array) -> Array:
 # The activations consist of functions and operators that C++ has too: tools/generate.py copies them
 # into the C++ tests. gelu is written with erfc, since 1 + erf cancels for negative x.
 ELEMENTWISE: dict[str, Callable[..., Array]] = {
-    "clip_grad": lambda x, dy, min, max: np.where((x > min) & (x < max), dy, 0),
+    "clip_grad": lambda x, gradient, min, max: np.where((x > min) & (x < max), gradient, 0),
     "clip": lambda x, min, max, scale=1, bias=0: np.clip(x * scale + bias, min, max),
     "celu": lambda x, alpha: np.where(x >= 0, x, np.minimum(0, alpha * np.expm1(x / alpha))),
     "elu": lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x)),
@@ -49,7 +49,7 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "linear": lambda x, alpha, beta: alpha * x + beta,
     "parameterized_relu": lambda x, slope: np.where(x >= 0, x, slope * x),
     "parametric_softplus": lambda x, alpha, beta: alpha * _log_of_one_plus_exp(beta * x),
-    "relu_grad": lambda x, dy: np.where(x > 0, dy, 0),
+    "relu_grad": lambda x, gradient: np.where(x > 0, gradient, 0),
     "relu": lambda x: np.where(x < 0, 0, x),
     "scaled_elu": lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * (np.expm1(x) + 0)),
     "scaled_tanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
@@ -59,7 +59,7 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x, steepness: _log_of_one_plus_exp(steepness * x) / steepness,
     "softsign": lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
-    "swish": lambda x, sigmoid_input_scale: x / (1 + np.exp(-sigmoid_input_scale * x)),
+    "swish": lambda x, sigmoid_input_scale=1: x / (1 + np.exp(-sigmoid_input_scale * x)),
     "tanh": np.tanh,
     "thresholded_relu": lambda x, alpha: np.where(x > alpha, x, 0),
 }

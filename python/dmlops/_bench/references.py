@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlops._accuracy.exact import ELEMENTWISE
 from dmlops._bench.problem import Array, Problem, parameters
 
 Arguments = dict[str, Any]
@@ -22,14 +23,11 @@ def reference(problem: Problem) -> Array:
         name: value.astype(np.float64) if isinstance(value, np.ndarray) else value
         for name, value in p.items()
     }
-    y = REFERENCES[problem.operator](x.astype(np.float64), wide)
+    if problem.operator in ELEMENTWISE:
+        y: Array = ELEMENTWISE[problem.operator](x.astype(np.float64), **wide)
+    else:
+        y = REFERENCES[problem.operator](x.astype(np.float64), wide)
     return y if x.dtype.kind == "f" else np.trunc(y)
-
-
-def clip(x: Array, p: Arguments) -> Array:
-    """Limit x * scale + bias."""
-    y: Array = np.clip(x * p.get("scale", 1) + p.get("bias", 0), p["min"], p["max"])
-    return y
 
 
 def batch_normalization(x: Array, p: Arguments) -> Array:
@@ -85,15 +83,7 @@ def hardmax(x: Array, p: Arguments) -> Array:
     return y
 
 
-def hard_sigmoid(x: Array, p: Arguments) -> Array:
-    """Limit alpha x + beta to 0 and 1."""
-    y: Array = np.clip(p["alpha"] * x + p["beta"], 0, 1)
-    return y
-
-
 REFERENCES: dict[str, Callable[[Array, Arguments], Array]] = {
-    "clip": clip,
-    "hard_sigmoid": hard_sigmoid,
     "batch_normalization": batch_normalization,
     "log_softmax": log_softmax,
     "softmax": softmax,
@@ -102,9 +92,4 @@ REFERENCES: dict[str, Callable[[Array, Arguments], Array]] = {
     "batch_normalization_training": normalization,
     "batch_normalization_grad": batch_normalization_grad,
     "batch_normalization_training_grad": batch_normalization_training_grad,
-    "parameterized_relu": lambda x, p: np.where(x < 0, p["slope"] * x, x),
-    "relu_grad": lambda x, p: np.where(x > 0, p["gradient"], 0),
-    "clip_grad": lambda x, p: np.where((x > p["min"]) & (x < p["max"]), p["gradient"], 0),
-    "swish": lambda x, _: x / (1 + np.exp(-x)),
-    "hard_swish": lambda x, p: x * hard_sigmoid(x, p),
 }
