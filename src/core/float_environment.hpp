@@ -16,13 +16,12 @@ namespace dmlops {
 class FloatEnvironment {
  public:
 #if defined(__x86_64__) || defined(_M_X64)
-  // Writes MXCSR only if needed: the write takes as long as a small operator.
+  // Writes MXCSR only if needed: an operator that follows waits for the write.
   FloatEnvironment() : before_(_mm_getcsr()) {
     if ((before_ & ~kSticky) != kDefault) _mm_setcsr(kDefault);
   }
-  ~FloatEnvironment() {
-    if (_mm_getcsr() != before_) _mm_setcsr(before_);
-  }
+  // Writes it in any case: to read it, the caller would wait for the results.
+  ~FloatEnvironment() { _mm_setcsr(before_); }
 #elif defined(__aarch64__)
   FloatEnvironment() {
     asm volatile("mrs %0, fpcr" : "=r"(before_));
