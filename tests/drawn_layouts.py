@@ -25,18 +25,20 @@ def strides(
 ) -> Sizes:
     """Draw strides in bytes.
 
-    The axes are in any order, each run is followed by a gap or padded to a multiple of its length,
-    an axis may be reversed, and an input's axis may be broadcast.
+    The axes are in any order, each run is followed by a gap of elements or of bytes or padded to a
+    multiple of its length, an axis may be reversed, and an input's axis may be broadcast.
     """
     order = list(reversed(range(len(sizes))))  # the fastest axis first
     if random.random() < 0.7:
         random.shuffle(order)
-    padding = random.choice(("none", "gaps", "pitches"))
+    padding = random.choice(("none", "gaps", "odd gaps", "pitches"))
     result = [0] * len(sizes)
     run = itemsize
     for axis in order:
         if padding == "gaps":
             run += itemsize * random.randint(0, 2)
+        if padding == "odd gaps" and run > itemsize:
+            run += random.randint(0, 3)
         if padding == "pitches" and random.random() < 0.4:
             run *= random.choice((2, 3, 4, 8))
         if not output and random.random() < 0.1:

@@ -177,7 +177,9 @@ def described(
 ) -> Any | None:
     """Return the operator's descriptor, or None if no descriptor allows these tensors."""
     views = [*arrays, *outs]
-    if any(step < 0 for view in views for step in view.strides) or 0 in outs[0].shape:
+    if 0 in outs[0].shape:
+        return None
+    if any(step < 0 or step % view.itemsize != 0 for view in views for step in view.strides):
         return None
     tensors = [
         tensor(

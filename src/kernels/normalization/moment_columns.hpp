@@ -309,16 +309,17 @@ class MomentColumns {
       const auto x = x_;
       scale_.load(begin, in_place_, lanes_);
       bias_.load(begin, in_place_, lanes_);
-      // Writes the results of rows [first, first + rows) of those loaded.
+      // Writes the results of rows [first, first + rows) of those loaded, `pitch` bytes apart.
       const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
                              std::int64_t rows) DMLOPS_LAMBDA_INLINE {
         for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
           const Results terms = results[c / kLanesHere];
           const InPairs& pairs = in_pairs[c / kLanesHere];
-          auto* element = target + c;
+          using Element = std::remove_pointer_t<decltype(target)>;
+          char* row = reinterpret_cast<char*>(target + c);
           const auto put = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
-            for (std::int64_t r = first; r < first + rows; ++r, element += pitch)
-              store(element, canonical_nan(result(At{*this, x, r, c})));
+            for (std::int64_t r = first; r < first + rows; ++r, row += pitch)
+              store(reinterpret_cast<Element*>(row), canonical_nan(result(At{*this, x, r, c})));
           };
           if (pairs.all) {
             put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
@@ -334,7 +335,7 @@ class MomentColumns {
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
         const std::int64_t width = (block_.columns() + kLanesHere - 1) / kLanesHere * kLanesHere;
-        write(normalized, width, 0, count);
+        write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
         formula_.activate(normalized, count * width);
         block_.store_results(
             begin, count,
@@ -350,9 +351,7 @@ class MomentColumns {
         block_.store_results(
             begin, count,
             [&](char* target, std::int64_t pitch, std::int64_t first, std::int64_t rows)
-                DMLOPS_LAMBDA_INLINE {
-                  write(reinterpret_cast<T*>(target), pitch / ColumnBlock<T>::kSize, first, rows);
-                });
+                DMLOPS_LAMBDA_INLINE { write(reinterpret_cast<T*>(target), pitch, first, rows); });
       }
     }
   }
