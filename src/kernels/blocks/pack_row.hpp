@@ -5,35 +5,9 @@
 #include "kernels/blocks/memory.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/simd/byte_lookup.hpp"
-#include "kernels/simd/convert.hpp"
+#include "kernels/simd/partial.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
-
-// Copies the first and the last V of a range, which may overlap.
-template <class V>
-DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t bytes) {
-  constexpr std::int64_t size = sizeof(V);
-  const V first = load_element<V>(source), last = load_element<V>(source + bytes - size);
-  store_element(target, first);
-  store_element(target + bytes - size, last);
-}
-
-// Copies less than a vector.
-DMLOPS_INLINE void copy_short(char* target, const char* source, std::int64_t bytes) {
-  if (kVectorBytes > 32 && bytes >= 32) {
-    copy_ends<typename VectorOf<std::uint8_t, 32>::type>(target, source, bytes);
-  } else if (kVectorBytes > 16 && bytes >= 16) {
-    copy_ends<Bytes16>(target, source, bytes);
-  } else if (bytes >= 8) {
-    copy_ends<std::uint64_t>(target, source, bytes);
-  } else if (bytes >= 4) {
-    copy_ends<std::uint32_t>(target, source, bytes);
-  } else if (bytes >= 2) {
-    copy_ends<std::uint16_t>(target, source, bytes);
-  } else if (bytes == 1) {
-    *target = *source;
-  }
-}
 
 // memcpy without a call for short runs.
 DMLOPS_INLINE void copy_run(char* target, const char* source, std::int64_t bytes) {

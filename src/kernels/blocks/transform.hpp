@@ -4,7 +4,7 @@
 #include "kernels/blocks/memory.hpp"
 #include "kernels/blocks/pack.hpp"
 #include "kernels/blocks/traverse.hpp"
-#include "kernels/simd/convert.hpp"
+#include "kernels/simd/partial.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -144,8 +144,7 @@ DMLOPS_INLINE void stream_row(T* target, const In* source, std::int64_t count,
       // mask.
       alignas(kVectorBytes) T results[lanes];
       store(results, result);
-      copy_short(reinterpret_cast<char*>(target + i), reinterpret_cast<const char*>(results),
-                 used * size);
+      copy_short(target + i, results, used * size);
     }
     i += used;
     if (i == begin) i = end;

@@ -1,7 +1,7 @@
 // Elements as vectors of float64.
 #pragma once
 
-#include "kernels/simd/convert.hpp"
+#include "kernels/simd/partial.hpp"
 #include "kernels/simd/fma.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
