@@ -9,6 +9,7 @@
 #include <exception>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -240,6 +241,15 @@ class Pool {
 std::mutex pool_in_use;
 Pool* pool = nullptr;
 
+// Returns null if memory is exhausted: the caller's thread then does the work.
+Pool* new_pool() {
+  try {
+    return new Pool;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 #if !defined(_WIN32)
 [[maybe_unused]] const int kForkHandlers =
     pthread_atfork([] { pool_in_use.lock(); }, [] { pool_in_use.unlock(); },
@@ -277,11 +287,13 @@ void parallel_for(int count, void (*task)(const void*, int), const void* context
   if (count > 1 && !inside) {
     const std::unique_lock<std::mutex> lock(pool_in_use, std::try_to_lock);
     if (lock.owns_lock()) {
-      if (pool == nullptr) pool = new Pool;
-      inside = true;
-      pool->run(count, task, context);
-      inside = false;
-      return;
+      if (pool == nullptr) pool = new_pool();
+      if (pool != nullptr) {
+        inside = true;
+        pool->run(count, task, context);
+        inside = false;
+        return;
+      }
     }
   }
   for (int i = 0; i < count; ++i) task(context, i);

@@ -9,6 +9,7 @@
 #include "core/float_environment.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/repetition.hpp"
+#include "traversal/policy.hpp"
 #include "traversal/reduction.hpp"
 #include "traversal/run.hpp"
 
@@ -34,6 +35,7 @@ struct OperatorPlan {
   // Runs the plan on other memory of the same layout; `data` points to the operands' first
   // elements. Where `data` is null, a reduction keeps the pointer of the plan.
   void run(char* const* data) const {
+    require_valid_environment();
     const FloatEnvironment environment;
     std::visit([&](const auto& p) { run(data, p); }, parameters);
     for (const ResultCopy& copy : copies) copy.run(data[0], planned()[0]);

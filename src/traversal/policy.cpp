@@ -75,6 +75,11 @@ void set_non_temporal_threshold(std::int64_t bytes) {
   non_temporal_bytes.store(bytes, std::memory_order_relaxed);
 }
 
+void require_valid_environment() {
+  get_num_threads();
+  non_temporal_threshold();
+}
+
 std::int64_t split_threshold() { return split_bytes.load(std::memory_order_relaxed); }
 
 void set_split_threshold(std::int64_t bytes) {

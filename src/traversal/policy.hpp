@@ -6,6 +6,10 @@
 
 namespace dmlops {
 
+// Throws Error if an environment variable of the policy is invalid: before an operator writes,
+// since some write in several steps.
+void require_valid_environment();
+
 // The memory traffic, or work of equal duration, from which waking threads pays off.
 std::int64_t split_threshold();
 

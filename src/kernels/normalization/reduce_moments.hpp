@@ -24,9 +24,29 @@ DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
   return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
 }
 
+// The functions below are not inlined, so that their buffers share the stack.
+
+template <class T, class Formula>
+DMLOPS_NO_INLINE void reduce_along_rows(const Reduction& reduction,
+                                        const typename Formula::Parameters& parameters) {
+  MomentRows<Formula> rows(reduction, parameters);
+  reduce_groups<T>(reduction, rows);
+}
+
+template <class T, class Formula>
+DMLOPS_NO_INLINE void reduce_down_columns(const Reduction& reduction, const Formula& formula) {
+  MomentColumns<T, Formula>(reduction, formula).run();
+}
+
+template <class T, class Formula>
+DMLOPS_NO_INLINE void reduce_in_parts(const Reduction& reduction,
+                                      const typename Formula::Parameters& parameters) {
+  MomentParts<T, MomentRows<Formula>>(reduction, parameters).run();
+}
+
 // Computes up to kPartGroups groups that lie side by side: a part has some lanes of their sums.
 template <class T, class Formula>
-void reduce_by_lanes(const Reduction& reduction, const Formula& formula) {
+DMLOPS_NO_INLINE void reduce_by_lanes(const Reduction& reduction, const Formula& formula) {
   static_assert(Formula::kSweeps == 2 && Formula::kSums <= kMaxPartSums);
   const auto run_part = [&](int stage, int part) {
     MomentColumns<T, Formula> columns(reduction, formula);
@@ -41,14 +61,12 @@ template <class T, class Formula>
 void reduce_moments(const Reduction& reduction, const void* given) {
   const auto& parameters = *static_cast<const typename Formula::Parameters*>(given);
   if (reduction.parts > 1 && !reduction.by_lanes)
-    return MomentParts<T, MomentRows<Formula>>(reduction, parameters).run();
-  if (reduction.parts == 1 && fills_moment_rows(reduction)) {
-    MomentRows<Formula> rows(reduction, parameters);
-    return reduce_groups<T>(reduction, rows);
-  }
+    return reduce_in_parts<T, Formula>(reduction, parameters);
+  if (reduction.parts == 1 && fills_moment_rows(reduction))
+    return reduce_along_rows<T, Formula>(reduction, parameters);
   const Formula formula(reduction, parameters);
   if (reduction.parts > 1) return reduce_by_lanes<T>(reduction, formula);
-  MomentColumns<T, Formula>(reduction, formula).run();
+  reduce_down_columns<T>(reduction, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -7,8 +7,8 @@ namespace dmlops::DMLOPS_TARGET {
 
 // Copies the first and the last V of a range, which may overlap.
 template <class V>
-DMLOPS_INLINE void copy_ends(char* target, const char* source, std::size_t bytes) {
-  constexpr std::size_t size = sizeof(V);
+DMLOPS_INLINE void copy_ends(char* target, const char* source, std::int64_t bytes) {
+  constexpr std::int64_t size = sizeof(V);
   V first, last;
   std::memcpy(&first, source, sizeof first);
   std::memcpy(&last, source + bytes - size, sizeof last);
@@ -17,7 +17,7 @@ DMLOPS_INLINE void copy_ends(char* target, const char* source, std::size_t bytes
 }
 
 // memcpy of less than a vector, without a call.
-DMLOPS_INLINE void copy_short(void* to, const void* from, std::size_t bytes) {
+DMLOPS_INLINE void copy_short(void* to, const void* from, std::int64_t bytes) {
   char* const target = static_cast<char*>(to);
   const char* const source = static_cast<const char*>(from);
   if (kVectorBytes > 32 && bytes >= 32) {
@@ -58,7 +58,7 @@ DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler 
         bit_cast<u16half>(_mm256_mask_loadu_epi8(rest, static_cast<__mmask32>(mask), source)));
   }
 #endif
-  copy_short(lanes, source, count * sizeof(T));
+  copy_short(lanes, source, static_cast<std::int64_t>(count * sizeof(T)));
   return load<V>(lanes);
 }
 
@@ -101,20 +101,20 @@ DMLOPS_INLINE_SMALL V load_between(const T* source, std::int64_t first, std::int
 #endif
 #if defined(__AVX2__)
   if constexpr (sizeof lanes == 32 && size == 4) {
-    const i32x lane = {0, 1, 2, 3, 4, 5, 6, 7};
-    const i32x mask =
-        (lane >= static_cast<std::int32_t>(first)) & (lane < static_cast<std::int32_t>(end));
+    const i32x index = {0, 1, 2, 3, 4, 5, 6, 7};
+    const i32x exists =
+        (index >= static_cast<std::int32_t>(first)) & (index < static_cast<std::int32_t>(end));
     return bit_cast<V>(
-        _mm256_maskload_epi32(reinterpret_cast<const int*>(source), bit_cast<__m256i>(mask)));
+        _mm256_maskload_epi32(reinterpret_cast<const int*>(source), bit_cast<__m256i>(exists)));
   } else if constexpr (sizeof lanes == 16 && sizeof(V) == 32) {
     const __m128i words = load_words(reinterpret_cast<const char*>(source + first), end - first);
     if (first == 0) return widen(bit_cast<u16half>(words));
-    const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m128i byte = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m128i shift = _mm_set1_epi8(static_cast<char>(first * size));
-    return widen(bit_cast<u16half>(_mm_shuffle_epi8(words, _mm_sub_epi8(lane, shift))));
+    return widen(bit_cast<u16half>(_mm_shuffle_epi8(words, _mm_sub_epi8(byte, shift))));
   }
 #endif
-  copy_short(lanes + first, source + first, static_cast<std::size_t>((end - first) * size));
+  copy_short(lanes + first, source + first, (end - first) * size);
   return load<V>(lanes);
 }
 
@@ -131,7 +131,7 @@ DMLOPS_INLINE_SMALL void store_partial(T* target, V value, std::size_t count) {
   }
 #endif
   store(lanes, value);
-  copy_short(target, lanes, count * sizeof(T));
+  copy_short(target, lanes, static_cast<std::int64_t>(count * sizeof(T)));
 }
 
 }  // namespace dmlops::DMLOPS_TARGET
