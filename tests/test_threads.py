@@ -9,11 +9,13 @@ import functools
 import os
 import platform
 import signal
+import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,10 @@ from reference import assert_same_bits
 from subprocesses import python
 
 import dmlops
+from dmlops import _core
 from dmlops._table import ACTIVATIONS
+
+MODULE = Path(str(_core.__file__)).read_bytes()
 
 Array = npt.NDArray[Any]
 COUNTS = (1, 2, 3, 7, 16)
@@ -152,6 +157,36 @@ def test_workers_have_stacks_that_kernels_fit() -> None:
                 y, one = x[:, :c], ones[:, :c]
                 _, mean, variance = dmlops.batch_normalization_training(y, one, one)
                 dmlops.batch_normalization_training_grad(y, y, mean, variance, one)
+        """
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Python's own frames may be larger")
+@pytest.mark.skipif(b"__asan_init" in MODULE, reason="sanitizers enlarge frames")
+def test_a_calling_thread_needs_512_kib_of_stack() -> None:
+    run_script(
+        """
+        import threading, numpy as np, dmlops
+        from dmlops import _core
+
+        def call():
+            for isa, dtype in ((i, t) for i in dmlops.available_isas() for t in ("f4", "f2")):
+                _core.set_isa(isa)
+                for shape, axes in (((1, 5000), 1), ((5000, 3), 0), ((2, 2500, 16), (0, 1))):
+                    x = np.ones(shape, dtype)
+                    one = np.ones_like(x.sum(axes, keepdims=True))
+                    for function in (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax):
+                        function(x, axes)
+                    dmlops.mean_variance_normalization(x, axes=axes)
+                    dmlops.batch_normalization_training(x, one, one)
+                    dmlops.batch_normalization_grad(x, x, one, one, one)
+                    dmlops.batch_normalization_training_grad(x, x, one, one, one)
+
+        dmlops.set_num_threads(2)
+        _core.set_split_threshold(256)
+        threading.stack_size(544 * 1024)  # with 32 KiB for the interpreter
+        thread = threading.Thread(target=call)
+        thread.start(), thread.join()
         """
     )
 
