@@ -22,9 +22,9 @@ class Gradients {
 
   template <class Number>
   struct Numbers {
-    Number center, mean, variance;  // variance: with epsilon
-    Number factor;                  // scale i
-    Number mean_gradient, slope;    // slope: mean(g d) i^2
+    Number center, mean, variance;
+    Number factor;                // scale i
+    Number mean_gradient, slope;  // slope: mean(g d) i^2
     Number scale_gradient, bias_gradient;
     Number scale;
     Mask<Number> near_zero;
@@ -42,7 +42,7 @@ class Gradients {
   void begin(Numbers<Number>& group, const Load& load) const {
     group.mean = load(kGradientMean);
     group.center = parameters_.training ? Number{} : group.mean;
-    group.variance = load(kGradientVariance) + static_cast<double>(parameters_.epsilon);
+    group.variance = load(kGradientVariance);
     group.scale = load(kGradientScale);
     group.near_zero = is_near_zero(group.center, group.variance);
   }
@@ -73,14 +73,18 @@ class Gradients {
       offset = totals[0] / count;
       group.center = group.center + offset;
     }
-    // A single element has no deviation, which the second sweep finds exactly.
+    const Number shift = offset * sum, product = products - shift;
+    // A single element has no deviation, which the second sweep finds exactly. It also replaces a
+    // difference that has lost 8 bits, as where large gradients meet small deviations.
     const bool first = s == 0 && count > 1;
-    group.near_zero = first ? is_near_zero(group.center, group.variance) : Mask<Number>{};
-    const Number inverse = 1.0 / sqrt(group.variance);
-    const Number product = products - offset * sum;
+    group.near_zero = first ? is_near_zero(group.center, group.variance) &
+                                  (product * product >= 0x1p-16 * (shift * shift))
+                            : Mask<Number>{};
+    const Number variance = group.variance + static_cast<double>(parameters_.epsilon);
+    const Number inverse = 1.0 / sqrt(variance);
     group.factor = group.scale * inverse;
     group.mean_gradient = sum / count;
-    group.slope = product / count / group.variance;
+    group.slope = product / count / variance;
     group.scale_gradient =
         (parameters_.training ? product + (group.center - group.mean) * sum : product) * inverse;
     group.bias_gradient = sum;
