@@ -291,6 +291,22 @@ def test_sequences_stay_in_onnx_runtime() -> None:
     assert_agrees(model, prepared)
 
 
+def test_parameters_are_checked_where_the_rank_is_not_known_before_the_run() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["": 17]>
+        g (float[A] v, int64[R] sizes, float[K] s) => (float[N] y)
+        { x = Reshape (v, sizes)  y = BatchNormalization (x, s, s, s, s) }
+    """)
+    prepared = prepare(model)
+    three, one = np.ones(3, np.float32), np.ones(1, np.float32)
+    words = (
+        r"BatchNormalization: scale has shape \(3,\), but X has shape \(3,\), for which .* \(1,\)"
+    )
+    with pytest.raises(ValueError, match=words):
+        prepared.run([three, np.array([3]), three])
+    assert prepared.run([three, np.array([3]), one]).y.shape == (3,)
+
+
 def test_unused_results() -> None:
     model = parsed("y = Relu (x)  unused = Neg (y)")
     assert_same_bits(prepare(model).run([X]).y, dmlops.relu(X))

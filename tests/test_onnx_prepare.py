@@ -111,7 +111,7 @@ def test_sizes_that_are_not_known_are_checked_in_the_run() -> None:
     three, four = np.ones(3, np.float32), np.ones(4, np.float32)
     assert prepared.run([X, three, three, three, three]).y.shape == X.shape
     with pytest.raises(
-        ValueError, match=r"^BatchNormalization \(node 'it'\): batch_normalization: "
+        ValueError, match=r"^BatchNormalization \(node 'it'\): scale has shape \(4,\), but X has "
     ):
         prepared.run([X, four, four, four, four])
 

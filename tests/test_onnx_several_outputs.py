@@ -172,3 +172,30 @@ def test_group_normalization_of_sizes_that_are_not_known() -> None:
     assert prepared.run([x[:0], one]).y.shape == (0, 4, 3)
     with pytest.raises(ValueError, match=r"GroupNormalization: num_groups=2 must .* 3 channels"):
         prepared.run([x[:, :3], one[:3]])
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "s"),
+    [
+        ("BatchNormalization (x, s, s, s, s)", (1, 3, 4), (1,)),
+        ("BatchNormalization <training_mode = 1> (x, s, s, s, s)", (1, 3, 4), (1,)),
+        ("InstanceNormalization (x, s, s)", (1, 3, 4), (1,)),
+        ("GroupNormalization <num_groups = 1> (x, s, s)", (1, 4, 4), (1,)),
+    ],
+)
+def test_parameters_of_other_sizes_than_the_channels_in_a_run(
+    operator: str, x: tuple[int, ...], s: tuple[int, ...]
+) -> None:
+    """dmlops would broadcast a parameter of size 1."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 21]> g (float[N, C, L] x, float[K] s) => '
+        f"(float[N, C, L] y) {{ y = {operator} }}"
+    )
+    model.graph.node[0].name = "it"
+    prepared = backend.prepare(model)
+    with pytest.raises(ValueError, match=r"\(node 'it'\): scale has shape") as raised:
+        prepared.run([np.ones(x, np.float32), np.ones(s, np.float32)])
+    name = operator.partition(" ")[0]
+    words = f"has shape {x}, for which it must be ({x[1]},)"
+    assert str(raised.value).startswith(f"{name} (node 'it'): scale has shape {s}, but ")
+    assert str(raised.value).endswith(words)

@@ -95,7 +95,8 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         TypeError
             If an input differs in data type from the model's declaration.
         ValueError
-            If the number of inputs or a shape differs from the model's declaration.
+            If the number of inputs or a shape differs from the model's declaration, or if shapes
+            do not match each other in a node.
         """
         if kwargs:
             raise TypeError(f"run: unknown options {', '.join(kwargs)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Value
+from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Shape, Value, written_shape
 
 Array = npt.NDArray[Any]
 # Takes the inputs, None where one is left out; returns the output, or of a node with several
@@ -91,33 +91,46 @@ def require_axes(node: Node, *axes: int) -> None:
 # Shapes of parameters
 
 
-def fits(shape: Sequence[int | None], declared: Sequence[int | None]) -> bool:
+def fits(shape: Shape, declared: Shape) -> bool:
     """Return True if two shapes agree in their known sizes."""
     return len(shape) == len(declared) and all(
         None in pair or pair[0] == pair[1] for pair in zip(shape, declared, strict=True)
     )
 
 
-def require_parameters_of_channels(node: Node, *, one: bool = False) -> None:
-    """Refuse parameters whose size is not that of the channels (spatial=0: and positions).
+def with_parameters_of_channels(node: Node, step: Step, *, one: bool = False) -> Step:
+    """Return a step that refuses parameters whose size is not that of the channels.
 
-    If `one`, a single number is accepted too.
+    With spatial=0, the size is that of channels and positions. If `one`, a single number is
+    accepted too. The sizes are checked now, as far as they are known, and in each run, since
+    dmlops would broadcast a parameter of size 1.
     """
-    x = node.input(0)
-    if x.known_shape is None:
-        return
-    sizes = x.known_shape[1:] or (1,)
-    sizes = sizes[: None if node.attributes.get("spatial", 1) == 0 else 1]
-    expected = Value("", shape=sizes).written_shape()
-    for value in filter(None, node.inputs[1:]):
-        shape = value.known_shape
-        if shape is None or fits(shape, sizes):
-            continue
-        if not one or any(size not in (None, 1) for size in shape):
-            raise node.invalid(
-                f"{value.name} has shape {value.written_shape()}, but {x.name} has shape "
-                f"{x.written_shape()}, for which it must be {expected}"
-            )
+    end = None if node.attributes.get("spatial", 1) == 0 else 2
+
+    def check(x: Shape | None, *parameters: Shape | None) -> None:
+        if x is None:
+            return
+        sizes = x[1:end] or (1,)
+        for index, shape in enumerate(parameters, 1):
+            if shape is None or shape == sizes or fits(shape, sizes):
+                continue
+            if not one or any(size not in (None, 1) for size in shape):
+                raise ValueError(
+                    f"{node.input(index).name} has shape {written_shape(shape)}, but "
+                    f"{node.input(0).name} has shape {written_shape(x)}, for which it must be "
+                    f"{written_shape(sizes)}"
+                )
+
+    try:
+        check(*(value and value.known_shape for value in node.inputs))
+    except ValueError as error:
+        raise node.invalid(str(error)) from None
+
+    def run(*arrays: Array) -> Any:
+        check(*(array.shape for array in arrays))
+        return step(*arrays)
+
+    return run
 
 
 def require_broadcastable(node: Node) -> None:

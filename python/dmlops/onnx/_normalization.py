@@ -20,7 +20,7 @@ from dmlops.onnx._node import (
     broadcastable,
     require_axes,
     require_broadcastable,
-    require_parameters_of_channels,
+    with_parameters_of_channels,
 )
 
 # Batch normalization
@@ -45,13 +45,15 @@ def batch_normalization(node: Node) -> Step:
             f"{len(node.outputs)} outputs, but inference has only Y; remove the others, or enable "
             "training"
         )
-    require_parameters_of_channels(node)
-    epsilon = attributes["epsilon"]
-    if not training:
-        return partial(_infer, epsilon=epsilon)
-    return partial(
-        _train, epsilon=epsilon, momentum=attributes["momentum"], outputs=len(node.outputs)
-    )
+    step: Step = partial(_infer, epsilon=attributes["epsilon"])
+    if training:
+        step = partial(
+            _train,
+            epsilon=attributes["epsilon"],
+            momentum=attributes["momentum"],
+            outputs=len(node.outputs),
+        )
+    return with_parameters_of_channels(node, step)
 
 
 def _infer(
@@ -158,7 +160,6 @@ def rms_normalization(node: Node) -> Step:
 
 def instance_normalization(node: Node) -> Step:
     """Return the normalization of each channel of a sample."""
-    require_parameters_of_channels(node)
 
     def run(x: Array, scale: Array, bias: Array) -> Array:
         return dmlops.mean_variance_normalization(
@@ -169,14 +170,13 @@ def instance_normalization(node: Node) -> Step:
             epsilon=node.attributes["epsilon"],
         )
 
-    return run
+    return with_parameters_of_channels(node, run)
 
 
 def group_normalization(node: Node) -> Step:
     """Return the normalization of groups of channels of a sample, scaled by channel."""
     groups, epsilon = node.attributes["num_groups"], node.attributes["epsilon"]
     _require_float32(node)
-    require_parameters_of_channels(node)
     sizes = node.input(0).known_shape
     channels = sizes[1] if sizes is not None and len(sizes) > 1 else None
     if groups < 1 or (channels is not None and channels % groups):
@@ -195,7 +195,7 @@ def group_normalization(node: Node) -> Step:
         )
         return y.reshape(x.shape)
 
-    return run
+    return with_parameters_of_channels(node, run)
 
 
 def _wrong_groups(groups: int, channels: int | None) -> str:

@@ -25,7 +25,7 @@ from dmlops.onnx._node import (
     outputs_of,
     require_axes,
     require_broadcastable,
-    require_parameters_of_channels,
+    with_parameters_of_channels,
 )
 from dmlops.onnx._values import ONNX_DOMAINS, Value
 
@@ -149,13 +149,12 @@ def _prelu(node: Node) -> Step:
     if node.version >= 7:
         require_broadcastable(node)
         return lambda x, slope: dmlops.parameterized_relu(x, broadcastable(slope, x.ndim))
-    require_parameters_of_channels(node, one=True)
 
     def run(x: Array, slope: Array) -> Array:
         slopes = slope.reshape((1,) * x.ndim) if slope.size == 1 else along_channels(slope, x.ndim)
         return dmlops.parameterized_relu(x, slopes)
 
-    return run
+    return with_parameters_of_channels(node, run, one=True)
 
 
 def _identity(node: Node) -> Step:

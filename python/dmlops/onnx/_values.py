@@ -10,6 +10,9 @@ import onnx
 ONNX_DOMAINS = ("", "ai.onnx")
 
 
+Shape = tuple[int | None, ...]  # None: a size that is not fixed
+
+
 class ModelError(onnx.checker.ValidationError, ValueError):  # type: ignore[misc]
     """The model is not valid ONNX; the message names the node, the input and both values."""
 
@@ -24,7 +27,7 @@ class Value(NamedTuple):
     shape: tuple[int | str | None, ...] | None = None
 
     @property
-    def known_shape(self) -> tuple[int | None, ...] | None:
+    def known_shape(self) -> Shape | None:
         """The shape with None for each size that the model does not fix."""
         if self.shape is None:
             return None
@@ -32,9 +35,13 @@ class Value(NamedTuple):
 
     def written_shape(self) -> str:
         """Return the shape as text, with a question mark for each size that is not fixed."""
-        sizes = self.known_shape or ()
-        text = ", ".join("?" if size is None else str(size) for size in sizes)
-        return f"({text},)" if len(sizes) == 1 else f"({text})"
+        return written_shape(self.known_shape or ())
+
+
+def written_shape(shape: Shape) -> str:
+    """Return a shape as text, with a question mark for each size that is not fixed."""
+    text = ", ".join("?" if size is None else str(size) for size in shape)
+    return f"({text},)" if len(shape) == 1 else f"({text})"
 
 
 def of_type(name: str, declared: onnx.TypeProto) -> Value:
