@@ -239,6 +239,20 @@ def test_modes_that_dmlops_lacks_run_on_the_fallback() -> None:
     assert_agrees(model, prepared, X.ravel())
 
 
+def test_more_dimensions_than_dmlops_has_run_on_the_fallback() -> None:
+    sizes = ", ".join(["N", *"11111111"])
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["": 17]>
+        g (float[{sizes}] x) => (float[{sizes}] y) {{ h = Identity (x)  y = Relu (h) }}
+    """)
+    words = "Relu: 9 dimensions; dmlops supports at most 8"
+    with pytest.raises(backend.UnsupportedError, match=words):
+        backend.prepare(model)
+    assert not backend.is_compatible(model)
+    assert places(prepare(model)) == ["-", "0"]
+    assert_agrees(model, prepare(model), X.reshape(-1, *[1] * 8))
+
+
 # Inputs of subgraphs
 
 

@@ -246,8 +246,8 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         Raises
         ------
         UnsupportedError
-            If dmlops lacks an operator, or a data type or mode of it, and there is no fallback. The
-            message names all of these nodes.
+            If dmlops lacks an operator, or a data type, rank or mode of it, and there is no
+            fallback. The message names all of these nodes.
         onnx.checker.ValidationError
             If the model is not valid. `ModelError` is one, and a ValueError.
         ImportError

@@ -19,7 +19,7 @@ Step = Callable[..., Any]
 
 
 class UnsupportedError(NotImplementedError):
-    """The model needs an operator, data type or mode that dmlops lacks; the message names it."""
+    """dmlops lacks an operator, data type, rank or mode of the model; the message names it."""
 
 
 @dataclass(frozen=True)

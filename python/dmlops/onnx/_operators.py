@@ -45,14 +45,15 @@ def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -
     Raises
     ------
     UnsupportedError
-        If dmlops lacks the operator, or a data type or mode of it.
+        If dmlops lacks the operator, or a data type, rank or mode of it.
     ModelError
         If the node is not valid.
     """
     read = _read_node(node, opset, known)
     _require_one_type(read, opset)
     operator = OPERATORS[read.operator]
-    _require_data_types(read, operator.types)
+    if operator.types is not None:
+        _require_supported(read, operator.types)
     return operator.prepare(read)
 
 
@@ -232,11 +233,19 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-def _require_data_types(node: Node, accepted: frozenset[np.dtype[Any]] | None) -> None:
-    """Raise UnsupportedError if dmlops lacks the operator for the data type of an input."""
+_MAX_RANK = 8  # of dmlops' arrays
+
+
+def _require_supported(node: Node, accepted: frozenset[np.dtype[Any]]) -> None:
+    """Raise UnsupportedError if dmlops lacks the data type or the rank of an input."""
     for index, value in enumerate(node.inputs):
-        if accepted is None or value is None or value.dtype is None or value.dtype in accepted:
+        if value is None:
             continue
-        names = ", ".join(sorted(taken.name for taken in accepted))
         which = f"{value.name} of " if index else ""
-        raise node.refuse(f"{which}data type {value.dtype.name}; dmlops supports {names}")
+        if value.dtype is not None and value.dtype not in accepted:
+            names = ", ".join(sorted(taken.name for taken in accepted))
+            raise node.refuse(f"{which}data type {value.dtype}; dmlops supports {names}")
+        if value.shape is not None and len(value.shape) > _MAX_RANK:
+            raise node.refuse(
+                f"{which}{len(value.shape)} dimensions; dmlops supports at most {_MAX_RANK}"
+            )
