@@ -373,6 +373,11 @@ def test_run_node() -> None:
     assert_same_bits(backend.run_node(node, [X]).y, dmlops.log_softmax(X))
     (old,) = backend.run_node(node, [X], opset_version=11)
     assert_same_bits(old, dmlops.log_softmax(X, (1, 2)))
+    prelu = helper.make_node("PRelu", ["x", "slope"], ["y"], name="it")
+    for inputs in ([X], [X, X, X]):
+        words = rf"PRelu \(node 'it'\): inputs must have length 2, for x, slope, not {len(inputs)}"
+        with pytest.raises(ValueError, match=words):
+            backend.run_node(prelu, inputs)
 
 
 def test_examples_of_docstrings() -> None:

@@ -192,3 +192,64 @@ def test_the_import_error_names_the_extra() -> None:
     )
     assert "ModuleNotFoundError: dmlops.onnx needs the package onnx" in finished.stderr
     assert "pip install 'dmlops[onnx]'" in finished.stderr
+
+
+def with_element_type(graph: str) -> Any:
+    model = parsed(RELU)
+    getattr(model.graph, graph)[0].type.tensor_type.elem_type = 99
+    return model
+
+
+def with_wrong_text(model: Any) -> bytes:
+    return bytes(model.SerializeToString().replace(b"TEXT", b"\xff\xfe\xff\xfe"))
+
+
+INVALID = {
+    "shape of an initializer": (
+        model_of("y = Relu (x)", "float[3] w = {1, 2, 3}", x="float[2, 3, 4] x, float[2] w"),
+        r"^the initializer is float32 \(3,\), but 'w' is declared float32 \(2,\)$",
+    ),
+    "type of an initializer": (
+        model_of("y = Relu (x)", "float[3] w = {1, 2, 3}", x="float[2, 3, 4] x, float16[3] w"),
+        "^the initializer is float32, but 'w' is declared float16$",
+    ),
+    "element type of an input": (
+        with_element_type("input"),
+        "^value 'x' has element type 99, which ONNX does not define$",
+    ),
+    "element type of an output": (
+        with_element_type("output"),
+        "^value 'y' has element type 99, which ONNX does not define$",
+    ),
+    "constant without a value": (
+        model_of("y = Constant ()"),
+        r"^Constant \(node 'it'\): no value; a constant must have exactly one$",
+    ),
+    "constant with two values": (
+        model_of("y = Constant <value_float = 1.0, value_int = 1> ()"),
+        r"^Constant \(node 'it'\): the values value_float, value_int; a constant must have exactly",
+    ),
+    "text of an attribute": (
+        with_wrong_text(model_of('y = Gelu <approximate = "TEXT"> (x)', opset=20)),
+        "^a text of the model is not valid UTF-8: ",
+    ),
+    "operator's name": (
+        with_wrong_text(
+            onnx.helper.make_model(
+                onnx.helper.make_graph([onnx.helper.make_node("TEXT", [], ["y"])], "g", [], []),
+                opset_imports=[onnx.helper.make_opsetid("", 17)],
+                ir_version=8,
+            )
+        ),
+        "UTF-8",
+    ),
+    "input that no node makes": (model_of("y = Relu (z)"), "input 'z' of node:"),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_models(case: str) -> None:
+    model, words = INVALID[case]
+    with pytest.raises(backend.ModelError, match=words):
+        backend.prepare(model)
+    assert not backend.is_compatible(model)

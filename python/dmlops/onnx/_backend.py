@@ -12,10 +12,18 @@ from google.protobuf.message import DecodeError
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
 from dmlops.onnx import _onnxruntime
-from dmlops.onnx._node import UnsupportedError, fits, outputs_of
+from dmlops.onnx._node import UnsupportedError, label_of, outputs_of
 from dmlops.onnx._operators import prepare_node
 from dmlops.onnx._plan import FALLBACK, OURS, Placement, Plan
-from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Value, of_array, of_type
+from dmlops.onnx._values import (
+    ONNX_DOMAINS,
+    ModelError,
+    Value,
+    fits,
+    model_errors,
+    of_array,
+    of_type,
+)
 
 
 class PreparedModel(BackendRep):  # type: ignore[misc]
@@ -212,10 +220,10 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Return True if `prepare` accepts the model."""
+        """Return True if `prepare` accepts the model, False if it is not valid or not supported."""
         try:
             cls.prepare(model, device, **kwargs)
-        except UnsupportedError:
+        except (UnsupportedError, ModelError):
             return False
         return True
 
@@ -248,8 +256,8 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         UnsupportedError
             If dmlops lacks an operator, or a data type, rank or mode of it, and there is no
             fallback. The message names all of these nodes.
-        onnx.checker.ValidationError
-            If the model is not valid. `ModelError` is one, and a ValueError.
+        ModelError
+            If the model is not valid. It is an onnx.checker.ValidationError and a ValueError.
         ImportError
             If the fallback is not installed.
 
@@ -272,8 +280,9 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
             _onnxruntime.require()
         model = _load(model)
         _opset(model)  # before the checker, which would treat an unknown opset as the newest
-        super().prepare(model, device, **kwargs)  # onnx.checker
-        return PreparedModel(model, fallback)
+        with model_errors():
+            super().prepare(model, device, **kwargs)  # onnx.checker
+            return PreparedModel(model, fallback)
 
     @classmethod
     def run_node(
@@ -287,11 +296,18 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         """Run a single node on its inputs, as ``opset_version`` (the newest) defines it."""
         _require_cpu(device)
         opset = _require_known(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
-        super().run_node(node, inputs, device, outputs_info, opset_version=opset)  # onnx.checker
         arrays = [value if isinstance(value, list) else np.asarray(value) for value in inputs]
         names = [name for name in node.input if name]
-        known = {name: of_array(name, array) for name, array in zip(names, arrays, strict=False)}
-        step = prepare_node(node, opset, known)
+        if len(arrays) != len(names):
+            raise ValueError(
+                f"{label_of(node)}: inputs must have length {len(names)}, for "
+                f"{', '.join(names)}, not {len(arrays)}"
+            )
+        known = {name: of_array(name, array) for name, array in zip(names, arrays, strict=True)}
+        with model_errors():
+            # onnx.checker
+            super().run_node(node, inputs, device, outputs_info, opset_version=opset)
+            step = prepare_node(node, opset, known)
         given = iter(arrays)
         result = step(*(next(given) if name else None for name in node.input))
         named = outputs_of(node)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Shape, Value, written_shape
+from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Shape, Value, fits, written_shape
 
 Array = npt.NDArray[Any]
 # Takes the inputs, None where one is left out; returns the output, or of a node with several
@@ -89,13 +89,6 @@ def require_axes(node: Node, *axes: int) -> None:
 
 
 # Shapes of parameters
-
-
-def fits(shape: Shape, declared: Shape) -> bool:
-    """Return True if two shapes agree in their known sizes."""
-    return len(shape) == len(declared) and all(
-        None in pair or pair[0] == pair[1] for pair in zip(shape, declared, strict=True)
-    )
 
 
 def with_parameters_of_channels(node: Node, step: Step, *, one: bool = False) -> Step:

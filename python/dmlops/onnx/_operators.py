@@ -163,7 +163,11 @@ def _identity(node: Node) -> Step:
 
 
 def _constant(node: Node) -> Step:
-    (kind,) = (name for name in node.attributes if name.startswith(("value", "sparse")))
+    kinds = [name for name in node.attributes if name.startswith(("value", "sparse"))]
+    if len(kinds) != 1:
+        given = f"the values {', '.join(kinds)}" if kinds else "no value"
+        raise node.invalid(f"{given}; a constant must have exactly one")
+    (kind,) = kinds
     value = node.attributes[kind]
     if kind == "value":
         array = onnx.numpy_helper.to_array(value)

@@ -11,7 +11,7 @@ import onnx
 from dmlops.onnx import _onnxruntime
 from dmlops.onnx._node import Step, UnsupportedError, label_of, outputs_of
 from dmlops.onnx._operators import OPERATORS, prepare_node
-from dmlops.onnx._values import Value, infer_types, of_array, of_type
+from dmlops.onnx._values import Value, infer_types, of_array, of_type, require_declared
 
 OURS, FALLBACK = "dmlops", "onnxruntime"
 
@@ -63,11 +63,15 @@ class Plan:
         graph = model.graph
         self._model = model
         self._outputs = {value.name for value in graph.output}
-        self._types = infer_types(model)
         self._tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.constants = {
             name: onnx.numpy_helper.to_array(tensor) for name, tensor in self._tensors.items()
         }
+        for value in (*graph.input, *graph.output):
+            if value.name in self.constants:
+                constant = of_array(value.name, self.constants[value.name])
+                require_declared("the initializer", constant, of_type(value.name, value.type))
+        self._types = infer_types(model)
         for value in graph.input:  # a run may override the value
             self._tensors.pop(value.name, None)
         nodes = self._read(opset, fallback)

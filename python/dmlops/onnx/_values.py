@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,19 @@ Shape = tuple[int | None, ...]  # None: a size that is not fixed
 
 class ModelError(onnx.checker.ValidationError, ValueError):  # type: ignore[misc]
     """The model is not valid ONNX; the message names the node, the input and both values."""
+
+
+@contextmanager
+def model_errors() -> Iterator[None]:
+    """Raise ModelError for the errors by which onnx and protobuf refuse a model."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise ModelError(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise ModelError(f"a text of the model is not valid UTF-8: {error}") from error
 
 
 class Value(NamedTuple):
@@ -38,6 +53,26 @@ class Value(NamedTuple):
         return written_shape(self.known_shape or ())
 
 
+def fits(shape: Shape, declared: Shape) -> bool:
+    """Return True if two shapes agree in their known sizes."""
+    return len(shape) == len(declared) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(shape, declared, strict=True)
+    )
+
+
+def require_declared(what: str, value: Value, declared: Value) -> None:
+    """Refuse a declared data type or shape that contradicts the value."""
+    known, shape = value.known_shape, declared.known_shape
+    types_differ = None not in (value.dtype, declared.dtype) and value.dtype != declared.dtype
+    shapes_differ = known is not None and shape is not None and not fits(known, shape)
+    if types_differ or shapes_differ:
+        ours, theirs = (
+            f"{each.dtype} {each.written_shape()}" if shapes_differ else f"{each.dtype}"
+            for each in (value, declared)
+        )
+        raise ModelError(f"{what} is {ours}, but {declared.name!r} is declared {theirs}")
+
+
 def written_shape(shape: Shape) -> str:
     """Return a shape as text, with a question mark for each size that is not fixed."""
     text = ", ".join("?" if size is None else str(size) for size in shape)
@@ -51,7 +86,12 @@ def of_type(name: str, declared: onnx.TypeProto) -> Value:
     tensor = declared.tensor_type
     dtype = None
     if tensor.elem_type != onnx.TensorProto.UNDEFINED:
-        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        try:
+            dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        except KeyError:
+            raise ModelError(
+                f"value {name!r} has element type {tensor.elem_type}, which ONNX does not define"
+            ) from None
     if not tensor.HasField("shape"):
         return Value(name, dtype)
     sizes = tuple(
