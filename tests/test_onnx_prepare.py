@@ -200,6 +200,11 @@ def with_element_type(graph: str) -> Any:
     return model
 
 
+def with_surplus_data(model: Any) -> Any:
+    model.graph.initializer[0].dims[0] = 2
+    return model
+
+
 def with_wrong_text(model: Any) -> bytes:
     return bytes(model.SerializeToString().replace(b"TEXT", b"\xff\xfe\xff\xfe"))
 
@@ -228,6 +233,14 @@ INVALID = {
     "constant with two values": (
         model_of("y = Constant <value_float = 1.0, value_int = 1> ()"),
         r"^Constant \(node 'it'\): the values value_float, value_int; a constant must have exactly",
+    ),
+    "data of an initializer": (
+        with_surplus_data(model_of("y = Relu (x)", "float[4] w = {1, 2, 3, 4}")),
+        r"^the initializer 'w' has invalid data: cannot reshape array of size 4 into shape \(2,\)$",
+    ),
+    "strings of an initializer": (
+        with_wrong_text(model_of("y = Relu (x)", 'string[1] w = {"TEXT"}')),
+        "^the initializer 'w' has invalid data: 'utf-8' codec can't decode",
     ),
     "text of an attribute": (
         with_wrong_text(model_of('y = Gelu <approximate = "TEXT"> (x)', opset=20)),

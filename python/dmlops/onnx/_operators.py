@@ -27,7 +27,7 @@ from dmlops.onnx._node import (
     require_broadcastable,
     with_parameters_of_channels,
 )
-from dmlops.onnx._values import ONNX_DOMAINS, Value
+from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -170,7 +170,7 @@ def _constant(node: Node) -> Step:
     (kind,) = kinds
     value = node.attributes[kind]
     if kind == "value":
-        array = onnx.numpy_helper.to_array(value)
+        array = array_of(f"{node.label}: the value", value)
     elif kind in ("value_float", "value_floats"):
         array = np.array(value, np.float32)
     elif kind in ("value_int", "value_ints"):

@@ -11,7 +11,7 @@ import onnx
 from dmlops.onnx import _onnxruntime
 from dmlops.onnx._node import Step, UnsupportedError, label_of, outputs_of
 from dmlops.onnx._operators import OPERATORS, prepare_node
-from dmlops.onnx._values import Value, infer_types, of_array, of_type, require_declared
+from dmlops.onnx._values import Value, array_of, infer_types, of_array, of_type, require_declared
 
 OURS, FALLBACK = "dmlops", "onnxruntime"
 
@@ -65,7 +65,8 @@ class Plan:
         self._outputs = {value.name for value in graph.output}
         self._tensors = {tensor.name: tensor for tensor in graph.initializer}
         self.constants = {
-            name: onnx.numpy_helper.to_array(tensor) for name, tensor in self._tensors.items()
+            name: array_of(f"the initializer {name!r}", tensor)
+            for name, tensor in self._tensors.items()
         }
         for value in (*graph.input, *graph.output):
             if value.name in self.constants:

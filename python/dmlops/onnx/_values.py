@@ -26,10 +26,10 @@ def model_errors() -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise ModelError(str(error)) from error
     except UnicodeDecodeError as error:
         raise ModelError(f"a text of the model is not valid UTF-8: {error}") from error
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
+        raise ModelError(str(error)) from error
 
 
 class Value(NamedTuple):
@@ -103,6 +103,14 @@ def of_type(name: str, declared: onnx.TypeProto) -> Value:
 def of_array(name: str, array: Any) -> Value:
     """Return the value of an array; a list stands for a sequence."""
     return Value(name, array.dtype, array.shape) if isinstance(array, np.ndarray) else Value(name)
+
+
+def array_of(what: str, tensor: onnx.TensorProto) -> Any:
+    """Return the array of a tensor."""
+    try:
+        return onnx.numpy_helper.to_array(tensor)
+    except ValueError as error:  # UnicodeDecodeError, too
+        raise ModelError(f"{what} has invalid data: {error}") from error
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
