@@ -200,6 +200,12 @@ def with_element_type(graph: str) -> Any:
     return model
 
 
+def named(graph: str) -> Any:
+    model = parsed(f'<ir_version: 8, opset_import: ["": 17]> {graph}')
+    model.graph.node[-1].name = "it"
+    return model
+
+
 def with_surplus_data(model: Any) -> Any:
     model.graph.initializer[0].dims[0] = 2
     return model
@@ -233,6 +239,40 @@ INVALID = {
     "constant with two values": (
         model_of("y = Constant <value_float = 1.0, value_int = 1> ()"),
         r"^Constant \(node 'it'\): the values value_float, value_int; a constant must have exactly",
+    ),
+    "type and shape of an output": (
+        named("g (float[3] x) => (float16[7] y) { y = Relu (x) }"),
+        r"^Relu \(node 'it'\): the result is float32 \(3,\), but 'y' is declared float16 \(7,\)$",
+    ),
+    "type of an output": (
+        named("g (float[N] x) => (float16[N] y) { y = Identity (x) }"),
+        r"^Identity \(node 'it'\): the result is float32, but 'y' is declared float16$",
+    ),
+    "shape of an output": (
+        named("g (float[N, 3] x) => (float[N, 4] y) { y = Softmax (x) }"),
+        r"the result is float32 \(\?, 3\), but 'y' is declared float32 \(\?, 4\)$",
+    ),
+    "type of an inner value": (
+        named("g (float[3] x) => (float[3] y) <float16[3] h> { h = Relu (x)  y = Tanh (h) }"),
+        r"^Relu: the result is float32, but 'h' is declared float16$",
+    ),
+    "type of a constant": (
+        named("g () => (float16 y) { y = Constant <value_float = 1.0> () }"),
+        r"^Constant \(node 'it'\): the value is float32, but 'y' is declared float16$",
+    ),
+    "type of a statistic": (
+        named(
+            "g (float16[3] x, float16[3] s) => (float16[3] y, float16[1] m) "
+            "{ y, m = LayerNormalization (x, s) }"
+        ),
+        r"^LayerNormalization \(node 'it'\): the statistic is float32, but 'm' is declared float16",
+    ),
+    "type of a running mean": (
+        named(
+            "g (float16[N, 3] x, float16[3] s, float[3] m) => (float16[N, 3] y, float16[3] a, "
+            "float[3] b) { y, a, b = BatchNormalization <training_mode = 1> (x, s, s, m, m) }"
+        ),
+        r"^BatchNormalization \(node 'it'\): the result is float32, but 'a' is declared float16$",
     ),
     "data of an initializer": (
         with_surplus_data(model_of("y = Relu (x)", "float[4] w = {1, 2, 3, 4}")),

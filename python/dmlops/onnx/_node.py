@@ -30,7 +30,7 @@ class Node:
     version: int  # the opset of its definition
     attributes: Mapping[str, Any]
     inputs: tuple[Value | None, ...]  # named as in the definition; None where one is left out
-    outputs: tuple[str, ...]
+    outputs: tuple[Value | None, ...]  # as declared; up to the last one that has a name
     label: str
 
     def input(self, index: int) -> Value:

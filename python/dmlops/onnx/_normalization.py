@@ -22,6 +22,7 @@ from dmlops.onnx._node import (
     require_broadcastable,
     with_parameters_of_channels,
 )
+from dmlops.onnx._values import Value, require_declared
 
 # Batch normalization
 
@@ -122,6 +123,9 @@ def layer_normalization(node: Node) -> Step:
     _require_float32(node)
     require_axes(node, axis)
     require_broadcastable(node)
+    for declared in filter(None, node.outputs[1:]):
+        statistic = Value("", np.dtype(np.float32))
+        require_declared(f"{node.label}: the statistic", statistic, declared)
 
     def run(x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
         axes = axes_from(axis, x.ndim)

@@ -27,7 +27,7 @@ from dmlops.onnx._node import (
     require_broadcastable,
     with_parameters_of_channels,
 )
-from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of
+from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of, of_array, require_declared
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -50,7 +50,8 @@ def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -
         If the node is not valid.
     """
     read = _read_node(node, opset, known)
-    _require_one_type(read, opset)
+    schema = onnx.defs.get_schema(node.op_type, opset)
+    _require_types(read, schema)
     operator = OPERATORS[read.operator]
     if operator.types is not None:
         _require_supported(read, operator.types)
@@ -74,24 +75,31 @@ def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> 
         known.get(name, Value(name))._replace(name=formal.name) if name else None
         for name, formal in zip(node.input, schema.inputs, strict=False)
     )
-    attributes = defaults | given
-    return Node(node.op_type, schema.since_version, attributes, inputs, outputs_of(node), label)
+    outputs = tuple(known.get(name, Value(name)) if name else None for name in outputs_of(node))
+    return Node(node.op_type, schema.since_version, defaults | given, inputs, outputs, label)
 
 
-def _require_one_type(node: Node, opset: int) -> None:
-    """Refuse inputs of several data types where the definition has one for them."""
+def _require_types(node: Node, schema: onnx.defs.OpSchema) -> None:
+    """Refuse inputs of several data types where the definition has one for them.
+
+    Refuse outputs whose declared data type or shape contradicts the inputs, too.
+    """
     first: dict[str, Value] = {}
-    for value, formal in zip(
-        node.inputs, onnx.defs.get_schema(node.operator, opset).inputs, strict=False
-    ):
+    for value, formal in zip(node.inputs, schema.inputs, strict=False):
         if value is None or value.dtype is None:
             continue
         other = first.setdefault(formal.type_str, value)
         if value.dtype != other.dtype:
             raise node.invalid(
-                f"{value.name} has data type {value.dtype.name}, but {other.name} has "
+                f"{value.name} has data type {value.dtype}, but {other.name} has "
                 f"{other.dtype}; convert {value.name}, as Cast does"
             )
+    shape = node.input(0).shape  # every operator keeps it
+    for declared, formal in zip(node.outputs, schema.outputs, strict=False):
+        dtype = first.get(formal.type_str, Value("")).dtype
+        if declared:
+            require_declared(f"{node.label}: the result", Value("", dtype, shape), declared)
+        shape = None  # of the other outputs: not checked
 
 
 # Functions that turn a node into a function to run
@@ -177,6 +185,8 @@ def _constant(node: Node) -> Step:
         array = np.array(value, np.int64)
     else:
         raise node.refuse(f"{kind}; dmlops has numbers, in dense tensors")
+    for declared in filter(None, node.outputs):
+        require_declared(f"{node.label}: the value", of_array("", array), declared)
     return lambda: array
 
 

@@ -67,7 +67,7 @@ def require_declared(what: str, value: Value, declared: Value) -> None:
     shapes_differ = known is not None and shape is not None and not fits(known, shape)
     if types_differ or shapes_differ:
         ours, theirs = (
-            f"{each.dtype} {each.written_shape()}" if shapes_differ else f"{each.dtype}"
+            f"{each.dtype or '?'} {each.written_shape()}" if shapes_differ else f"{each.dtype}"
             for each in (value, declared)
         )
         raise ModelError(f"{what} is {ours}, but {declared.name!r} is declared {theirs}")
