@@ -239,6 +239,18 @@ def test_modes_that_dmlops_lacks_run_on_the_fallback() -> None:
     assert_agrees(model, prepared, X.ravel())
 
 
+def test_shrink_of_a_negative_lambd_runs_on_the_fallback() -> None:
+    """Both conditions may hold, of which DirectML tests the other one first."""
+    model = parsed("y = Shrink <lambd = -2.0, bias = 1.0> (x)")
+    with pytest.raises(backend.UnsupportedError, match=r"Shrink: lambd=-2.0; dmlops supports 0"):
+        backend.prepare(model)
+    x = np.array([0, 1, -1, 3, -3, 2], np.float32).reshape(1, 3, 2)
+    x = np.concatenate([x, x], 2)
+    prepared = prepare(model)
+    assert places(prepared) == ["0"]
+    assert prepared.run([x]).y[0, :, :2].ravel().tolist() == [1, 2, 0, 2, -2, 1]
+
+
 def test_more_dimensions_than_dmlops_has_run_on_the_fallback() -> None:
     sizes = ", ".join(["N", *"11111111"])
     model = onnx.parser.parse_model(f"""

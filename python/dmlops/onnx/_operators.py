@@ -118,6 +118,13 @@ def _gelu(node: Node) -> Step:
     return dmlops.gelu
 
 
+def _shrink(node: Node) -> Step:
+    lambd = node.attributes["lambd"]
+    if lambd < 0:  # both conditions may hold, of which ONNX tests x < -lambd first
+        raise node.refuse(f"lambd={lambd}; dmlops supports 0 and above")
+    return partial(dmlops.shrink, bias=node.attributes["bias"], threshold=lambd)
+
+
 def _clip(node: Node) -> Step:
     if node.version < 11:
         bounds = (node.attributes.get("min"), node.attributes.get("max"))
@@ -244,6 +251,7 @@ OPERATORS: dict[str, Operator] = {
         for row in ACTIVATIONS
         if row.onnx
     },
+    "Shrink": _calls("shrink", _shrink, "`lambd` of 0 and above"),
 }
 
 
