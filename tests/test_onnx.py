@@ -214,6 +214,9 @@ def test_clip_bounds_default_to_the_limits_of_the_type() -> None:
     for opset in (6, 13):
         (y,) = backend.run_node(node, [x], opset_version=opset)
         np.testing.assert_array_equal(y, np.array([limit, -limit, np.nan, 1], np.float32))
+    for opset, largest in ((6, np.inf), (10, np.inf), (11, 65504), (13, 65504)):
+        (y,) = backend.run_node(node, [x.astype(np.float16)], opset_version=opset)
+        np.testing.assert_array_equal(y, np.array([largest, -largest, np.nan, 1], np.float16))
 
 
 def test_clip_of_integers_and_omitted_inputs() -> None:
