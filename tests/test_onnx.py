@@ -327,6 +327,11 @@ def test_an_initializer_may_be_given() -> None:
             "input 'x' has dtype float64, but the model declares float32",
             [X.astype("f8")],
         ),
+        (
+            TypeError,
+            r"has dtype >f4, but the model declares float32; convert it with astype\('float32'\)",
+            [X.astype(">f4")],
+        ),
         (ValueError, r"input 'x' has shape \(2, 3\), but .* \(2, 3, 4\)", [X[..., 0]]),
         (ValueError, r"input 'x' has shape \(1, 3, 4\), but", [X[:1]]),
         (ValueError, "2 inputs for a model that has 1: x", [X, X]),
@@ -339,6 +344,20 @@ def test_wrong_inputs(error: type[Exception], words: str, inputs: Any) -> None:
     prepared = backend.prepare(model_of(helper.make_node("Relu", ["x"], ["y"])))
     with pytest.raises(error, match=words):
         prepared.run(inputs)
+
+
+def test_strings() -> None:
+    prepared = backend.prepare(
+        onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["": 17]> g (string[N] x) => (string[N] y) '
+            "{ y = Identity (x) }"
+        )
+    )
+    x = np.array(["a"])
+    words = r"has dtype <U1, but the model declares object; convert it with astype\('object'\)"
+    with pytest.raises(TypeError, match=words):
+        prepared.run([x])
+    assert prepared.run([x.astype("object")]).y.tolist() == ["a"]
 
 
 def test_refusals_name_the_node() -> None:
@@ -355,6 +374,9 @@ def test_refusals_name_the_node() -> None:
     double = model_of(helper.make_node("Relu", ["x"], ["y"]))
     for value in (*double.graph.input, *double.graph.output):
         value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    (relu,) = model_of(helper.make_node("Relu", ["x"], ["y"])).graph.node
+    with pytest.raises(backend.UnsupportedError, match="Relu: data type >f4; dmlops supports"):
+        backend.run_node(relu, [X.astype(">f4")])
     words = "Relu: data type float64; dmlops supports float16, float32, int16, int32, int8"
     with pytest.raises(backend.UnsupportedError, match=words):
         backend.prepare(double)

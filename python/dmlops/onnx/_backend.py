@@ -170,7 +170,8 @@ def _require_declared(value: Any, declared: Value) -> None:
         )
     if dtype is not None and value.dtype != dtype:
         raise TypeError(
-            f"run: input {name!r} has dtype {value.dtype.name}, but the model declares {dtype.name}"
+            f"run: input {name!r} has dtype {value.dtype}, but the model declares {dtype}; "
+            f"convert it with astype({dtype.name!r})"
         )
     shape = declared.known_shape
     if shape is not None and not fits(value.shape, shape):
