@@ -23,6 +23,7 @@ from dmlops.onnx._values import (
     model_errors,
     of_array,
     of_type,
+    without_weights,
 )
 
 
@@ -282,7 +283,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         model = _load(model)
         _opset(model)  # before the checker, which would treat an unknown opset as the newest
         with model_errors():
-            super().prepare(model, device, **kwargs)  # onnx.checker
+            super().prepare(without_weights(model), device, **kwargs)  # onnx.checker
             return PreparedModel(model, fallback)
 
     @classmethod

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import onnx
 
 import dmlops
 from dmlops.onnx._node import UnsupportedError
+from dmlops.onnx._values import LARGE
 
 # Initializers need not be inputs from version 4 on, and ONNX Runtime may not read the newest.
 VERSIONS = (4, 10)
@@ -43,6 +46,28 @@ def reads(node: onnx.NodeProto) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+# The data types of NumPy that ONNX Runtime takes as arrays.
+_NUMBERS = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    """Return True if a tensor is passed beside the subgraph, which can have at most 2 GiB."""
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    return math.prod(tensor.dims) > LARGE and dtype in _NUMBERS
+
+
+def _stub(tensor: onnx.TensorProto) -> onnx.TensorProto:
+    """Return a tensor without its data, which ONNX Runtime gets as an external initializer."""
+    stub = onnx.TensorProto(
+        name=tensor.name,
+        data_type=tensor.data_type,
+        dims=tensor.dims,
+        data_location=onnx.TensorProto.EXTERNAL,
+    )
+    stub.external_data.add(key="location", value="memory")
+    return stub
+
+
 def session(
     model: onnx.ModelProto,
     nodes: Sequence[onnx.NodeProto],
@@ -68,7 +93,9 @@ def session(
             onnx.helper.make_value_info(name, types.get(name, onnx.TypeProto())) for name in names
         ]
 
-    initializers = [constants[name] for name in taken if name in constants]
+    used = [name for name in taken if name in constants]
+    large = [name for name in used if _is_large(constants[name])]
+    initializers = [_stub(constants[name]) if name in large else constants[name] for name in used]
     subgraph = onnx.helper.make_model(
         onnx.helper.make_graph(nodes, "subgraph", values(inputs), values(outputs), initializers),
         opset_imports=model.opset_import,
@@ -79,6 +106,10 @@ def session(
     options.intra_op_num_threads = dmlops.get_num_threads()
     options.log_severity_level = 4  # logged errors are also raised
     try:
+        if large:
+            arrays = (onnx.numpy_helper.to_array(constants[name]) for name in large)
+            values_of_large = list(map(runtime.OrtValue.ortvalue_from_numpy, arrays))
+            options.add_external_initializers(large, values_of_large)
         made_session = runtime.InferenceSession(
             subgraph.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )

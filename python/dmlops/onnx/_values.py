@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -109,13 +110,45 @@ def array_of(what: str, tensor: onnx.TensorProto) -> Any:
     """Return the array of a tensor."""
     try:
         return onnx.numpy_helper.to_array(tensor)
-    except ValueError as error:  # UnicodeDecodeError, too
+    except (KeyError, TypeError, ValueError) as error:  # KeyError: an unknown element type
         raise ModelError(f"{what} has invalid data: {error}") from error
+
+
+LARGE = 1024  # elements; ONNX infers shapes from the values of smaller tensors only
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy of the model with inputs in place of large initializers.
+
+    protobuf, and so ONNX's checker and inference, cannot serialize models above 2 GiB.
+    """
+    copy = onnx.ModelProto()
+    _copy_fields(model, copy, "graph")
+    _copy_fields(model.graph, copy.graph, "initializer")
+    declared = {value.name for value in model.graph.input}
+    for tensor in model.graph.initializer:
+        if math.prod(tensor.dims) <= LARGE:
+            copy.graph.initializer.append(tensor)
+        elif tensor.name not in declared:
+            copy.graph.input.append(
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            )
+    return copy
+
+
+def _copy_fields(source: Any, target: Any, excluded: str) -> None:
+    for field, value in source.ListFields():
+        if field.name == excluded:
+            continue
+        if hasattr(value, "MergeFrom"):  # a message, or a repeated field
+            getattr(target, field.name).MergeFrom(value)
+        else:
+            setattr(target, field.name, value)
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
     """Return the types that the model declares and that ONNX infers, by name."""
-    graph = onnx.shape_inference.infer_shapes(_inferable(model)).graph
+    graph = onnx.shape_inference.infer_shapes(_inferable(without_weights(model))).graph
     return {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}
 
 
