@@ -88,11 +88,16 @@ template <class T, class Pointer>
 constexpr bool kIsElement = std::is_convertible_v<T*, Pointer>&&
                             data_type_of<std::remove_all_extents_t<T>>() != DataType::unknown;
 
-// The type of the elements of a contiguous container.
+template <class Container>
+using PointedTo = std::remove_pointer_t<decltype(std::declval<Container&>().data())>;
+
+// The type of the elements of a contiguous container. Not an array, as in the std::span of
+// `float x[2][3]`: its size() counts rows, not numbers.
 template <class Container>
 using ElementOf =
-    std::enable_if_t<std::is_integral_v<decltype(std::declval<Container&>().size())>,
-                     std::remove_pointer_t<decltype(std::declval<Container&>().data())>>;
+    std::enable_if_t<std::is_integral_v<decltype(std::declval<Container&>().size())> &&
+                         !std::is_array_v<PointedTo<Container>>,
+                     PointedTo<Container>>;
 
 template <class Array, std::size_t... kAxes>
 constexpr IntegerList sizes_of_array(std::index_sequence<kAxes...>) {

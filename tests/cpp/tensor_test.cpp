@@ -87,6 +87,18 @@ TEST(View, OfArraysAndContainersHasTheirSizes) {
   EXPECT_FALSE((std::is_constructible_v<TensorView, std::vector<std::string>&>));
 }
 
+// Like C++20's std::span of a two-dimensional array: the elements are arrays.
+struct SpanOfRows {
+  float (*data() const)[3];
+  std::size_t size() const;
+};
+
+TEST(View, OfAContainerOfArraysIsAnError) {
+  EXPECT_FALSE((std::is_constructible_v<TensorView, SpanOfRows>));
+  EXPECT_FALSE((std::is_constructible_v<ConstTensorView, SpanOfRows>));
+  EXPECT_FALSE((std::is_constructible_v<TensorView, SpanOfRows, IntegerList>));
+}
+
 TEST(View, StaysInsideItsContainer) {
   std::vector<float> x(6);
   EXPECT_EQ(refusal([&] {
