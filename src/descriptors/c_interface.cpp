@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "descriptors/compile.hpp"
+#include "descriptors/names.hpp"
 #include "dmlops/directml.h"
 #include "dmlops/dmlops.h"
 #include "dmlops/runtime.hpp"
@@ -223,7 +224,8 @@ dmlops_status dmlops_compile(const DML_OPERATOR_DESC* desc, uint32_t feature_lev
   return guarded([&] {
     dmlops_compiled_operator*& result = required(function, "compiled", compiled);
     const OperatorDesc read = to_operator_desc(required(function, "desc", desc));
-    require_initial_count(known_operator(read.type), initial_count);
+    with_names(read.directml_names,
+               [&] { require_initial_count(known_operator(read.type), initial_count); });
     if (initial_count > 0) required(function, "initial", initial);
     std::vector<ConstBinding> bindings(initial_count);
     std::transform(initial, initial + initial_count, bindings.begin(), to_binding<>);

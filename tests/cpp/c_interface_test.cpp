@@ -221,6 +221,9 @@ TEST_F(CInterface, CopiesWhatItOwns) {
   const dmlops_binding initial = {x.data(), 0, 12, 0}, none = {nullptr, 0, 0, 0},
                        output = {y.data(), 0, 12, 0};
   dmlops_compiled_operator* compiled = nullptr;
+  const dmlops_binding two[] = {initial, initial};
+  EXPECT_EQ(dmlops_compile(&desc, DML_FEATURE_LEVEL_6_4, two, 2, &compiled), DMLOPS_BINDING_ERROR);
+  EXPECT_EQ(error(), "DML_ACTIVATION_RELU_OPERATOR_DESC: 2 initial bindings; it has 1 input");
   ASSERT_EQ(dmlops_compile(&desc, DML_FEATURE_LEVEL_6_4, &initial, 1, &compiled), DMLOPS_SUCCESS);
   x.assign(3, 5);
   EXPECT_EQ(dmlops_dispatch(compiled, &none, 1, &output, 1), DMLOPS_SUCCESS) << error();
