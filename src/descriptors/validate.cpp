@@ -141,10 +141,11 @@ class Rules {
     const std::size_t rank = input().dimension_count;
     for (int i = 1; i <= 2; ++i) {  // mean and variance
       for (std::size_t d = std::max<std::size_t>(2, rank < 2 ? 0 : rank - 2); d < rank; ++d) {
-        const bool broadcast = is_broadcast(tensor(i), d) && input().sizes[d] > 1;
-        if (tensor(i).sizes[d] == input().sizes[d] && !broadcast) continue;
+        const bool repeated = is_broadcast(tensor(i), d);
+        if (tensor(i).sizes[d] == input().sizes[d] && !repeated) continue;
         refuse(name_of(i) + " is broadcast in dimension " + std::to_string(d) +
-               ", from size 1 to " + std::to_string(input().sizes[d]) +
+               (repeated ? ", by a stride of 0"
+                         : ", from size 1 to " + std::to_string(input().sizes[d])) +
                ", which spatial=False does not allow" + at_level());
       }
     }

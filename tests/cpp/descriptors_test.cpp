@@ -56,6 +56,28 @@ TEST(Descriptors, SayWhichLevelAccepts) {
             "ActivationLogSoftmax1OperatorDesc: axes has 0 twice");
 }
 
+TEST(Descriptors, SayHowATensorIsBroadcast) {
+  OperatorDesc desc = unary(OperatorType::batch_normalization, tensor({1, 2, 3, 4}));
+  for (std::size_t i = 2; i < 6; ++i) desc.tensors[i] = desc.tensors[0];
+  desc.booleans[0] = false;
+  const auto refusal = [&] {
+    return message<ValidationError>([&] { validate(desc, FeatureLevel::level_3_1); });
+  };
+  EXPECT_EQ(refusal(), "");
+  desc.tensors[1]->strides = {12, 0, 4, 1};  // the channels may be broadcast
+  EXPECT_EQ(refusal(), "");
+  desc.tensors[1]->strides = {24, 12, 0, 1};
+  EXPECT_EQ(refusal(),
+            "BatchNormalizationOperatorDesc: mean_tensor is broadcast in dimension 2, by a stride "
+            "of 0, which spatial=False does not allow at DML_FEATURE_LEVEL_3_1; "
+            "DML_FEATURE_LEVEL_4_0 accepts it");
+  desc.tensors[1] = tensor({1, 2, 3, 1});
+  EXPECT_EQ(refusal(),
+            "BatchNormalizationOperatorDesc: mean_tensor is broadcast in dimension 3, from size 1 "
+            "to 4, which spatial=False does not allow at DML_FEATURE_LEVEL_3_1; "
+            "DML_FEATURE_LEVEL_4_0 accepts it");
+}
+
 TEST(Descriptors, DoNotWrap) {
   constexpr std::uint32_t max = 0xffffffff;
   BufferTensorDesc x = tensor({max, max, max, max, max, max, max, max});
