@@ -65,8 +65,8 @@ struct ScalarUnion {
   std::uint64_t bits = 0;  ///< the number is at the beginning
 };
 
-/// Converts a number to the bytes of a data type.
-/// \throws ValidationError if the data type does not hold the number: integers must fit exactly
+/// Converts a number to the bytes of a data type: exactly to integers, rounded to floating point.
+/// \throws ValidationError if the data type does not hold the number, or rounds it to infinity
 DMLOPS_API ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value);
 
 /// DML_OPERATOR_DESC of any operator, with the struct that it points to. Members that the operator

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/float16.hpp"
+#include "core/float_environment.hpp"
 #include "core/text.hpp"
 #include "descriptors/conversions.hpp"
 #include "descriptors/table.hpp"
@@ -20,38 +21,62 @@ std::string text_of(const Scalar& value) {
   return number_text(value.floating);
 }
 
-[[noreturn]] void refuse(TensorDataType type, const Scalar& value, const std::string& why) {
-  throw ValidationError("scalar_union: " + text_of(value) + " does not fit " + upper_name(type) +
-                        why);
-}
+// Converts a number to a data type, for the argument or field `name` of `owner`.
+class Conversion {
+ public:
+  Conversion(const char* owner, const char* name, TensorDataType type, const Scalar& value)
+      : owner_(owner), name_(name), type_(type), value_(value) {}
 
-template <class T>
-ScalarUnion whole(TensorDataType type, const Scalar& value) {
-  using Limits = std::numeric_limits<T>;
-  if (side<T>(value) == 0 && is_given(value) && is_whole(value))
-    return {to_bits(value_of<T>(value))};
-  refuse(type, value,
-         " (" + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()) + ")");
-}
+  ScalarUnion result() const {
+    const FloatEnvironment environment;
+    if (value_.type == DataType::unknown)
+      refuse(std::string(name_) + " is missing; it must be a number");
+    if (type_ == DataType::float64) return {to_bits(value_of<double>(value_))};
+    if (!kNumbers64.has(type_)) {
+      refuse(upper_name(type_) + " is not a data type of DML_SCALAR_UNION");
+    }
+    if (type_ == DataType::float32) return rounded(value_of<float>(value_));
+    if (type_ == DataType::float16) return rounded(to_float16(value_of<double>(value_)));
+    return visit_integer(type_, [&](auto integer) { return whole<decltype(integer)>(); });
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw ValidationError(std::string(owner_) + ": " + what);
+  }
+  [[noreturn]] void refuse_value(const std::string& range) const {
+    refuse(std::string(name_) + " is " + text_of(value_) + ", which does not fit " +
+           upper_name(type_) + range);
+  }
+
+  // Only infinity becomes infinity.
+  template <class T>
+  ScalarUnion rounded(T number) const {
+    if (std::isinf(static_cast<float>(number)) && !std::isinf(value_of<double>(value_))) {
+      refuse_value("");
+    }
+    return {to_bits(number)};
+  }
+
+  template <class T>
+  ScalarUnion whole() const {
+    using Limits = std::numeric_limits<T>;
+    if (side<T>(value_) == 0 && is_given(value_) && is_whole(value_))
+      return {to_bits(value_of<T>(value_))};
+    refuse_value(" (" + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()) +
+                 ")");
+  }
+
+  const char* owner_;
+  const char* name_;
+  TensorDataType type_;
+  const Scalar& value_;
+};
 
 }  // namespace
 
 ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value) {
-  if (value.type == DataType::unknown) throw ValidationError("scalar_union: there is no number");
-  if (data_type == DataType::float64) return {to_bits(value_of<double>(value))};
-  if (!kNumbers64.has(data_type)) {
-    throw ValidationError("scalar_union: " + upper_name(data_type) +
-                          " is not a data type of DML_SCALAR_UNION");
-  }
-  if (data_type == DataType::float32) {
-    const double number = value_of<double>(value);
-    const auto rounded = static_cast<float>(number);
-    if (std::isinf(rounded) && !std::isinf(number)) refuse(data_type, value, "");
-    return {to_bits(rounded)};
-  }
-  if (data_type == DataType::float16) return {to_bits(to_float16(value_of<double>(value)))};
-  return visit_integer(data_type,
-                       [&](auto integer) { return whole<decltype(integer)>(data_type, value); });
+  return Conversion("scalar_union", "value", data_type, value).result();
 }
 
 BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,
@@ -71,7 +96,9 @@ BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,
 void set_scalars(OperatorDesc& desc, const Scalar& min, const Scalar& max) {
   const TensorDataType type = desc.min_max_data_type;
   if (element_size(type) == 0) return;  // validation refuses the data type
-  desc.scalars = {scalar_union(type, min), scalar_union(type, max)};
+  const char* const owner = known_operator(desc.type).name;
+  desc.scalars = {Conversion(owner, "min", type, min).result(),
+                  Conversion(owner, "max", type, max).result()};
 }
 
 void set_activation(OperatorDesc& desc, const std::optional<OperatorDesc>& activation) {

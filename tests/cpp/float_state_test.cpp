@@ -55,6 +55,7 @@ void call_everything() {
   const BufferTensorDesc tensor(TensorDataType::float32, {kCount});
   const BufferTensorDesc half(TensorDataType::float16, {kCount});
   ElementWiseClipOperatorDesc clip_desc;
+  ElementWiseClip1OperatorDesc clip1_desc;
   ActivationSoftplusOperatorDesc softplus;
   for (const BufferTensorDesc& x_desc : {tensor, half}) {
     clip_desc.input_tensor = clip_desc.output_tensor = x_desc;
@@ -62,7 +63,14 @@ void call_everything() {
       clip_desc.min = clip_desc.max = bound;
       Device().compile(clip_desc);
     }
+    clip1_desc.input_tensor = clip1_desc.output_tensor = x_desc;
+    clip1_desc.min_max_data_type = x_desc.data_type;
+    clip1_desc.min = 0.1;
+    clip1_desc.max = 4097;
+    Device().compile(clip1_desc);
+    expect_refused<ValidationError>([&] { scalar_union(x_desc.data_type, 1e300); });
   }
+  scalar_union(TensorDataType::float32, std::numeric_limits<std::int64_t>::max());
   clip_desc.input_tensor = clip_desc.output_tensor =
       BufferTensorDesc(TensorDataType::int32, {kCount});
   clip_desc.min = clip_desc.max = 0.1f;
@@ -93,6 +101,17 @@ TEST(FloatState, FlagsOfTheCallerStay) {
   call_everything();
   EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), FE_DIVBYZERO);
   std::feclearexcept(FE_ALL_EXCEPT);
+}
+
+TEST(FloatState, BoundsOfDescriptorsRoundToNearest) {
+  for (const int direction : {FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}) {
+    std::fesetround(direction);
+    const ScalarUnion single = scalar_union(TensorDataType::float32, 0.1);
+    const ScalarUnion integer = scalar_union(TensorDataType::float32, 0x7fffffffffffffff);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(single.bits, 0x3dcccccdu) << direction;
+    EXPECT_EQ(integer.bits, 0x5f000000u) << direction;
+  }
 }
 
 #if defined(__GLIBC__)

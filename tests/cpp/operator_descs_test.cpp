@@ -114,15 +114,54 @@ TEST(OperatorDescs, BoundsHaveTheTypeThatIsNamed) {
   EXPECT_EQ(bits(DataType::float32, -1), 0xbf800000ull);
   EXPECT_EQ(bits(DataType::float16, -1), 0xbc00ull);
   EXPECT_EQ(bits(DataType::float32, HUGE_VAL), 0x7f800000ull);
-  EXPECT_EQ(refusal(DataType::int8, 300), "scalar_union: 300 does not fit INT8 (-128 to 127)");
-  EXPECT_EQ(refusal(DataType::uint8, -1), "scalar_union: -1 does not fit UINT8 (0 to 255)");
+  EXPECT_EQ(bits(DataType::float16, -HUGE_VAL), 0xfc00ull);
+  EXPECT_EQ(bits(DataType::float16, 65519.0), 0x7bffull);
+  EXPECT_EQ(bits(DataType::float16, std::nan("")), 0x7e00ull);
+  // Just above the middle of two float32, but not after rounding to double.
+  constexpr std::int64_t above = (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1;
+  EXPECT_EQ(bits(DataType::float32, above), 0x5d800001ull);
+  EXPECT_EQ(bits(DataType::float32, -above), 0xdd800001ull);
+  EXPECT_EQ(bits(DataType::float32, static_cast<std::uint64_t>(above)), 0x5d800001ull);
+  EXPECT_EQ(refusal(DataType::int8, 300),
+            "ElementWiseClip1OperatorDesc: min is 300, which does not fit INT8 (-128 to 127)");
+  EXPECT_EQ(refusal(DataType::uint8, -1),
+            "ElementWiseClip1OperatorDesc: min is -1, which does not fit UINT8 (0 to 255)");
+  EXPECT_EQ(refusal(DataType::float16, 65520),
+            "ElementWiseClip1OperatorDesc: min is 65520, which does not fit FLOAT16");
+  EXPECT_NE(refusal(DataType::float16, -65520.0), "accepted");
+  EXPECT_NE(refusal(DataType::float16, 1e300), "accepted");
   EXPECT_NE(refusal(DataType::int64, ~0ull), "accepted");
   EXPECT_NE(refusal(DataType::int64, 9223372036854775808.0), "accepted");
   EXPECT_NE(refusal(DataType::int32, 2.5), "accepted");
   EXPECT_NE(refusal(DataType::int32, std::nan("")), "accepted");
   EXPECT_NE(refusal(DataType::float32, 1e300), "accepted");
-  EXPECT_NE(refusal(DataType::int32, Scalar()), "accepted");
+  EXPECT_EQ(refusal(DataType::int32, Scalar()),
+            "ElementWiseClip1OperatorDesc: min is missing; it must be a number");
   EXPECT_EQ(refusal(DataType::unknown, 1), "accepted");  // which validation refuses
+}
+
+template <class Call>
+std::string validation_error(const Call& call) {
+  try {
+    call();
+  } catch (const ValidationError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(OperatorDescs, ABoundThatDoesNotFitIsNamed) {
+  ElementWiseClipGrad1OperatorDesc desc;
+  desc.min_max_data_type = DataType::int16;
+  desc.min = 0;
+  desc.max = 100000;
+  EXPECT_EQ(validation_error([&] { (void)OperatorDesc(desc); }),
+            "ElementWiseClipGrad1OperatorDesc: max is 100000, which does not fit INT16 (-32768 to "
+            "32767)");
+  EXPECT_EQ(validation_error([] { scalar_union(DataType::int8, 300); }),
+            "scalar_union: value is 300, which does not fit INT8 (-128 to 127)");
+  EXPECT_EQ(validation_error([] { scalar_union(DataType::unknown, 1); }),
+            "scalar_union: UNKNOWN is not a data type of DML_SCALAR_UNION");
 }
 
 TEST(OperatorDescs, CompileAndDispatch) {
