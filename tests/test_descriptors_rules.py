@@ -194,7 +194,7 @@ def test_clip1_min_max_data_type() -> None:
     [
         ("INT8", -129), ("INT8", 128), ("UINT8", -1), ("UINT8", 256), ("INT64", 2**63),
         ("UINT64", 2**64), ("UINT64", -1), ("INT16", 2**70),
-        ("FLOAT32", 1e39), ("FLOAT32", -1e39),
+        ("FLOAT32", 1e39), ("FLOAT32", -1e39), ("FLOAT16", 65520), ("FLOAT16", -1e300),
     ],
 )  # fmt: skip
 def test_clip1_bounds_fit_the_type(data_type: str, value: float) -> None:
@@ -202,6 +202,12 @@ def test_clip1_bounds_fit_the_type(data_type: str, value: float) -> None:
         "min is", "does not fit", data_type.replace("FLOAT32", "FLOAT"),
         desc=clip1(tensor((2,), data_type), min=value),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+def test_clip1_bounds_may_be_infinite(data_type: str) -> None:
+    for value in (math.inf, -math.inf, math.nan, 65519.0):
+        assert refusal(clip1(tensor((2,), data_type), min=value)) is None
 
 
 @pytest.mark.parametrize("value", [1.5, 1.0, "1", None])

@@ -74,10 +74,19 @@ float read_float(const std::string& where, py::handle value) {
   return result;
 }
 
+float16 read_float16(const std::string& where, py::handle value) {
+  const double wide = read_double(where, value);
+  const float16 result = to_float16(wide);
+  if (std::isinf(static_cast<float>(result)) && !std::isinf(wide)) {
+    refuse_value(where, value, "FLOAT16");
+  }
+  return result;
+}
+
 // Reads a value of the data type in min_max_data_type; integers are exact.
 ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
   if (type == DataType::float32) return {to_bits(read_float(where, value))};
-  if (type == DataType::float16) return {to_bits(to_float16(read_double(where, value)))};
+  if (type == DataType::float16) return {to_bits(read_float16(where, value))};
   if (!kNumbers64.has(type)) return {to_bits(read_double(where, value))};
   return visit_integer(type, [&](auto integer) {
     return ScalarUnion{to_bits(read_whole<decltype(integer)>(where, value, upper_name(type)))};
