@@ -6,4 +6,4 @@ source "$(dirname "$0")/common.sh"
 
 "$PYTHON" -m pytest -q -rs --durations=5 tests/test_bench_random.py tests/test_completion.py \
   tests/test_dask*.py tests/test_docs.py tests/test_gradients.py tests/test_onnx*.py \
-  tests/test_minimax.py tests/test_peers.py "$@"
+  tests/test_minimax.py tests/test_peers.py tests/test_torch.py "$@"

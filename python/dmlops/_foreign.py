@@ -109,6 +109,15 @@ def refuse_value(
     ) from error
 
 
+def refuse_negated(function: str, argument: str) -> NoReturn:
+    """Raise BufferError for a PyTorch tensor with the negative bit."""
+    fix = "torch.empty_like(input)" if argument == "out" else f"{argument}.resolve_neg()"
+    raise BufferError(
+        f"{function}: {argument} has PyTorch's negative bit, which DLPack does not transfer, so "
+        f"that its values would have the opposite sign; pass {fix}"
+    )
+
+
 def _not_an_array(function: str, argument: str, value: Any) -> str:
     message = f"{function}: {argument} must be a numpy.ndarray, or offer DLPack or the buffer "
     message += f"protocol, not {_type_name(value)}"

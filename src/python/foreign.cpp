@@ -87,6 +87,10 @@ void refuse_value(const char* function, const char* argument, PyObject* value,
   Py_XDECREF(traceback);
 }
 
+void refuse_negated(const char* function, const char* argument) {
+  Py_XDECREF(call_module("refuse_negated", Py_BuildValue("(ss)", function, argument)));
+}
+
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
                   const char* accepted) {
   Py_XDECREF(call_module("refuse_dtype",

@@ -25,6 +25,9 @@ void refuse_value(const char* function, const char* argument, PyObject* value,
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
                   const char* accepted);
 
+// Sets the Python error for a PyTorch tensor with the negative bit.
+void refuse_negated(const char* function, const char* argument);
+
 // Sets the Python error for a dtype other than that of `input`.
 void refuse_other_dtype(const char* function, const char* argument, PyObject* value,
                         PyObject* dtype, PyObject* required);

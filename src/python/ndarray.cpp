@@ -42,6 +42,18 @@ DataType data_type(PyArray_Descr* descr) {
   }
 }
 
+// Returns false with a Python error set for a PyTorch tensor with the negative bit: its elements
+// are those in memory with the opposite sign, and PyTorch's DLPack export drops the bit.
+bool require_not_negated(const char* function, const char* argument, PyObject* value) {
+  const int is_tensor = has_attribute(value, "is_neg");
+  if (is_tensor <= 0) return is_tensor == 0;
+  PyObject* const is_negated = PyObject_CallMethod(value, "is_neg", nullptr);
+  if (is_negated == nullptr) return false;
+  Py_DECREF(is_negated);
+  if (is_negated == Py_True) refuse_negated(function, argument);
+  return is_negated != Py_True;
+}
+
 // Returns a new reference to an array that shares an object's memory through DLPack or the buffer
 // protocol. The array of a NumPy scalar is a copy. Sets `has_type` if results should have the
 // value's own type.
@@ -57,6 +69,7 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
   if (offers_dlpack < 0) return nullptr;
   PyObject* array = nullptr;
   if (offers_dlpack != 0) {
+    if (!require_not_negated(function, argument, value)) return nullptr;
     PyObject* const numpy = PyImport_ImportModule("numpy");
     if (numpy == nullptr) return nullptr;
     array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);

@@ -1,0 +1,36 @@
+"""PyTorch's tensors: the negative bit, and the conversions that error messages show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dmlops as _dmlops
+
+torch = pytest.importorskip("torch")
+
+dmlops: Any = _dmlops  # its types are those of NumPy arrays
+
+
+def negated() -> Any:
+    """Return a tensor of 2, -1 whose memory has -2, 1."""
+    tensor = torch.tensor([1 - 2j, 3 + 1j]).conj().imag
+    assert tensor.is_neg()
+    return tensor
+
+
+def test_the_negative_bit_is_refused() -> None:
+    with pytest.raises(BufferError, match=r"relu: input has .*negative bit.* input\.resolve_neg"):
+        dmlops.relu(negated())
+    assert dmlops.relu(negated().resolve_neg()).tolist() == [2, 0]
+    x = torch.tensor([1.0, -1.0])
+    with pytest.raises(BufferError, match=r"relu_grad: input_gradient has .*negative bit"):
+        dmlops.relu_grad(x, negated())
+    with pytest.raises(BufferError, match=r"relu: out has .*torch\.empty_like\(input\)"):
+        dmlops.relu(x, out=negated())
+    tensor = dmlops.BufferTensorDesc.from_array(np.zeros(2, np.float32))
+    desc = dmlops.ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor)
+    with pytest.raises(BufferError, match=r"input_tensor has .*negative bit"):
+        dmlops.Device().compile(desc).dispatch([negated()], [np.zeros(2, np.float32)])
