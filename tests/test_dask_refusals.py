@@ -12,6 +12,7 @@ from test_dask import expect
 
 import dmlops as _dmlops
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 dmlops: Any = _dmlops  # its types are those of NumPy arrays
@@ -110,6 +111,13 @@ def test_blocks_that_are_no_numpy_arrays() -> None:
     x._meta = Foreign()
     with pytest.raises(TypeError, match=r"clip: input is a dask.array of Foreign"):
         dmlops.clip(x)
+
+
+def test_the_advice_for_a_delayed_object_works() -> None:
+    delayed = dask.delayed(np.negative)(P)
+    with pytest.raises(TypeError, match=r"not dask\.delayed\.Delayed; compute it.*\.compute\(\)$"):
+        dmlops.relu(delayed)
+    assert dmlops.relu(delayed.compute()).tolist() == [[0] * 6]
 
 
 # Masked arrays

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -34,3 +35,15 @@ def test_the_negative_bit_is_refused() -> None:
     desc = dmlops.ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor)
     with pytest.raises(BufferError, match=r"input_tensor has .*negative bit"):
         dmlops.Device().compile(desc).dispatch([negated()], [np.zeros(2, np.float32)])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float16", "float32"])
+def test_the_advice_for_another_dtype_works(dtype: str) -> None:
+    x = torch.tensor([-2, 3]).to(getattr(torch, dtype))
+    slope = torch.tensor([2, 2]).to(torch.float16 if dtype == "float32" else torch.float32)
+    with pytest.raises(TypeError, match="they must be the same; convert it with") as caught:
+        dmlops.parameterized_relu(x, slope)
+    fix = re.search(r"; convert it with (.*)$", str(caught.value))
+    assert fix is not None
+    converted = eval(fix[1], {"torch": torch, "slope": slope})
+    assert dmlops.parameterized_relu(x, converted).tolist() == [-4, 3]

@@ -125,7 +125,7 @@ def _not_an_array(function: str, argument: str, value: Any) -> str:
         return f"{message}; make one with numpy.empty_like(input)"
     if isinstance(value, (list, tuple, int, float)):
         return f"{message}; convert it with numpy.asarray({argument}, numpy.float32)"
-    if is_instance(value, "dask.array", "Array"):
+    if is_instance(value, "dask.array", "Array") or is_instance(value, "dask.delayed", "Delayed"):
         return f"{message}; compute it first, with {argument}.compute()"
     if hasattr(value, "to_numpy"):
         return f"{message}; convert it with {argument}.to_numpy()"
@@ -171,7 +171,7 @@ def refuse_other_dtype(
 
 def _conversion(argument: str, value: Any, target: str) -> str:
     if is_instance(value, "torch", "Tensor"):
-        return f"{argument}.float()" if target == "float32" else f"{argument}.half()"
+        return f"{argument}.float()" if target == "float32" else f"{argument}.to(torch.{target})"
     if hasattr(value, "astype"):
         return f"{argument}.astype(numpy.{target})"
     return f"numpy.asarray({argument}, numpy.{target})"
