@@ -58,6 +58,7 @@ def test_only() -> None:
     for cell in chosen:
         assert cell.name.startswith("clip/f16") or "reversed" in cell.kinds
     assert [cell.layout for cell in draws.cells(10, 1, ["200", "5"])] == ["1:5", "1:200"]
+    assert [cell.layout for cell in draws.cells(100, 1, ["3"])] == ["1:3"]  # not every f32
     name = every[3].name
     assert [cell.name for cell in draws.cells(100, 1, [name])] == [name]
     assert draws.cells(10, 1, ["nothing"]) == []

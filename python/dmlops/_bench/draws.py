@@ -51,7 +51,9 @@ def named(cell: Cell, text: str) -> bool:
     """Return True if a text names a cell."""
     _, _, number = cell.layout.partition(":")
     parts = (f"{cell.operator}/{cell.dtype}", *cell.kinds)
-    return text in (number, cell.layout, cell.name) or any(text in part for part in parts)
+    if text.isdecimal():  # not part of a name, such as f32
+        return int(text) == int(number)
+    return text in (cell.layout, cell.name) or any(text in part for part in parts)
 
 
 def drawn(numbers: range, seed: int, operators: Sequence[str]) -> Iterator[Cell]:
