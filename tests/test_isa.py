@@ -78,8 +78,16 @@ def test_wrong_thread_counts_are_errors_that_say_what_is_taken(count: str) -> No
     run = python("-c", "import dmlops; dmlops.get_num_threads()", DMLOPS_NUM_THREADS=count)
     assert run.returncode != 0
     last = run.stderr.strip().splitlines()[-1]
-    assert all(word in last for word in ("DMLOPS_NUM_THREADS", count)), run.stderr
-    assert "whole number" in last or "from 1 to" in last, run.stderr
+    message = f"DMLOPS_NUM_THREADS={count} is not a whole number from 1 to 1024"
+    assert last.endswith(message), run.stderr
+
+
+@pytest.mark.parametrize("size", ["-1", "1e6", "9" * 20])
+def test_wrong_thresholds_are_errors_that_say_what_is_taken(size: str) -> None:
+    run = python("-c", "import dmlops", DMLOPS_NON_TEMPORAL_THRESHOLD=size)
+    assert run.returncode != 0
+    message = f"DMLOPS_NON_TEMPORAL_THRESHOLD={size} is not a whole number from 0 to {2**63 - 1}"
+    assert run.stderr.strip().endswith(message), run.stderr
 
 
 def test_build_info() -> None:

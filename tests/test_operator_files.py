@@ -308,7 +308,8 @@ def test_a_wrong_environment_is_one_line(command: str, name: str) -> None:
 def test_a_wrong_environment_is_an_error_of_the_import() -> None:
     run = python("-c", "import dmlops", DMLOPS_NUM_THREADS="none")
     assert run.returncode == 1
-    assert run.stderr.endswith("ValueError: DMLOPS_NUM_THREADS=none is not a whole number\n")
+    message = "ValueError: DMLOPS_NUM_THREADS=none is not a whole number from 1 to 1024\n"
+    assert run.stderr.endswith(message)
 
 
 def test_status_of_the_process() -> None:

@@ -11,16 +11,17 @@
 namespace dmlops {
 
 // Returns the integer in a variable, or none if the variable is unset or empty. Throws Error for
-// other values.
-inline std::optional<long long> whole_number_from(const char* variable) {
+// other values, and for integers below `min` or above `max`.
+inline std::optional<long long> whole_number_from(const char* variable, long long min,
+                                                  long long max) {
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return std::nullopt;
   char* end = nullptr;
   errno = 0;
   const long long number = std::strtoll(text, &end, 10);
-  if (*end != '\0' || errno != 0)
-    throw Error(std::string(variable) + "=" + text + " is not a whole number");
-  return number;
+  if (*end == '\0' && errno == 0 && number >= min && number <= max) return number;
+  throw Error(std::string(variable) + "=" + text + " is not a whole number from " +
+              std::to_string(min) + " to " + std::to_string(max));
 }
 
 }  // namespace dmlops

@@ -36,15 +36,9 @@ namespace {
 
 constexpr long long kMaxThreads = 1024;  // a larger number is taken for a typing error
 
-int checked_thread_count(long long count, const std::string& source) {
-  if (count >= 1 && count <= kMaxThreads) return static_cast<int>(count);
-  throw Error(source + " must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
-              std::to_string(count));
-}
-
 int initial_thread_count() {
-  const std::optional<long long> count = whole_number_from("DMLOPS_NUM_THREADS");
-  return count ? checked_thread_count(*count, "DMLOPS_NUM_THREADS") : usable_processors();
+  const std::optional<long long> count = whole_number_from("DMLOPS_NUM_THREADS", 1, kMaxThreads);
+  return count ? static_cast<int>(*count) : usable_processors();
 }
 
 std::atomic<int> thread_count{0};  // 0: not initialized yet
@@ -280,7 +274,11 @@ int get_num_threads() {
 }
 
 void set_num_threads(long long count) {
-  thread_count.store(checked_thread_count(count, "set_num_threads: n"), std::memory_order_relaxed);
+  if (count < 1 || count > kMaxThreads) {
+    throw Error("set_num_threads: n must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
+                std::to_string(count));
+  }
+  thread_count.store(static_cast<int>(count), std::memory_order_relaxed);
 }
 
 void parallel_for(int count, void (*task)(const void*, int), const void* context) {

@@ -64,7 +64,8 @@ std::atomic<std::int64_t> split_bytes{512 * 1024};
 std::int64_t non_temporal_threshold() {
   std::int64_t bytes = non_temporal_bytes.load(std::memory_order_relaxed);
   if (bytes == kUnknown) {
-    bytes = whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD").value_or(measured());
+    constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();  // never
+    bytes = whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD", 0, kLargest).value_or(measured());
     std::int64_t unknown = kUnknown;  // keeps a value that another thread has set
     if (!non_temporal_bytes.compare_exchange_strong(unknown, bytes)) bytes = unknown;
   }
