@@ -150,6 +150,11 @@ def test_status_of_a_package_without_its_library(
     [
         (["bench", "--json", "{folder}"], "is a folder"),
         (["bench", "--json", "{folder}/none/a.json"], "does not exist"),
+        pytest.param(
+            ["bench", "--json", "{folder}/" + 300 * "a"],
+            "cannot be written: File name too long",
+            marks=posix,
+        ),
         (["bench", "--json", "{folder}/protected.json"], "permission denied"),
         (["bench", "--picture", "{folder}/a.docx"], "does not end in one of .png"),
         (["bench", "--only", "clip/f32/c1", "--only", "nothing"], "contains 'nothing'"),

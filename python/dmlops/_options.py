@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,6 +20,13 @@ def output_file(*suffixes: str) -> Callable[[str], Path]:
     def check(text: str) -> Path:
         path = Path(text)
         wrong = None
+        try:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                path.stat()  # raises OSError for an over-long name, unlike some versions of is_dir
+        except OSError as error:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} cannot be written: {error.strerror}"
+            ) from None
         if path.is_dir():
             wrong = "is a folder; name a file in it"
         elif suffixes and path.suffix.lower() not in suffixes:

@@ -41,10 +41,18 @@ def iterations(text: str) -> int:
 
 def seconds(text: str) -> float:
     """Return a duration; argparse reports the errors."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return value
+
+
+def milliseconds(text: str) -> float:
+    """Return a duration in seconds; argparse reports the errors."""
+    return seconds(text) / 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     repetition.add_argument(
         "--milliseconds_to_run",
         metavar="MS",
-        type=lambda text: seconds(text) / 1000,
+        type=milliseconds,
         dest="seconds",
         help="DxDispatch's option: --seconds in milliseconds",
     )

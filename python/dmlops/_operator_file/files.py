@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -120,8 +121,10 @@ def check_target(path: Path) -> None:
             raise FileError(f"{path}: {path.parent} is not a folder")
         if not os.access(path.parent, os.W_OK):
             raise FileError(f"{path}: the folder is not writable")
-        if os.path.lexists(path) and not path.is_symlink() and not path.is_file():
-            raise FileError(f"{path} exists and is not a regular file")
+        with suppress(FileNotFoundError):  # raises OSError for an over-long name
+            mode = path.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+                raise FileError(f"{path} exists and is not a regular file")
 
 
 def _map_new(file: BinaryIO, dtype: np.dtype[Any], shape: tuple[int, ...], *, npy: bool) -> Any:
