@@ -196,6 +196,13 @@ def test_log_softmax_of_special_values(dtype: str) -> None:
     check_log_softmax(np.zeros((3, 9000), dtype), (2, 2100), 1)
 
 
+@pytest.mark.parametrize("scale", [1, 100, 1e10, 1e35])
+def test_finite_elements_raise_no_warning(scale: float) -> None:
+    """The sums of exp(x) are infinite, and NumPy adds them; warnings are errors in the tests."""
+    x = (np.random.default_rng(0).standard_normal(4100) * scale).astype(np.float32)
+    check_log_softmax(x, 1100, 0)
+
+
 def test_log_softmax_keeps_to_the_size_of_blocks() -> None:
     """Rechunking moves slices between adjacent chunks, and keeps narrow chunks small."""
     x = da.zeros((20, 100_000), chunks=(5, 10_000), dtype=np.float32)

@@ -189,6 +189,8 @@ def _top(name: str, maximum: Any, x: Any, reduced: tuple[int, ...], keepdims: bo
 # Functions that run in the workers
 
 
+# The sums of exp(x) may be infinite or NaN for finite x: the core then takes those of exp(x - max).
+@np.errstate(all="ignore")
 def _add(chunk: Array, before: Array | None) -> Array:
     """Add the blocks of a chunk to those before, in their order."""
     blocks = [chunk[..., i, :] for i in range(chunk.shape[-2])]
@@ -225,9 +227,10 @@ def _softmax(name: str, reduced: tuple[int, ...], x: Array, top: Array, sums: Ar
     order = [*kept_axes(x, reduced), *reduced]
     moved = x.transpose(order)
     lanes = sums[..., :-1].reshape(top.size, _core.SUM_LANES, -1)
-    while lanes.shape[1] > 1:  # adds lane j + 8 to lane j, then j + 4, ...
-        half = lanes.shape[1] // 2
-        lanes = lanes[:, :half] + lanes[:, half:]
+    with np.errstate(all="ignore"):  # as in _add
+        while lanes.shape[1] > 1:  # adds lane j + 8 to lane j, then j + 4, ...
+            half = lanes.shape[1] // 2
+            lanes = lanes[:, :half] + lanes[:, half:]
     maxima = np.ascontiguousarray(sums[..., -1]).ravel()
     result = _core.softmax_finish(name, *_table(moved, top), lanes[:, 0], maxima)
     return np.transpose(result.reshape(moved.shape), np.argsort(order))
