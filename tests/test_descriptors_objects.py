@@ -23,6 +23,8 @@ OBJECTS: list[Any] = [
         tensor(), fused_activation=dmlops.ActivationLeakyReluOperatorDesc(alpha=0.1), spatial=False
     ),
     clip(tensor(), min=-math.inf, max=math.inf, scale_bias=dmlops.ScaleBias(2.0, -1.0)),
+    clip(tensor(), min=math.nan, max=np.float32("nan"), scale_bias=dmlops.ScaleBias(math.nan)),
+    dmlops.ScaleBias(2.0, math.nan),
     tensor((2, 3), strides=(0, 1), flags=TensorFlags.OWNED_BY_DML, total_tensor_size_in_bytes=64),
     tensor((2, 3), "UINT64", guaranteed_base_offset_alignment=32),
     dmlops.Device(dmlops.FeatureLevel.LEVEL_3_0),
@@ -33,7 +35,8 @@ OBJECTS: list[Any] = [
 
 @pytest.mark.parametrize("value", OBJECTS, ids=lambda value: type(value).__name__)
 def test_repr_pickle_equality(value: Any) -> None:
-    assert eval(repr(value), vars(dmlops) | {"__builtins__": {"float": float}}) == value
+    names = {"np": np, "nan": math.nan, "__builtins__": {"float": float}}
+    assert eval(repr(value), vars(dmlops) | names) == value
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(value, protocol)) == value
     same = copy.deepcopy(value)

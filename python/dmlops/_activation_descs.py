@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationDesc(Descriptor):
     """Base class of the activations that can be fused: one input, one output.
 
@@ -45,7 +45,7 @@ class ActivationDesc(Descriptor):
     output_tensor: BufferTensorDesc | None = None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationEluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_ELU_OPERATOR_DESC: ``x if x >= 0 else alpha * (exp(x) - 1)``.
 
@@ -67,7 +67,7 @@ class ActivationEluOperatorDesc(ActivationDesc):
     alpha: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationCeluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_CELU_OPERATOR_DESC: ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``.
 
@@ -89,7 +89,7 @@ class ActivationCeluOperatorDesc(ActivationDesc):
     alpha: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationHardSigmoidOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC: ``max(0, min(alpha * x + beta, 1))``.
 
@@ -114,7 +114,7 @@ class ActivationHardSigmoidOperatorDesc(ActivationDesc):
     beta: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationIdentityOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_IDENTITY_OPERATOR_DESC: ``x``.
 
@@ -133,7 +133,7 @@ class ActivationIdentityOperatorDesc(ActivationDesc):
     operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_IDENTITY
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationLeakyReluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC: ``x if x >= 0 else alpha * x``.
 
@@ -155,7 +155,7 @@ class ActivationLeakyReluOperatorDesc(ActivationDesc):
     alpha: float = 0.01
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationLinearOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_LINEAR_OPERATOR_DESC: ``alpha * x + beta``.
 
@@ -180,7 +180,7 @@ class ActivationLinearOperatorDesc(ActivationDesc):
     beta: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC: ``alpha * ln(1 + exp(beta * x))``.
 
@@ -205,7 +205,7 @@ class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
     beta: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationReluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_RELU_OPERATOR_DESC: ``max(0, x)``.
 
@@ -224,7 +224,7 @@ class ActivationReluOperatorDesc(ActivationDesc):
     operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_RELU
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationScaledEluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC.
 
@@ -251,7 +251,7 @@ class ActivationScaledEluOperatorDesc(ActivationDesc):
     gamma: float = 1.05070102214813232421875
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationScaledTanhOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC: ``alpha * tanh(beta * x)``.
 
@@ -276,7 +276,7 @@ class ActivationScaledTanhOperatorDesc(ActivationDesc):
     beta: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationSigmoidOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_SIGMOID_OPERATOR_DESC: ``1 / (1 + exp(-x))``.
 
@@ -295,7 +295,7 @@ class ActivationSigmoidOperatorDesc(ActivationDesc):
     operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SIGMOID
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationSoftplusOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC: ``ln(1 + exp(steepness * x)) / steepness``.
 
@@ -317,7 +317,7 @@ class ActivationSoftplusOperatorDesc(ActivationDesc):
     steepness: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationSoftsignOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC: ``x / (1 + abs(x))``.
 
@@ -336,7 +336,7 @@ class ActivationSoftsignOperatorDesc(ActivationDesc):
     operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_SOFTSIGN
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationTanhOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_TANH_OPERATOR_DESC: ``tanh(x)``.
 
@@ -355,7 +355,7 @@ class ActivationTanhOperatorDesc(ActivationDesc):
     operator_type: ClassVar[OperatorType] = OperatorType.ACTIVATION_TANH
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationThresholdedReluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC: ``x if x > alpha else 0``.
 
@@ -377,7 +377,7 @@ class ActivationThresholdedReluOperatorDesc(ActivationDesc):
     alpha: float = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationShrinkOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_SHRINK_OPERATOR_DESC.
 
@@ -404,7 +404,7 @@ class ActivationShrinkOperatorDesc(ActivationDesc):
     threshold: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationGeluOperatorDesc(ActivationDesc):
     """DML_ACTIVATION_GELU_OPERATOR_DESC: ``0.5 * x * (1 + erf(x / sqrt(2)))``.
 

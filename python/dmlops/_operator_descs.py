@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ElementWiseClipOperatorDesc(Descriptor):
     """``maximum(min, minimum(g(x), max))``, ``g(x) = x * scale + bias``, float32 bounds.
 
@@ -79,7 +79,7 @@ class ElementWiseClipOperatorDesc(Descriptor):
     max: float
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ElementWiseClip1OperatorDesc(Descriptor):
     """Clip with bounds in the tensor's own data type, exact for 64-bit integers.
 
@@ -131,7 +131,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
         as_data_type(self, "min_max_data_type")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ElementWiseClipGradOperatorDesc(Descriptor):
     """DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC: ``input_gradient if min < x and x < max else 0``.
 
@@ -171,7 +171,7 @@ class ElementWiseClipGradOperatorDesc(Descriptor):
     max: float
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ElementWiseClipGrad1OperatorDesc(Descriptor):
     """The gradient of clip, with bounds in the tensor's own data type.
 
@@ -224,7 +224,7 @@ class ElementWiseClipGrad1OperatorDesc(Descriptor):
         as_data_type(self, "min_max_data_type")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationParameterizedReluOperatorDesc(Descriptor):
     """DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC: ``x if x >= 0 else slope * x``.
 
@@ -258,7 +258,7 @@ class ActivationParameterizedReluOperatorDesc(Descriptor):
     output_tensor: BufferTensorDesc
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationReluGradOperatorDesc(Descriptor):
     """DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC: ``input_gradient if x > 0 else 0``.
 
@@ -292,7 +292,7 @@ class ActivationReluGradOperatorDesc(Descriptor):
     output_gradient_tensor: BufferTensorDesc
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BatchNormalizationOperatorDesc(Descriptor):
     """``scale * (x - mean) / sqrt(variance + epsilon) + bias``, then an activation.
 
@@ -380,7 +380,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
         as_activation(self, "fused_activation")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeanVarianceNormalizationOperatorDesc(Descriptor):
     """Normalization with the mean and the variance of the input, then an activation.
 
@@ -453,7 +453,7 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
         as_activation(self, "fused_activation")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeanVarianceNormalization1OperatorDesc(Descriptor):
     """Normalization with the mean and the variance of the input, then an activation.
 
@@ -528,7 +528,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
         as_activation(self, "fused_activation")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeanVarianceNormalization2OperatorDesc(Descriptor):
     """Normalization with the mean and the variance of the input, then an activation.
 
@@ -606,7 +606,7 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
         as_activation(self, "fused_activation")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BatchNormalizationTrainingOperatorDesc(Descriptor):
     """Batch normalization with the mean and the variance of the input, then an activation.
 
@@ -688,7 +688,7 @@ class BatchNormalizationTrainingOperatorDesc(Descriptor):
         as_activation(self, "fused_activation")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BatchNormalizationGradOperatorDesc(Descriptor):
     """The gradients of batch normalization with constant mean and variance.
 
@@ -750,7 +750,7 @@ class BatchNormalizationGradOperatorDesc(Descriptor):
     epsilon: float = 1e-5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
     """The gradients of batch normalization with the mean and the variance of the input.
 
@@ -812,7 +812,7 @@ class BatchNormalizationTrainingGradOperatorDesc(Descriptor):
     epsilon: float = 1e-5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationLogSoftmaxOperatorDesc(Descriptor):
     """The logarithm of the softmax over the last dimension.
 
@@ -842,7 +842,7 @@ class ActivationLogSoftmaxOperatorDesc(Descriptor):
     output_tensor: BufferTensorDesc
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationLogSoftmax1OperatorDesc(Descriptor):
     """The logarithm of the softmax over any dimensions, together.
 
@@ -895,7 +895,7 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
         as_axes(self, "axes")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationSoftmaxOperatorDesc(Descriptor):
     """Exponentials, divided by their sum over the last dimension.
 
@@ -925,7 +925,7 @@ class ActivationSoftmaxOperatorDesc(Descriptor):
     output_tensor: BufferTensorDesc
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationSoftmax1OperatorDesc(Descriptor):
     """Exponentials, divided by their sum over any dimensions, together.
 
@@ -978,7 +978,7 @@ class ActivationSoftmax1OperatorDesc(Descriptor):
         as_axes(self, "axes")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationHardmaxOperatorDesc(Descriptor):
     """1 at the first maximum, and 0 elsewhere, over the last dimension.
 
@@ -1008,7 +1008,7 @@ class ActivationHardmaxOperatorDesc(Descriptor):
     output_tensor: BufferTensorDesc
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationHardmax1OperatorDesc(Descriptor):
     """1 at the first maximum, and 0 elsewhere, over any dimensions, together.
 
@@ -1061,7 +1061,7 @@ class ActivationHardmax1OperatorDesc(Descriptor):
         as_axes(self, "axes")
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationHardSwishOperatorDesc(Descriptor):
     """DML_ACTIVATION_HARD_SWISH_OPERATOR_DESC: ``x * max(0, min(alpha * x + beta, 1))``.
 
@@ -1097,7 +1097,7 @@ class ActivationHardSwishOperatorDesc(Descriptor):
     beta: float = 0.5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ActivationSwishOperatorDesc(Descriptor):
     """DML_ACTIVATION_SWISH_OPERATOR_DESC: ``x / (1 + exp(-sigmoid_input_scale * x))``.
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from dmlops._tensor_desc import Descriptor
 
-@dataclass(frozen=True)
-class ScaleBias:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScaleBias(Descriptor):
     """A scale and a bias: ``x * scale + bias``, rounded once.
 
     Parameters

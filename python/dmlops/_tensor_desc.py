@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+import numpy as np
+
 from dmlops import _core
 from dmlops._enums import TensorDataType, TensorFlags, member
 from dmlops._foreign import as_array
+
+_FLOATS = (float, np.floating)
 
 
 def _text(value: object) -> str:
@@ -21,11 +25,24 @@ def _text(value: object) -> str:
 
 
 class Descriptor:
-    """A frozen dataclass whose repr evaluates to an equal object."""
+    """A frozen dataclass, compared by value, whose repr evaluates to an equal object."""
 
     def __repr__(self) -> str:
         named = (f"{f.name}={_text(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(named)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        """Return the fields, with the same object for each NaN, which tuples take to be equal."""
+        values = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        return tuple(math.nan if isinstance(v, _FLOATS) and math.isnan(v) else v for v in values)
 
     def _set(self, name: str, value: Any) -> None:
         """Replace a field by its normal form; for use in ``__post_init__`` only."""
@@ -54,7 +71,7 @@ def integers(where: str, values: Sequence[SupportsIndex]) -> tuple[int, ...]:
     return tuple(integer(f"{where}[{i}]", item) for i, item in enumerate(items))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BufferTensorDesc(Descriptor):
     """The description of a tensor: data type, sizes, and layout in memory.
 

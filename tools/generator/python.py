@@ -137,7 +137,7 @@ def activation_descs() -> str:
     """Return python/dmlops/_activation_descs.py."""
 
     def desc(row: Any) -> Iterator[str]:
-        yield "@dataclass(frozen=True, kw_only=True, repr=False)"
+        yield "@dataclass(frozen=True, kw_only=True, eq=False, repr=False)"
         yield f"class {row.desc}(ActivationDesc):"
         yield from documentation(row)
         yield f"    operator_type: ClassVar[OperatorType] = OperatorType.{row.name}"
@@ -155,7 +155,7 @@ def activation_descs() -> str:
         "from dmlops._tensor_desc import BufferTensorDesc, Descriptor",
         names(row.desc for row in FUSABLE),
         "",
-        "@dataclass(frozen=True, kw_only=True, repr=False)",
+        "@dataclass(frozen=True, kw_only=True, eq=False, repr=False)",
         "class ActivationDesc(Descriptor):",
         '    """Base class of the activations that can be fused: one input, one output.',
         "",
@@ -177,7 +177,7 @@ def operator_descs() -> str:
     """Return python/dmlops/_operator_descs.py."""
 
     def desc(row: Any) -> Iterator[str]:
-        yield "@dataclass(frozen=True, kw_only=True, repr=False)"
+        yield "@dataclass(frozen=True, kw_only=True, eq=False, repr=False)"
         yield f"class {row.desc}(Descriptor):"
         yield from documentation(row)
         yield f"    operator_type: ClassVar[OperatorType] = OperatorType.{row.name}"
