@@ -68,7 +68,7 @@ def measure(row: Row, competitors: Mapping[str, Any], count: int) -> Line:
         try:
             result = competitor(row.operator, [x.copy() for x in inputs], row.parameters)
         except KeyError:
-            missing[name] = "has no such operator"
+            missing[name] = "not compared"
         except Exception as error:
             if name == OURS:
                 raise
