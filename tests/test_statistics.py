@@ -45,6 +45,14 @@ def normalized(
     return result, (2 if x.dtype == np.float32 else 0.02) * ulp(largest, x.dtype)
 
 
+def test_overflow_keeps_the_sign() -> None:
+    """With scales of their own, the elements' results are sums of two terms."""
+    x = np.tile(np.array([1e20, 2e20, 4.1e20], np.float32), 40)
+    scale = np.linspace(1e32, 1.1e32, x.size, dtype=np.float32)
+    y = dmlops.mean_variance_normalization(x, scale, 0 * scale, use_variance=False)
+    np.testing.assert_array_equal(y, np.tile([-np.inf, -np.inf, np.inf], 40))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_worked_examples(dtype: str) -> None:
     x, two, one = column(X, dtype), column(2, dtype), column(1, dtype)

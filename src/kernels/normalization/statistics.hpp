@@ -129,6 +129,9 @@ class Statistics {
     f.factor = group.inverse_deviation * f.scale;
     f.addend = f.bias - group.center * f.factor;
     f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(f.addend);
+    // The low term of a large deviation times a large scale may overflow, with the opposite sign.
+    if (!kPerGroup && !parameters_.use_variance)
+      f.in_pairs = f.in_pairs & (group.variance < 0x1p14);
     return f;
   }
   template <bool kPerGroup>
