@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -24,3 +25,9 @@ def python(
         timeout=timeout,
         check=False,
     )
+
+
+def run_script(script: str, timeout: float = 120, **environment: str) -> None:
+    """Run the script in a separate interpreter, in which it may fork or hang."""
+    run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=timeout, **environment)
+    assert run.returncode == 0, run.stdout + run.stderr

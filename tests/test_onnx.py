@@ -1,10 +1,7 @@
-"""dmlops.onnx: every opset's operators, refusals, and the backend's interface."""
+"""dmlops.onnx: every opset's operators, and refusals."""
 
 from __future__ import annotations
 
-import doctest
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -382,35 +379,3 @@ def test_refusals_name_the_node() -> None:
         backend.prepare(double)
     with pytest.raises(onnx.checker.ValidationError):
         backend.prepare(model_of(helper.make_node("Relu", ["nothing"], ["y"])))
-
-
-def test_devices() -> None:
-    assert backend.supports_device("CPU")
-    assert backend.supports_device("CPU:0")
-    assert not backend.supports_device("CUDA")
-    assert not backend.supports_device("toaster")
-    with pytest.raises(backend.UnsupportedError, match="'CUDA:0'; dmlops runs on the CPU"):
-        backend.prepare(model_of(helper.make_node("Relu", ["x"], ["y"])), "CUDA:0")
-
-
-def test_run_node() -> None:
-    node = helper.make_node("LogSoftmax", ["x"], ["y"])
-    assert_same_bits(backend.run_node(node, [X]).y, dmlops.log_softmax(X))
-    (old,) = backend.run_node(node, [X], opset_version=11)
-    assert_same_bits(old, dmlops.log_softmax(X, (1, 2)))
-    prelu = helper.make_node("PRelu", ["x", "slope"], ["y"], name="it")
-    for inputs in ([X], [X, X, X]):
-        words = rf"PRelu \(node 'it'\): inputs must have length 2, for x, slope, not {len(inputs)}"
-        with pytest.raises(ValueError, match=words):
-            backend.run_node(prelu, inputs)
-
-
-def test_examples_of_docstrings() -> None:
-    result = doctest.testmod(sys.modules["dmlops.onnx._backend"])
-    assert result.attempted
-    assert not result.failed
-
-
-def test_onnx_is_imported_by_its_users_only() -> None:
-    code = "import sys, dmlops; sys.exit('onnx' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

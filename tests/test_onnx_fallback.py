@@ -7,7 +7,6 @@ import random
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -281,38 +280,6 @@ def test_weights_and_constants_are_part_of_the_subgraphs() -> None:
     assert_agrees(model, prepared)
     # Weights that no run can replace are initializers in ONNX Runtime.
     assert [step.sources for step in prepared._steps if not step.one_target] == [["x"], ["b"]]
-
-
-def test_large_weights_are_not_serialized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """protobuf serializes at most 2 GiB."""
-    sizes: list[int] = []
-
-    def recorded(function: Any) -> Any:
-        def call(model: Any, *more: Any, **named: Any) -> Any:
-            sizes.append(len(model if isinstance(model, bytes) else model.SerializeToString()))
-            return function(model, *more, **named)
-
-        return call
-
-    model = parsed("a = MatMul (x, w)  b = MatMul (a, h)  y = Relu (b)")
-    w = samples.uniform((4, 1024), np.float32)
-    h = samples.uniform((1024, 4), np.float32)
-    for name, array in (("w", w), ("h", h)):
-        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    path = tmp_path / "large.onnx"
-    onnx.save(model, path, save_as_external_data=True, location="weights", size_threshold=1024)
-    for module, name in (
-        (onnx.checker, "check_model"),
-        (onnx.shape_inference, "infer_shapes"),
-        (onnxruntime, "InferenceSession"),
-    ):
-        monkeypatch.setattr(module, name, recorded(getattr(module, name)))
-    prepared = prepare(path)
-    assert len(sizes) == 3
-    assert max(sizes) < 2048
-    assert [value.name for value in prepared.inputs] == ["x"]
-    monkeypatch.undo()
-    assert_agrees(onnx.load(path), prepared)  # saving removed the weights from `model`
 
 
 def test_an_initializer_may_be_given() -> None:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import signal
-import sys
 import textwrap
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,13 +21,10 @@ import pytest
 import samples
 from layouts import LARGE
 from reference import assert_same_bits
-from subprocesses import python
+from subprocesses import python, run_script
 
 import dmlops
-from dmlops import _core
 from dmlops._table import ACTIVATIONS
-
-MODULE = Path(str(_core.__file__)).read_bytes()
 
 Array = npt.NDArray[Any]
 COUNTS = (1, 2, 3, 7, 16)
@@ -59,12 +53,6 @@ CALLS: dict[str, Callable[[], Array]] = {
         samples.uniform((7, 103, 1511), np.float16), 1
     ),
 }
-
-
-def run_script(script: str, timeout: float = 120, **environment: str) -> None:
-    """Run the script in a separate interpreter, in which it may fork or hang."""
-    run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=timeout, **environment)
-    assert run.returncode == 0, run.stdout + run.stderr
 
 
 LONG = [row.function for row in ACTIVATIONS if row.work == "long"]
@@ -133,62 +121,6 @@ def test_compiled_operators_start_as_many_as_functions() -> None:
     lines = [line.split(maxsplit=2) for line in run.stdout.splitlines()]
     assert not [line for line in lines if line[0] != line[1]]
     assert {line[0] for line in lines} == {"0", "3"}
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc sets the default stack")
-def test_workers_have_stacks_that_kernels_fit() -> None:
-    run_script(
-        """
-        import ctypes, numpy as np, dmlops
-        from dmlops import _core
-        libc = ctypes.CDLL(None)
-        attributes = ctypes.create_string_buffer(64)
-        libc.pthread_attr_init(attributes)
-        libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(128 * 1024))  # musl's default
-        assert libc.pthread_setattr_default_np(attributes) == 0
-        dmlops.set_num_threads(4)
-        x = np.ones((300, 640), np.float32)
-        ones = np.ones((1, 640), np.float32)
-        for isa in dmlops.available_isas():
-            _core.set_isa(isa)
-            for function in (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax):
-                function(x, axes=0), function(x, axes=1)
-            for c in (64, 640):
-                y, one = x[:, :c], ones[:, :c]
-                _, mean, variance = dmlops.batch_normalization_training(y, one, one)
-                dmlops.batch_normalization_training_grad(y, y, mean, variance, one)
-        """
-    )
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Python's own frames may be larger")
-@pytest.mark.skipif(b"__asan_init" in MODULE, reason="sanitizers enlarge frames")
-def test_a_calling_thread_needs_512_kib_of_stack() -> None:
-    run_script(
-        """
-        import threading, numpy as np, dmlops
-        from dmlops import _core
-
-        def call():
-            for isa, dtype in ((i, t) for i in dmlops.available_isas() for t in ("f4", "f2")):
-                _core.set_isa(isa)
-                for shape, axes in (((1, 5000), 1), ((5000, 3), 0), ((2, 2500, 16), (0, 1))):
-                    x = np.ones(shape, dtype)
-                    one = np.ones_like(x.sum(axes, keepdims=True))
-                    for function in (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax):
-                        function(x, axes)
-                    dmlops.mean_variance_normalization(x, axes=axes)
-                    dmlops.batch_normalization_training(x, one, one)
-                    dmlops.batch_normalization_grad(x, x, one, one, one)
-                    dmlops.batch_normalization_training_grad(x, x, one, one, one)
-
-        dmlops.set_num_threads(2)
-        _core.set_split_threshold(256)
-        threading.stack_size(544 * 1024)  # with 32 KiB for the interpreter
-        thread = threading.Thread(target=call)
-        thread.start(), thread.join()
-        """
-    )
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="Linux alone says and does it")

@@ -1,8 +1,8 @@
 // Elements as vectors of float64.
 #pragma once
 
-#include "kernels/simd/partial.hpp"
 #include "kernels/simd/fma.hpp"
+#include "kernels/simd/partial.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

@@ -1,0 +1,55 @@
+"""The interface of dmlops.onnx as a backend of ONNX."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import samples
+from reference import assert_same_bits
+
+import dmlops
+
+onnx = pytest.importorskip("onnx")
+backend = pytest.importorskip("dmlops.onnx")
+helper = onnx.helper
+
+X = samples.uniform((2, 3, 4), np.float32)
+RELU = onnx.parser.parse_model(
+    '<ir_version: 8, opset_import: ["": 17]> g (float[3] x) => (float[3] y) { y = Relu (x) }'
+)
+
+
+def test_devices() -> None:
+    assert backend.supports_device("CPU")
+    assert backend.supports_device("CPU:0")
+    assert not backend.supports_device("CUDA")
+    assert not backend.supports_device("toaster")
+    with pytest.raises(backend.UnsupportedError, match="'CUDA:0'; dmlops runs on the CPU"):
+        backend.prepare(RELU, "CUDA:0")
+
+
+def test_run_node() -> None:
+    node = helper.make_node("LogSoftmax", ["x"], ["y"])
+    assert_same_bits(backend.run_node(node, [X]).y, dmlops.log_softmax(X))
+    (old,) = backend.run_node(node, [X], opset_version=11)
+    assert_same_bits(old, dmlops.log_softmax(X, (1, 2)))
+    prelu = helper.make_node("PRelu", ["x", "slope"], ["y"], name="it")
+    for inputs in ([X], [X, X, X]):
+        words = rf"PRelu \(node 'it'\): inputs must have length 2, for x, slope, not {len(inputs)}"
+        with pytest.raises(ValueError, match=words):
+            backend.run_node(prelu, inputs)
+
+
+def test_examples_of_docstrings() -> None:
+    result = doctest.testmod(sys.modules["dmlops.onnx._backend"])
+    assert result.attempted
+    assert not result.failed
+
+
+def test_onnx_is_imported_by_its_users_only() -> None:
+    code = "import sys, dmlops; sys.exit('onnx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
