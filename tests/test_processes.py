@@ -7,8 +7,7 @@ import os
 import sys
 
 import pytest
-from subprocesses import python
-from test_threads import run_script
+from subprocesses import python, run_script
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())

@@ -6,7 +6,7 @@ import sys
 import sysconfig
 
 import pytest
-from test_threads import run_script
+from subprocesses import run_script
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's limits")
 
