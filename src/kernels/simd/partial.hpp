@@ -64,7 +64,7 @@ DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler 
 
 #if defined(__AVX2__)
 // Loads 1 to 7 words into the first lanes, and sets the others to 0. The words are joined in
-// registers, since a load of a vector from a buffer would wait for several stores to it.
+// registers: a load from a buffer that several stores have filled would wait for them.
 DMLOPS_INLINE __m128i load_words(const char* source, std::int64_t count) {
   const std::int64_t bytes = 2 * count;
   std::uint64_t lower = 0, upper = 0;
