@@ -199,7 +199,9 @@ def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
             finite = np.isfinite(actual)
             error = np.abs(actual.astype(np.float64) - exact) - ulp(exact, np.float16) * 0.501
             largest = max(largest, float((error / sums)[finite].max(initial=0)))
-    assert (2**-9 if training else 0) <= largest <= 1  # the bound is not too loose
+    assert largest <= 1
+    if training:
+        assert largest >= 2**-9  # the bound is not too loose
 
 
 @each_mode

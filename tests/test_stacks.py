@@ -64,7 +64,9 @@ def test_a_calling_thread_needs_512_kib_of_stack() -> None:
         dmlops.set_num_threads(2)
         _core.set_split_threshold(256)
         threading.stack_size(544 * 1024)  # with 32 KiB for the interpreter
-        thread = threading.Thread(target=call)
+        done = []
+        thread = threading.Thread(target=lambda: (call(), done.append(True)))
         thread.start(), thread.join()
+        assert done
         """
     )

@@ -29,12 +29,14 @@ def test_the_negative_bit_is_refused() -> None:
     x = torch.tensor([1.0, -1.0])
     with pytest.raises(BufferError, match=r"relu_grad: input_gradient has .*negative bit"):
         dmlops.relu_grad(x, negated())
-    with pytest.raises(BufferError, match=r"relu: out has .*torch\.empty_like\(input\)"):
+    with pytest.raises(BufferError, match=r"relu: out has .*torch\.empty_like\(out\)"):
         dmlops.relu(x, out=negated())
     tensor = dmlops.BufferTensorDesc.from_array(np.zeros(2, np.float32))
     desc = dmlops.ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor)
     with pytest.raises(BufferError, match=r"input_tensor has .*negative bit"):
         dmlops.Device().compile(desc).dispatch([negated()], [np.zeros(2, np.float32)])
+    with pytest.raises(BufferError, match=r"torch\.empty_like\(output_tensor\)"):
+        dmlops.Device().compile(desc).dispatch([np.zeros(2, np.float32)], [negated()])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float16", "float32"])

@@ -189,14 +189,14 @@ def _top(name: str, maximum: Any, x: Any, reduced: tuple[int, ...], keepdims: bo
 # Functions that run in the workers
 
 
-# The sums of exp(x) may be infinite or NaN for finite x: the core then takes those of exp(x - max).
-@np.errstate(all="ignore")
 def _add(chunk: Array, before: Array | None) -> Array:
     """Add the blocks of a chunk to those before, in their order."""
     blocks = [chunk[..., i, :] for i in range(chunk.shape[-2])]
-    total = blocks[0] if before is None else before + blocks[0]
-    for block in blocks[1:]:
-        total = total + block
+    # Infinite sums of exp(x) are replaced by those of exp(x - max).
+    with np.errstate(all="ignore"):
+        total = blocks[0] if before is None else before + blocks[0]
+        for block in blocks[1:]:
+            total = total + block
     return np.asarray(total)
 
 

@@ -83,7 +83,7 @@ def as_array(function: str, argument: str, value: Any) -> Array:
 def require_unmasked(function: str, argument: str, value: object) -> None:
     """Raise TypeError for a masked array, whose mask would be ignored."""
     if is_instance(value, "numpy.ma", "MaskedArray"):
-        fix = "out.data" if argument == "out" else f"{argument}.filled(value)"
+        fix = f"{argument}.data" if _is_output(argument) else f"{argument}.filled(value)"
         raise TypeError(
             f"{function}: {argument} is a masked array, whose mask would be ignored; use {fix}"
         )
@@ -111,11 +111,16 @@ def refuse_value(
 
 def refuse_negated(function: str, argument: str) -> NoReturn:
     """Raise BufferError for a PyTorch tensor with the negative bit."""
-    fix = "torch.empty_like(input)" if argument == "out" else f"{argument}.resolve_neg()"
+    fix = f"torch.empty_like({argument})" if _is_output(argument) else f"{argument}.resolve_neg()"
     raise BufferError(
         f"{function}: {argument} has PyTorch's negative bit, which DLPack does not transfer, so "
         f"that its values would have the opposite sign; pass {fix}"
     )
+
+
+def _is_output(argument: str) -> bool:
+    """Return whether an argument of a function, or a binding, receives results."""
+    return argument == "out" or argument.startswith("output")
 
 
 def _not_an_array(function: str, argument: str, value: Any) -> str:

@@ -16,11 +16,12 @@ namespace dmlops {
 class FloatEnvironment {
  public:
 #if defined(__x86_64__) || defined(_M_X64)
-  // Writes MXCSR only if needed: an operator that follows waits for the write.
+  // Writes MXCSR only if needed: the operator would wait for the write.
   FloatEnvironment() : before_(_mm_getcsr()) {
     if ((before_ & ~kSticky) != kDefault) _mm_setcsr(kDefault);
   }
-  // Writes it in any case: to read it, the caller would wait for the results.
+  // Restores MXCSR without reading it first: the read would wait for the operator's results, whose
+  // exceptions MXCSR collects.
   ~FloatEnvironment() { _mm_setcsr(before_); }
 #elif defined(__aarch64__)
   FloatEnvironment() {

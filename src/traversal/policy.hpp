@@ -6,8 +6,8 @@
 
 namespace dmlops {
 
-// Throws Error if an environment variable of the policy is invalid: before an operator writes,
-// since some write in several steps.
+// Throws Error if DMLOPS_NUM_THREADS or DMLOPS_NON_TEMPORAL_THRESHOLD is invalid. Called before the
+// first write, since some operators write in several steps.
 void require_valid_environment();
 
 // The memory traffic, or work of equal duration, from which waking threads pays off.

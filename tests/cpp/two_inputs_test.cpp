@@ -1,4 +1,4 @@
-// The elementwise operators with two inputs: worked examples.
+// The elementwise operators with two inputs: worked examples, and random layouts, also in place.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -8,6 +8,8 @@
 
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
+#include "draw.hpp"
+#include "laid_out_tensor.hpp"
 #include "traversal/policy.hpp"
 #include "traversal/policy_setters.hpp"
 
@@ -132,6 +134,46 @@ TEST(ParameterizedRelu, WritesTheSlopeOfATransposedInput) {
     parameterized_relu(input, slope, slope);
     for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], -2 * static_cast<float>(i)) << i;
   }
+  set_isa(before);
+}
+
+// With the bits of the dense tensors. The output is a tensor of its own or one of the inputs.
+void check_layouts(unsigned int seed) {
+  Draw draw(seed);
+  const Sizes sizes = draw.sizes();
+  const DataType type = draw.integer(0, 1) == 0 ? DataType::float32 : DataType::float16;
+  const Numbers of_x = draw.values(product(sizes), 0, 2),
+                of_other = draw.values(product(sizes), 1, 2);
+  const auto apply = [&](const Tensor& x, const Tensor& other, const Tensor& y) {
+    if (seed % 3 == 0) return parameterized_relu(x.view(), other.view(), y.view());
+    if (seed % 3 == 1) return relu_grad(x.view(), other.view(), y.view());
+    clip_grad(x.view(), other.view(), -1, 2, y.view());
+  };
+  const Tensor dense(type, sizes), dense_x(type, sizes, of_x), dense_other(type, sizes, of_other);
+  apply(dense_x, dense_other, dense);
+  const Tensor x(type, sizes, of_x, draw.strides(sizes));
+  const Tensor other(type, sizes, of_other, draw.strides(sizes));
+  const Tensor out(type, sizes, of_x, draw.strides(sizes));
+  const Tensor* const outputs[] = {&out, &x, &other};
+  const Tensor& y = *outputs[draw.integer(0, 2)];
+  apply(x, other, y);
+  EXPECT_EQ(y.get(), dense.get()) << "seed " << seed << ", " << isa();
+  EXPECT_TRUE(y.intact()) << "seed " << seed << ", " << isa();
+}
+
+TEST(TwoInputs, RandomLayouts) {
+  const std::string before = isa();
+  const std::int64_t split = split_threshold(), non_temporal = non_temporal_threshold();
+  for (const std::string& name : available_isas()) {
+    set_isa(name);
+    for (unsigned int seed = 0; seed < 300; ++seed) {
+      set_split_threshold(seed % 4 == 0 ? 256 : split);
+      set_non_temporal_threshold(seed % 4 == 1 ? 0 : non_temporal);
+      check_layouts(seed);
+    }
+  }
+  set_split_threshold(split);
+  set_non_temporal_threshold(non_temporal);
   set_isa(before);
 }
 
