@@ -42,27 +42,7 @@ DMLOPS_INLINE_SMALL std::uint64_t first_bytes(std::size_t count) {
 }
 #endif
 
-// Loads the first `count` lanes, at least one, and sets the others to `filler` without accessing
-// their memory.
-template <class V, class T>
-DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler = {}) {
-  alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
-  for (T& lane : lanes) lane = filler;
-#if defined(__AVX512BW__)
-  const std::uint64_t mask = first_bytes(count * sizeof(T));
-  if constexpr (sizeof lanes == 64) {
-    return bit_cast<V>(_mm512_mask_loadu_epi8(_mm512_load_si512(lanes), mask, source));
-  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
-    const auto rest = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes));
-    return widen(
-        bit_cast<u16half>(_mm256_mask_loadu_epi8(rest, static_cast<__mmask32>(mask), source)));
-  }
-#endif
-  copy_short(lanes, source, static_cast<std::int64_t>(count * sizeof(T)));
-  return load<V>(lanes);
-}
-
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(__AVX512BW__)
 // Loads 1 to 7 words into the first lanes, and sets the others to 0. The words are joined in
 // registers: a load from a buffer that several stores have filled would wait for them.
 DMLOPS_INLINE __m128i load_words(const char* source, std::int64_t count) {
@@ -98,8 +78,7 @@ DMLOPS_INLINE_SMALL V load_between(const T* source, std::int64_t first, std::int
   } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
     return widen(bit_cast<u16half>(_mm256_maskz_loadu_epi8(static_cast<__mmask32>(mask), source)));
   }
-#endif
-#if defined(__AVX2__)
+#elif defined(__AVX2__)
   if constexpr (sizeof lanes == 32 && size == 4) {
     const i32x index = {0, 1, 2, 3, 4, 5, 6, 7};
     const i32x exists =
@@ -115,6 +94,32 @@ DMLOPS_INLINE_SMALL V load_between(const T* source, std::int64_t first, std::int
   }
 #endif
   copy_short(lanes + first, source + first, (end - first) * size);
+  return load<V>(lanes);
+}
+
+// Loads the first `count` lanes, at least one, and sets the others to `filler` without accessing
+// their memory.
+template <class V, class T>
+DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler = {}) {
+  alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
+  for (T& lane : lanes) lane = filler;
+#if defined(__AVX512BW__)
+  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  if constexpr (sizeof lanes == 64) {
+    return bit_cast<V>(_mm512_mask_loadu_epi8(_mm512_load_si512(lanes), mask, source));
+  } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
+    const auto rest = _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes));
+    return widen(
+        bit_cast<u16half>(_mm256_mask_loadu_epi8(rest, static_cast<__mmask32>(mask), source)));
+  }
+#elif defined(__AVX2__)
+  if constexpr (sizeof lanes == 8 * sizeof(T) && sizeof(V) == 32) {
+    const i32x index = {0, 1, 2, 3, 4, 5, 6, 7};
+    const auto end = static_cast<std::int32_t>(count);
+    return index < end ? load_between<V>(source, 0, end) : load<V>(lanes);
+  }
+#endif
+  copy_short(lanes, source, static_cast<std::int64_t>(count * sizeof(T)));
   return load<V>(lanes);
 }
 
