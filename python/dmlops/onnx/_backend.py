@@ -157,11 +157,11 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         }
         for name, value in named.items():
             if name in self._tensors:
-                _require_declared(value, self._declared[name])
+                _require_input(value, self._declared[name])
         return named
 
 
-def _require_declared(value: Any, declared: Value) -> None:
+def _require_input(value: Any, declared: Value) -> None:
     """Compare data type and fixed dimensions."""
     name, dtype = declared.name, declared.dtype
     if not isinstance(value, np.ndarray):

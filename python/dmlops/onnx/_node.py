@@ -91,7 +91,7 @@ def require_axes(node: Node, *axes: int) -> None:
 # Shapes of parameters
 
 
-def with_parameters_of_channels(node: Node, step: Step, *, one: bool = False) -> Step:
+def with_checked_parameters(node: Node, step: Step, *, one: bool = False) -> Step:
     """Return a step that refuses parameters whose size is not that of the channels.
 
     With spatial=0, the size is that of channels and positions. If `one`, a single number is
@@ -105,7 +105,7 @@ def with_parameters_of_channels(node: Node, step: Step, *, one: bool = False) ->
             return
         sizes = x[1:end] or (1,)
         for index, shape in enumerate(parameters, 1):
-            if shape is None or shape == sizes or fits(shape, sizes):
+            if shape is None or fits(shape, sizes):
                 continue
             if not one or any(size not in (None, 1) for size in shape):
                 raise ValueError(

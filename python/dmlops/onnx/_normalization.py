@@ -20,9 +20,9 @@ from dmlops.onnx._node import (
     broadcastable,
     require_axes,
     require_broadcastable,
-    with_parameters_of_channels,
+    with_checked_parameters,
 )
-from dmlops.onnx._values import Value, require_declared
+from dmlops.onnx._values import Value, require_consistent
 
 # Batch normalization
 
@@ -54,7 +54,7 @@ def batch_normalization(node: Node) -> Step:
             momentum=attributes["momentum"],
             outputs=len(node.outputs),
         )
-    return with_parameters_of_channels(node, step)
+    return with_checked_parameters(node, step)
 
 
 def _infer(
@@ -125,7 +125,7 @@ def layer_normalization(node: Node) -> Step:
     require_broadcastable(node)
     for declared in filter(None, node.outputs[1:]):
         statistic = Value("", np.dtype(np.float32))
-        require_declared(f"{node.label}: the statistic", statistic, declared)
+        require_consistent(f"{node.label}: the statistic", statistic, declared)
 
     def run(x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
         axes = axes_from(axis, x.ndim)
@@ -174,7 +174,7 @@ def instance_normalization(node: Node) -> Step:
             epsilon=node.attributes["epsilon"],
         )
 
-    return with_parameters_of_channels(node, run)
+    return with_checked_parameters(node, run)
 
 
 def group_normalization(node: Node) -> Step:
@@ -199,7 +199,7 @@ def group_normalization(node: Node) -> Step:
         )
         return y.reshape(x.shape)
 
-    return with_parameters_of_channels(node, run)
+    return with_checked_parameters(node, run)
 
 
 def _wrong_groups(groups: int, channels: int | None) -> str:

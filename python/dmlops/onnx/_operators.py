@@ -25,9 +25,9 @@ from dmlops.onnx._node import (
     outputs_of,
     require_axes,
     require_broadcastable,
-    with_parameters_of_channels,
+    with_checked_parameters,
 )
-from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of, of_array, require_declared
+from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of, of_array, require_consistent
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -98,7 +98,7 @@ def _require_types(node: Node, schema: onnx.defs.OpSchema) -> None:
     for declared, formal in zip(node.outputs, schema.outputs, strict=False):
         dtype = first.get(formal.type_str, Value("")).dtype
         if declared:
-            require_declared(f"{node.label}: the result", Value("", dtype, shape), declared)
+            require_consistent(f"{node.label}: the result", Value("", dtype, shape), declared)
         shape = None  # of the other outputs: not checked
 
 
@@ -170,7 +170,7 @@ def _prelu(node: Node) -> Step:
         slopes = slope.reshape((1,) * x.ndim) if slope.size == 1 else along_channels(slope, x.ndim)
         return dmlops.parameterized_relu(x, slopes)
 
-    return with_parameters_of_channels(node, run, one=True)
+    return with_checked_parameters(node, run, one=True)
 
 
 def _identity(node: Node) -> Step:
@@ -193,7 +193,7 @@ def _constant(node: Node) -> Step:
     else:
         raise node.refuse(f"{kind}; dmlops has numbers, in dense tensors")
     for declared in filter(None, node.outputs):
-        require_declared(f"{node.label}: the value", of_array("", array), declared)
+        require_consistent(f"{node.label}: the value", of_array("", array), declared)
     return lambda: array
 
 

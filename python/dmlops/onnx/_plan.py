@@ -11,7 +11,7 @@ import onnx
 from dmlops.onnx import _onnxruntime
 from dmlops.onnx._node import Step, UnsupportedError, label_of, outputs_of
 from dmlops.onnx._operators import OPERATORS, prepare_node
-from dmlops.onnx._values import Value, array_of, infer_types, of_array, of_type, require_declared
+from dmlops.onnx._values import Value, array_of, infer_types, of_array, of_type, require_consistent
 
 OURS, FALLBACK = "dmlops", "onnxruntime"
 
@@ -71,7 +71,7 @@ class Plan:
         for value in (*graph.input, *graph.output):
             if value.name in self.constants:
                 constant = of_array(value.name, self.constants[value.name])
-                require_declared("the initializer", constant, of_type(value.name, value.type))
+                require_consistent("the initializer", constant, of_type(value.name, value.type))
         self._types = infer_types(model)
         for value in graph.input:  # a run may override the value
             self._tensors.pop(value.name, None)

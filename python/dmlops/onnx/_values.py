@@ -61,7 +61,7 @@ def fits(shape: Shape, declared: Shape) -> bool:
     )
 
 
-def require_declared(what: str, value: Value, declared: Value) -> None:
+def require_consistent(what: str, value: Value, declared: Value) -> None:
     """Refuse a declared data type or shape that contradicts the value."""
     known, shape = value.known_shape, declared.known_shape
     types_differ = None not in (value.dtype, declared.dtype) and value.dtype != declared.dtype
