@@ -12,7 +12,7 @@ import onnx
 
 import dmlops
 from dmlops.onnx._node import UnsupportedError
-from dmlops.onnx._values import LARGE
+from dmlops.onnx._values import LARGE, inner_graphs
 
 # Initializers need not be inputs from version 4 on, and ONNX Runtime may not read the newest.
 VERSIONS = (4, 10)
@@ -35,14 +35,13 @@ def require() -> Any:
 def reads(node: onnx.NodeProto) -> list[str]:
     """Return the values that a node reads, captures of its inner graphs included."""
     found = [name for name in node.input if name]
-    for attribute in node.attribute:
-        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
-            own = {value.name for value in (*graph.input, *graph.initializer)}
-            own |= {tensor.values.name for tensor in graph.sparse_initializer}
-            own |= {name for inner in graph.node for name in inner.output}
-            outer = [name for inner in graph.node for name in reads(inner)]
-            outer += [value.name for value in graph.output]
-            found += [name for name in outer if name not in own]
+    for graph in inner_graphs(node):
+        own = {value.name for value in (*graph.input, *graph.initializer)}
+        own |= {tensor.values.name for tensor in graph.sparse_initializer}
+        own |= {name for inner in graph.node for name in inner.output}
+        outer = [name for inner in graph.node for name in reads(inner)]
+        outer += [value.name for value in graph.output]
+        found += [name for name in outer if name not in own]
     return list(dict.fromkeys(found))
 
 

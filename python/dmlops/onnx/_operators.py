@@ -27,7 +27,7 @@ from dmlops.onnx._node import (
     require_broadcastable,
     with_checked_parameters,
 )
-from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of, of_array, require_consistent
+from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of, require_consistent
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -80,10 +80,7 @@ def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> 
 
 
 def _require_types(node: Node, schema: onnx.defs.OpSchema) -> None:
-    """Refuse inputs of several data types where the definition has one for them.
-
-    Refuse outputs whose declared data type or shape contradicts the inputs, too.
-    """
+    """Refuse several data types where the definition has one for inputs and outputs."""
     first: dict[str, Value] = {}
     for value, formal in zip(node.inputs, schema.inputs, strict=False):
         if value is None or value.dtype is None:
@@ -94,12 +91,10 @@ def _require_types(node: Node, schema: onnx.defs.OpSchema) -> None:
                 f"{value.name} has data type {value.dtype}, but {other.name} has "
                 f"{other.dtype}; convert {value.name}, as Cast does"
             )
-    shape = node.input(0).shape  # every operator keeps it
     for declared, formal in zip(node.outputs, schema.outputs, strict=False):
         dtype = first.get(formal.type_str, Value("")).dtype
         if declared:
-            require_consistent(f"{node.label}: the result", Value("", dtype, shape), declared)
-        shape = None  # of the other outputs: not checked
+            require_consistent(f"{node.label}: the result", Value("", dtype), declared)
 
 
 # Functions that turn a node into a function to run
@@ -193,7 +188,7 @@ def _constant(node: Node) -> Step:
     else:
         raise node.refuse(f"{kind}; dmlops has numbers, in dense tensors")
     for declared in filter(None, node.outputs):
-        require_consistent(f"{node.label}: the value", of_array("", array), declared)
+        require_consistent(f"{node.label}: the value", Value("", array.dtype), declared)
     return lambda: array
 
 

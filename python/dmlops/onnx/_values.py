@@ -62,7 +62,7 @@ def fits(shape: Shape, declared: Shape) -> bool:
 
 
 def require_consistent(what: str, value: Value, declared: Value) -> None:
-    """Refuse a declared data type or shape that contradicts the value."""
+    """Refuse a declared data type or shape that contradicts the value, as far as both are known."""
     known, shape = value.known_shape, declared.known_shape
     types_differ = None not in (value.dtype, declared.dtype) and value.dtype != declared.dtype
     shapes_differ = known is not None and shape is not None and not fits(known, shape)
@@ -95,10 +95,13 @@ def of_type(name: str, declared: onnx.TypeProto) -> Value:
             ) from None
     if not tensor.HasField("shape"):
         return Value(name, dtype)
-    sizes = tuple(
-        d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in tensor.shape.dim
-    )
-    return Value(name, dtype, sizes)
+    return Value(name, dtype, tuple(map(_size, tensor.shape.dim)))
+
+
+def _size(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None  # older exporters: -1 is unknown
+    return dim.dim_param or None
 
 
 def of_array(name: str, array: Any) -> Value:
@@ -147,22 +150,48 @@ def _copy_fields(source: Any, target: Any, excluded: str) -> None:
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
-    """Return the types that the model declares and that ONNX infers, by name."""
-    graph = onnx.shape_inference.infer_shapes(_inferable(without_weights(model))).graph
-    return {v.name: v.type for v in (*graph.value_info, *graph.input, *graph.output)}
+    """Return the types by name: those of inputs as declared, the others as ONNX infers them.
+
+    Of results, the model declares the data types only. Their declared shapes may be stale, for
+    example where the batch size of the input was changed after the export.
+    """
+    copy = without_weights(model)
+    for value in copy.graph.input:
+        _clear_negative_sizes(value.type)
+    _prepare_for_inference(copy.graph)
+    graph = onnx.shape_inference.infer_shapes(copy).graph
+    return {v.name: v.type for v in (*graph.value_info, *graph.output, *graph.input)}
 
 
-def _inferable(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the model with operators that have the same types and that ONNX can infer."""
+def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Yield the graphs that are attributes of a node, as of If and Loop."""
+    for attribute in node.attribute:
+        yield from attribute.graphs
+        if attribute.HasField("g"):
+            yield attribute.g
 
-    def is_opaque(node: onnx.NodeProto) -> bool:
-        return node.op_type == "GroupNormalization" and node.domain in ONNX_DOMAINS
 
-    if not any(map(is_opaque, model.graph.node)):
-        return model
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    for node in filter(is_opaque, copy.graph.node):
-        node.op_type = "Identity"
-        del node.input[1:], node.attribute[:]
-    return copy
+def _prepare_for_inference(graph: onnx.GraphProto) -> None:
+    """Clear the shapes of results, and replace operators that ONNX does not infer."""
+    for value in (*graph.value_info, *graph.output):
+        _clear_shape(value.type)
+    for node in graph.node:
+        for inner in inner_graphs(node):
+            _prepare_for_inference(inner)
+        if node.op_type == "GroupNormalization" and node.domain in ONNX_DOMAINS:
+            node.op_type = "Identity"  # has the same types
+            del node.input[1:], node.attribute[:]
+
+
+def _clear_shape(declared: onnx.TypeProto) -> None:
+    kind = declared.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        getattr(declared, kind).ClearField("shape")
+    elif kind in ("sequence_type", "optional_type"):
+        _clear_shape(getattr(declared, kind).elem_type)
+
+
+def _clear_negative_sizes(declared: onnx.TypeProto) -> None:
+    for dim in declared.tensor_type.shape.dim if declared.HasField("tensor_type") else ():
+        if dim.dim_value < 0:
+            dim.ClearField("dim_value")
