@@ -1,4 +1,4 @@
-"""dmlops.onnx: models of more bytes than protobuf serializes."""
+"""dmlops.onnx: large initializers, of which protobuf serializes at most 2 GiB."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import samples
+from reference import assert_same_bits
 
 onnx = pytest.importorskip("onnx")
+backend = pytest.importorskip("dmlops.onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 fallback = pytest.importorskip("test_onnx_fallback")
 
@@ -44,3 +46,57 @@ def test_large_weights_are_not_serialized(tmp_path: Path, monkeypatch: pytest.Mo
     assert [value.name for value in prepared.inputs] == ["x"]
     monkeypatch.undo()
     fallback.assert_agrees(onnx.load(path), prepared)  # saving removed the weights from `model`
+
+
+def with_weights(size: int, data_type: int, node: str, inputs: str = "") -> Any:
+    """Return a model with an initializer `w` of zeros."""
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["": 21]>
+        g (float[N] x{inputs}) => (float[N] y) {{ {node} }}
+    """)
+    width = 2 if data_type == onnx.TensorProto.BFLOAT16 else 4
+    model.graph.initializer.append(
+        onnx.TensorProto(name="w", data_type=data_type, dims=[size], raw_data=bytes(width * size))
+    )
+    return model
+
+
+@pytest.mark.parametrize("size", [3, 2000])
+def test_invalid_initializers(size: int) -> None:
+    def assert_refused(words: str) -> None:
+        with pytest.raises(backend.ModelError, match=words):
+            backend.prepare(model)
+
+    model = with_weights(size, onnx.TensorProto.FLOAT, "y = Relu (x)")
+    backend.prepare(model)
+    model.graph.initializer.append(model.graph.initializer[0])
+    assert_refused("w initializer name is not unique")
+    model = with_weights(size, onnx.TensorProto.FLOAT, "y = Relu (x)")
+    model.ir_version = 3
+    assert_refused("w in initializer but not in graph input")
+    model = with_weights(size, onnx.TensorProto.FLOAT, "y = Relu (x)", f", float[{size}] w")
+    model.ir_version = 3
+    backend.prepare(model)
+
+
+def test_bfloat16_is_part_of_the_subgraph() -> None:
+    """NumPy lacks the type, which older releases of onnx convert to float32."""
+    cast = f"c = Cast <to = {onnx.TensorProto.FLOAT}> (w)  s = Sub (x, c)  y = Relu (s)"
+    model = with_weights(2000, onnx.TensorProto.BFLOAT16, cast)
+    x = np.ones(2000, np.float32)
+    assert_same_bits(fallback.prepare(model).run([x]).y, x)
+
+
+def test_weights_are_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = []
+    to_array = onnx.numpy_helper.to_array
+
+    def recorded(tensor: Any, *more: Any) -> Any:
+        names.append(tensor.name)
+        return to_array(tensor, *more)
+
+    monkeypatch.setattr(onnx.numpy_helper, "to_array", recorded)
+    prepared = fallback.prepare(with_weights(2000, onnx.TensorProto.FLOAT, "y = Sub (x, w)"))
+    assert names == ["w"]
+    x = np.ones(2000, np.float32)
+    assert_same_bits(prepared.run([x]).y, x)

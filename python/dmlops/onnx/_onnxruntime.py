@@ -12,7 +12,7 @@ import onnx
 
 import dmlops
 from dmlops.onnx._node import UnsupportedError
-from dmlops.onnx._values import LARGE, inner_graphs
+from dmlops.onnx._values import LARGE, inner_graphs, stub
 
 # Initializers need not be inputs from version 4 on, and ONNX Runtime may not read the newest.
 VERSIONS = (4, 10)
@@ -45,26 +45,16 @@ def reads(node: onnx.NodeProto) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-# The data types of NumPy that ONNX Runtime takes as arrays.
-_NUMBERS = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))
+# The element types that ONNX Runtime takes as NumPy's arrays. By ONNX's type, since older releases
+# of onnx convert BFLOAT16 to float32.
+_NUMBERS = frozenset(
+    onnx.helper.np_dtype_to_tensor_dtype(np.dtype(code)) for code in "?bBhHiIqQefd"
+)
 
 
 def _is_large(tensor: onnx.TensorProto) -> bool:
     """Return True if a tensor is passed beside the subgraph, which can have at most 2 GiB."""
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
-    return math.prod(tensor.dims) > LARGE and dtype in _NUMBERS
-
-
-def _stub(tensor: onnx.TensorProto) -> onnx.TensorProto:
-    """Return a tensor without its data, which ONNX Runtime gets as an external initializer."""
-    stub = onnx.TensorProto(
-        name=tensor.name,
-        data_type=tensor.data_type,
-        dims=tensor.dims,
-        data_location=onnx.TensorProto.EXTERNAL,
-    )
-    stub.external_data.add(key="location", value="memory")
-    return stub
+    return tensor.data_type in _NUMBERS and math.prod(tensor.dims) > LARGE
 
 
 def session(
@@ -73,8 +63,13 @@ def session(
     outputs: Sequence[str],
     types: Mapping[str, onnx.TypeProto],
     constants: Mapping[str, onnx.TensorProto],
+    *,
+    arrays: Mapping[str, Any],
 ) -> tuple[Callable[..., list[Any]], list[str]]:
-    """Return a function that runs some nodes of a model, and the names of its inputs."""
+    """Return a function that runs some nodes of a model, and the names of its inputs.
+
+    `arrays` has the elements of `constants`.
+    """
     runtime = require()
     made = {name for node in nodes for name in node.output}
     taken = list(dict.fromkeys(name for node in nodes for name in reads(node) if name not in made))
@@ -94,7 +89,7 @@ def session(
 
     used = [name for name in taken if name in constants]
     large = [name for name in used if _is_large(constants[name])]
-    initializers = [_stub(constants[name]) if name in large else constants[name] for name in used]
+    initializers = [stub(constants[name]) if name in large else constants[name] for name in used]
     subgraph = onnx.helper.make_model(
         onnx.helper.make_graph(nodes, "subgraph", values(inputs), values(outputs), initializers),
         opset_imports=model.opset_import,
@@ -106,8 +101,7 @@ def session(
     options.log_severity_level = 4  # logged errors are also raised
     try:
         if large:
-            arrays = (onnx.numpy_helper.to_array(constants[name]) for name in large)
-            values_of_large = list(map(runtime.OrtValue.ortvalue_from_numpy, arrays))
+            values_of_large = [runtime.OrtValue.ortvalue_from_numpy(arrays[name]) for name in large]
             options.add_external_initializers(large, values_of_large)
         made_session = runtime.InferenceSession(
             subgraph.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -116,8 +110,9 @@ def session(
         first_line = str(error).strip().partition("\n")[0]
         raise UnsupportedError(f"prepare: ONNX Runtime refuses {labels}: {first_line}") from error
 
-    def run(*arrays: Any) -> list[Any]:
-        results: list[Any] = made_session.run(list(outputs), dict(zip(inputs, arrays, strict=True)))
+    def run(*sources: Any) -> list[Any]:
+        feeds = dict(zip(inputs, sources, strict=True))
+        results: list[Any] = made_session.run(list(outputs), feeds)
         return results
 
     return run, inputs

@@ -71,7 +71,8 @@ class Plan:
         for value in (*graph.input, *graph.output):
             if value.name in self.constants:
                 constant = of_array(value.name, self.constants[value.name])
-                require_consistent("the initializer", constant, of_type(value.name, value.type))
+                declared = of_type(value.name, value.type)
+                require_consistent("the initializer", constant, declared)
         self._types = infer_types(model)
         for value in graph.input:  # a run may override the value
             self._tensors.pop(value.name, None)
@@ -141,7 +142,7 @@ class Plan:
         if not outputs:
             return []
         run, sources = _onnxruntime.session(
-            self._model, protos, outputs, self._types, self._tensors
+            self._model, protos, outputs, self._types, self._tensors, arrays=self.constants
         )
         return [PlannedStep(run, sources, outputs, False, "ONNX Runtime", [])]
 

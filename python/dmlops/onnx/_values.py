@@ -117,25 +117,34 @@ def array_of(what: str, tensor: onnx.TensorProto) -> Any:
         raise ModelError(f"{what} has invalid data: {error}") from error
 
 
-LARGE = 1024  # elements; ONNX infers shapes from the values of smaller tensors only
+LARGE = 1024  # elements; tensors that give shapes (of Reshape, Slice, Pad) are smaller
+
+
+def stub(tensor: onnx.TensorProto) -> onnx.TensorProto:
+    """Return a tensor whose data is elsewhere in memory."""
+    without_data = onnx.TensorProto(
+        name=tensor.name,
+        data_type=tensor.data_type,
+        dims=tensor.dims,
+        data_location=onnx.TensorProto.EXTERNAL,
+    )
+    # ONNX's checker looks for a file unless the location begins with "#".
+    without_data.external_data.add(key="location", value="#memory")
+    return without_data
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy of the model with inputs in place of large initializers.
+    """Return a copy of the model with stubs in place of large initializers.
 
     protobuf, and so ONNX's checker and inference, cannot serialize models above 2 GiB.
     """
     copy = onnx.ModelProto()
     _copy_fields(model, copy, "graph")
     _copy_fields(model.graph, copy.graph, "initializer")
-    declared = {value.name for value in model.graph.input}
-    for tensor in model.graph.initializer:
-        if math.prod(tensor.dims) <= LARGE:
-            copy.graph.initializer.append(tensor)
-        elif tensor.name not in declared:
-            copy.graph.input.append(
-                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-            )
+    copy.graph.initializer.extend(
+        stub(tensor) if math.prod(tensor.dims) > LARGE else tensor
+        for tensor in model.graph.initializer
+    )
     return copy
 
 
