@@ -77,6 +77,8 @@ def test_invalid_initializers(size: int) -> None:
     model = with_weights(size, onnx.TensorProto.FLOAT, "y = Relu (x)", f", float[{size}] w")
     model.ir_version = 3
     backend.prepare(model)
+    model = with_weights(size, 99, "y = Relu (x)")
+    assert_refused("^the initializer 'w' has element type 99, which ONNX does not define$")
 
 
 def test_bfloat16_is_part_of_the_subgraph() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -211,6 +212,13 @@ def with_surplus_data(model: Any) -> Any:
     return model
 
 
+def with_reference(model: Any) -> Any:
+    attribute = model.graph.node[0].attribute[0]
+    attribute.ClearField("f")
+    attribute.ref_attr_name = "other"  # of a function, which has attributes of its own
+    return model
+
+
 def with_wrong_text(model: Any) -> bytes:
     return bytes(model.SerializeToString().replace(b"TEXT", b"\xff\xfe\xff\xfe"))
 
@@ -218,11 +226,11 @@ def with_wrong_text(model: Any) -> bytes:
 INVALID = {
     "shape of an initializer": (
         model_of("y = Relu (x)", "float[3] w = {1, 2, 3}", x="float[2, 3, 4] x, float[2] w"),
-        r"^the initializer is float32 \(3,\), but 'w' is declared float32 \(2,\)$",
+        r"^the initializer 'w' is float32 \(3,\), but the graph declares float32 \(2,\)$",
     ),
     "type of an initializer": (
         model_of("y = Relu (x)", "float[3] w = {1, 2, 3}", x="float[2, 3, 4] x, float16[3] w"),
-        "^the initializer is float32, but 'w' is declared float16$",
+        "^the initializer 'w' is float32, but the graph declares float16$",
     ),
     "element type of an input": (
         with_element_type("input"),
@@ -242,29 +250,31 @@ INVALID = {
     ),
     "type of an output": (
         named("g (float[N] x) => (float16[N] y) { y = Identity (x) }"),
-        r"^Identity \(node 'it'\): the result is float32, but 'y' is declared float16$",
+        r"^Identity \(node 'it'\): the result 'y' is float32, but the graph declares float16$",
     ),
     "type of an inner value": (
         named("g (float[3] x) => (float[3] y) <float16[3] h> { h = Relu (x)  y = Tanh (h) }"),
-        r"^Relu: the result is float32, but 'h' is declared float16$",
+        r"^Relu: the result 'h' is float32, but the graph declares float16$",
     ),
     "type of a constant": (
         named("g () => (float16 y) { y = Constant <value_float = 1.0> () }"),
-        r"^Constant \(node 'it'\): the value is float32, but 'y' is declared float16$",
+        r"^Constant \(node 'it'\): the value 'y' is float32, but the graph declares float16$",
     ),
     "type of a statistic": (
         named(
             "g (float16[3] x, float16[3] s) => (float16[3] y, float16[1] m) "
             "{ y, m = LayerNormalization (x, s) }"
         ),
-        r"^LayerNormalization \(node 'it'\): the statistic is float32, but 'm' is declared float16",
+        r"^LayerNormalization \(node 'it'\): the statistic 'm' is float32, but the graph declares "
+        "float16$",
     ),
     "type of a running mean": (
         named(
             "g (float16[N, 3] x, float16[3] s, float[3] m) => (float16[N, 3] y, float16[3] a, "
             "float[3] b) { y, a, b = BatchNormalization <training_mode = 1> (x, s, s, m, m) }"
         ),
-        r"^BatchNormalization \(node 'it'\): the result is float32, but 'a' is declared float16$",
+        r"^BatchNormalization \(node 'it'\): the result 'a' is float32, but the graph declares "
+        "float16$",
     ),
     "data of an initializer": (
         with_surplus_data(model_of("y = Relu (x)", "float[4] w = {1, 2, 3, 4}")),
@@ -274,9 +284,13 @@ INVALID = {
         with_wrong_text(model_of("y = Relu (x)", 'string[1] w = {"TEXT"}')),
         "^the initializer 'w' has invalid data: 'utf-8' codec can't decode",
     ),
+    "reference in an attribute": (
+        with_reference(model_of("y = LeakyRelu <alpha = 0.5> (x)")),
+        r"^LeakyRelu \(node 'it'\): attribute 'alpha' is invalid: Cannot get value of ref",
+    ),
     "text of an attribute": (
         with_wrong_text(model_of('y = Gelu <approximate = "TEXT"> (x)', opset=20)),
-        "^a text of the model is not valid UTF-8: ",
+        r"^Gelu \(node 'it'\): attribute 'approximate' is invalid: 'utf-8' codec can't decode",
     ),
     "operator's name": (
         with_wrong_text(
@@ -298,3 +312,14 @@ def test_invalid_models(case: str) -> None:
     with pytest.raises(backend.ModelError, match=words):
         backend.prepare(model)
     assert not backend.is_compatible(model)
+
+
+def test_other_errors_do_not_blame_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Any) -> None:
+        raise ValueError("an error of dmlops")
+
+    relu = dataclasses.replace(backend.OPERATORS["Relu"], prepare=broken)
+    monkeypatch.setitem(backend.OPERATORS, "Relu", relu)
+    with pytest.raises(ValueError, match="an error of dmlops") as raised:
+        backend.prepare(parsed(RELU))
+    assert not isinstance(raised.value, backend.ModelError)

@@ -284,7 +284,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         _opset(model)  # before the checker, which would treat an unknown opset as the newest
         with model_errors():
             super().prepare(without_weights(model), device, **kwargs)  # onnx.checker
-            return PreparedModel(model, fallback)
+        return PreparedModel(model, fallback)
 
     @classmethod
     def run_node(
@@ -309,7 +309,7 @@ class DmlopsBackend(Backend):  # type: ignore[misc]
         with model_errors():
             # onnx.checker
             super().run_node(node, inputs, device, outputs_info, opset_version=opset)
-            step = prepare_node(node, opset, known)
+        step = prepare_node(node, opset, known)
         given = iter(arrays)
         result = step(*(next(given) if name else None for name in node.input))
         named = outputs_of(node)

@@ -27,7 +27,7 @@ from dmlops.onnx._node import (
     require_broadcastable,
     with_checked_parameters,
 )
-from dmlops.onnx._values import ONNX_DOMAINS, Value, array_of, require_consistent
+from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Value, array_of, require_consistent
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -63,20 +63,28 @@ def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> 
     if node.domain not in ONNX_DOMAINS or node.op_type not in OPERATORS:
         raise UnsupportedError(f"{label}: dmlops has no such operator")
     schema = onnx.defs.get_schema(node.op_type, opset)
-    read = onnx.helper.get_attribute_value
     undefined = onnx.AttributeProto.UNDEFINED
     defaults = {
-        name: read(attribute.default_value)
+        name: _value_of(label, attribute.default_value)
         for name, attribute in schema.attributes.items()
         if attribute.default_value.type != undefined
     }
-    given = {attribute.name: read(attribute) for attribute in node.attribute}
+    given = {attribute.name: _value_of(label, attribute) for attribute in node.attribute}
     inputs = tuple(
         known.get(name, Value(name))._replace(name=formal.name) if name else None
         for name, formal in zip(node.input, schema.inputs, strict=False)
     )
     outputs = tuple(known.get(name, Value(name)) if name else None for name in outputs_of(node))
     return Node(node.op_type, schema.since_version, defaults | given, inputs, outputs, label)
+
+
+def _value_of(label: str, attribute: onnx.AttributeProto) -> Any:
+    """Return the value of an attribute; texts are decoded."""
+    try:
+        value = onnx.helper.get_attribute_value(attribute)
+        return value.decode() if isinstance(value, bytes) else value
+    except ValueError as error:
+        raise ModelError(f"{label}: attribute {attribute.name!r} is invalid: {error}") from error
 
 
 def _require_types(node: Node, schema: onnx.defs.OpSchema) -> None:
@@ -107,7 +115,7 @@ def _elementwise(function: Callable[..., Array], names: Mapping[str, str], node:
 
 
 def _gelu(node: Node) -> Step:
-    approximate = node.attributes["approximate"].decode()
+    approximate = node.attributes["approximate"]
     if approximate != "none":
         raise node.refuse(f"approximate={approximate!r}; dmlops has 'none', the exact formula")
     return dmlops.gelu

@@ -22,14 +22,12 @@ class ModelError(onnx.checker.ValidationError, ValueError):  # type: ignore[misc
 
 @contextmanager
 def model_errors() -> Iterator[None]:
-    """Raise ModelError for the errors by which onnx and protobuf refuse a model."""
+    """Raise ModelError for the errors by which onnx refuses a model."""
     try:
         yield
-    except ModelError:
-        raise
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError as error:  # onnx cannot convert its own message
         raise ModelError(f"a text of the model is not valid UTF-8: {error}") from error
-    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError) as error:
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise ModelError(str(error)) from error
 
 
@@ -71,7 +69,7 @@ def require_consistent(what: str, value: Value, declared: Value) -> None:
             f"{each.dtype or '?'} {each.written_shape()}" if shapes_differ else f"{each.dtype}"
             for each in (value, declared)
         )
-        raise ModelError(f"{what} is {ours}, but {declared.name!r} is declared {theirs}")
+        raise ModelError(f"{what} {declared.name!r} is {ours}, but the graph declares {theirs}")
 
 
 def written_shape(shape: Shape) -> str:
@@ -113,7 +111,11 @@ def array_of(what: str, tensor: onnx.TensorProto) -> Any:
     """Return the array of a tensor."""
     try:
         return onnx.numpy_helper.to_array(tensor)
-    except (KeyError, TypeError, ValueError) as error:  # KeyError: an unknown element type
+    except KeyError:
+        raise ModelError(
+            f"{what} has element type {tensor.data_type}, which ONNX does not define"
+        ) from None
+    except (TypeError, ValueError, onnx.checker.ValidationError) as error:
         raise ModelError(f"{what} has invalid data: {error}") from error
 
 
@@ -168,7 +170,8 @@ def infer_types(model: onnx.ModelProto) -> dict[str, onnx.TypeProto]:
     for value in copy.graph.input:
         _clear_negative_sizes(value.type)
     _prepare_for_inference(copy.graph)
-    graph = onnx.shape_inference.infer_shapes(copy).graph
+    with model_errors():
+        graph = onnx.shape_inference.infer_shapes(copy).graph
     return {v.name: v.type for v in (*graph.value_info, *graph.output, *graph.input)}
 
 
