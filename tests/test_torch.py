@@ -39,6 +39,17 @@ def test_the_negative_bit_is_refused() -> None:
         dmlops.Device().compile(desc).dispatch([np.zeros(2, np.float32)], [negated()])
 
 
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+def test_tensors_without_memory_are_refused() -> None:
+    fake_tensor = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fake_tensor.FakeTensorMode():
+        fake = torch.ones(3)
+    for tensor in (fake, torch._efficientzerotensor(3)):
+        with pytest.raises(BufferError, match=r"relu: input cannot be shared .*pointer is null"):
+            dmlops.relu(tensor)
+    assert dmlops.relu(torch.ones(0)).tolist() == []
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float16", "float32"])
 def test_the_advice_for_another_dtype_works(dtype: str) -> None:
     x = torch.tensor([-2, 3]).to(getattr(torch, dtype))

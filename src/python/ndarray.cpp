@@ -54,6 +54,12 @@ bool require_not_negated(const char* function, const char* argument, PyObject* v
   return is_negated != Py_True;
 }
 
+// True if NumPy has allocated the memory of a DLPack tensor, as for a null pointer: PyTorch's fake
+// tensors have no elements in memory.
+bool has_new_memory(PyArrayObject* array) {
+  return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) != 0 && PyArray_SIZE(array) > 0;
+}
+
 // Returns a new reference to an array that shares an object's memory through DLPack or the buffer
 // protocol. The array of a NumPy scalar is a copy. Sets `has_type` if results should have the
 // value's own type.
@@ -74,6 +80,10 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
     if (numpy == nullptr) return nullptr;
     array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
     Py_DECREF(numpy);
+    if (array != nullptr && has_new_memory(as_array(array))) {
+      Py_CLEAR(array);
+      PyErr_SetString(PyExc_BufferError, "the data pointer is null");
+    }
   } else if (PyObject_CheckBuffer(value) != 0) {
     has_type = false;
     PyObject* const memory = PyMemoryView_FromObject(value);
