@@ -1,5 +1,8 @@
-// Converts parameters between float16 and double; the kernels have vectorized conversions.
+// Converts parameters between float16 and double, and detects overflow; the kernels have vectorized
+// conversions.
 #pragma once
+
+#include <cmath>
 
 #include "dmlops/tensor.hpp"
 
@@ -10,5 +13,10 @@ float16 to_float16(double value);
 
 // Exact.
 double to_double(float16 value);
+
+// True if rounding made a finite number infinite.
+inline bool is_overflow(float rounded, double number) {
+  return std::isinf(rounded) && !std::isinf(number);
+}
 
 }  // namespace dmlops

@@ -1,6 +1,5 @@
 // Conversions that the descriptors share: numbers to DML_SCALAR_UNION, sizes to tensors.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 
@@ -49,12 +48,9 @@ class Conversion {
            upper_name(type_) + range);
   }
 
-  // Only infinity becomes infinity.
   template <class T>
   ScalarUnion rounded(T number) const {
-    if (std::isinf(static_cast<float>(number)) && !std::isinf(value_of<double>(value_))) {
-      refuse_value("");
-    }
+    if (is_overflow(static_cast<float>(number), value_of<double>(value_))) refuse_value("");
     return {to_bits(number)};
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/attributes.hpp"
+#include "core/float16.hpp"
 #include "core/float_environment.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
@@ -161,7 +162,7 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
   double wide = 0;
   if (!read_double(function, argument, value, wide)) return false;
   result = static_cast<float>(wide);
-  if (std::isinf(result) && !std::isinf(wide)) {
+  if (is_overflow(result, wide)) {
     PyErr_Format(PyExc_ValueError, "%s: %s is %s, which does not fit float32", function, argument,
                  text_of(value).c_str());
     return false;

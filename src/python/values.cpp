@@ -1,8 +1,6 @@
 // Converts Python's numbers to the types of DirectML's fields.
 #include "values.hpp"
 
-#include <cmath>
-
 #include "core/float16.hpp"
 #include "descriptors/table.hpp"
 #include "errors.hpp"
@@ -53,6 +51,15 @@ double read_double(const std::string& where, py::handle value) {
   refuse_type(where, "a number", value);
 }
 
+// Reads a number that must not become infinite when it is rounded to T.
+template <class T>
+T read_rounded(const std::string& where, py::handle value, T (*round)(double), const char* type) {
+  const double wide = read_double(where, value);
+  const T result = round(wide);
+  if (is_overflow(static_cast<float>(result), wide)) refuse_value(where, value, type);
+  return result;
+}
+
 }  // namespace
 
 void refuse_type(const std::string& where, const char* expected, py::handle value) {
@@ -68,25 +75,15 @@ std::uint32_t read_uint(const std::string& where, py::handle value) {
 }
 
 float read_float(const std::string& where, py::handle value) {
-  const double wide = read_double(where, value);
-  const auto result = static_cast<float>(wide);
-  if (std::isinf(result) && !std::isinf(wide)) refuse_value(where, value, "FLOAT");
-  return result;
-}
-
-float16 read_float16(const std::string& where, py::handle value) {
-  const double wide = read_double(where, value);
-  const float16 result = to_float16(wide);
-  if (std::isinf(static_cast<float>(result)) && !std::isinf(wide)) {
-    refuse_value(where, value, "FLOAT16");
-  }
-  return result;
+  return read_rounded<float>(
+      where, value, [](double wide) { return static_cast<float>(wide); }, "FLOAT");
 }
 
 // Reads a value of the data type in min_max_data_type; integers are exact.
 ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
   if (type == DataType::float32) return {to_bits(read_float(where, value))};
-  if (type == DataType::float16) return {to_bits(read_float16(where, value))};
+  if (type == DataType::float16)
+    return {to_bits(read_rounded(where, value, to_float16, "FLOAT16"))};
   if (!kNumbers64.has(type)) return {to_bits(read_double(where, value))};
   return visit_integer(type, [&](auto integer) {
     return ScalarUnion{to_bits(read_whole<decltype(integer)>(where, value, upper_name(type)))};

@@ -11,24 +11,15 @@
 #include <vector>
 
 #include "activation_reference.hpp"
+#include "refusal.hpp"
 
 namespace {
 
 using dmlops::ValidationError;
 
-template <class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const ValidationError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 std::string refusal(const DML_OPERATOR_DESC& desc,
                     DML_FEATURE_LEVEL level = DML_FEATURE_LEVEL_6_4) {
-  return refusal([&] { dmlops::compile(desc, level); });
+  return dmlops::refusal<ValidationError>([&] { dmlops::compile(desc, level); });
 }
 
 // A tensor of 2 x 3 float32, and its struct for each test to change.

@@ -10,6 +10,7 @@
 #include "activation_reference.hpp"
 #include "descriptors/table.hpp"
 #include "dmlops/device.hpp"
+#include "refusal.hpp"
 
 namespace dmlops {
 namespace {
@@ -98,12 +99,7 @@ TEST(OperatorDescs, BoundsHaveTheTypeThatIsNamed) {
     return OperatorDesc(desc).scalars[0].bits;
   };
   const auto refusal = [&](DataType type, const Scalar& value) {
-    try {
-      bits(type, value);
-    } catch (const ValidationError& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return dmlops::refusal<ValidationError>([&] { bits(type, value); });
   };
   EXPECT_EQ(bits(DataType::int64, -1), ~0ull);
   EXPECT_EQ(bits(DataType::int8, -1), 0xffull);
@@ -140,27 +136,17 @@ TEST(OperatorDescs, BoundsHaveTheTypeThatIsNamed) {
   EXPECT_EQ(refusal(DataType::unknown, 1), "accepted");  // which validation refuses
 }
 
-template <class Call>
-std::string validation_error(const Call& call) {
-  try {
-    call();
-  } catch (const ValidationError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
 TEST(OperatorDescs, ABoundThatDoesNotFitIsNamed) {
   ElementWiseClipGrad1OperatorDesc desc;
   desc.min_max_data_type = DataType::int16;
   desc.min = 0;
   desc.max = 100000;
-  EXPECT_EQ(validation_error([&] { (void)OperatorDesc(desc); }),
+  EXPECT_EQ(refusal<ValidationError>([&] { (void)OperatorDesc(desc); }),
             "ElementWiseClipGrad1OperatorDesc: max is 100000, which does not fit INT16 (-32768 to "
             "32767)");
-  EXPECT_EQ(validation_error([] { scalar_union(DataType::int8, 300); }),
+  EXPECT_EQ(refusal<ValidationError>([] { scalar_union(DataType::int8, 300); }),
             "scalar_union: value is 300, which does not fit INT8 (-128 to 127)");
-  EXPECT_EQ(validation_error([] { scalar_union(DataType::unknown, 1); }),
+  EXPECT_EQ(refusal<ValidationError>([] { scalar_union(DataType::unknown, 1); }),
             "scalar_union: UNKNOWN is not a data type of DML_SCALAR_UNION");
 }
 

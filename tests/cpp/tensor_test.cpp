@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dmlops/dmlops.hpp"
+#include "refusal.hpp"
 
 namespace dmlops {
 namespace {
@@ -29,16 +30,6 @@ std::string text(const View& view) {
     result += " " + std::to_string(stride);
   }
   return result;
-}
-
-template <class Call>
-std::string refusal(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 TEST(View, OfAPointerIsPacked) {
