@@ -29,7 +29,7 @@ struct LogSumExp {
   using Sum = typename LaneSums<T>::Lane;
 
   alignas(kVectorBytes) float largest[kCapacity];
-  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // of all terms
+  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // of e^x
   alignas(kVectorBytes) Sum sum_excluding_maxima[kCapacity];  // of the terms below the maximum
   alignas(kVectorBytes) float max_count[kCapacity];  // number of elements equal to the maximum
   // The sum of e^(x - max) over all elements except one maximum; -1 if `plain_sum` does not suffice
@@ -40,45 +40,14 @@ struct LogSumExp {
 
   // Computes sum_excluding_max from plain_sum. Returns true if that is accurate enough for all
   // groups.
-  //
-  // The accepted range of maxima keeps significant terms, and their sum, in float32's range. The
-  // sum is rounded at most once per step of a block and once per block. For float32, each rounding
-  // is 2^-53 relative, which could matter if the other terms are below 2^-20 of the maximum's. For
-  // float16 it is 2^-24, 2^-18 in all: 1/64 ulp of float16 for the logarithm of 1.5.
   bool take_plain(std::int64_t count) {
-    constexpr bool is_float = std::is_same_v<T, float>;
-    constexpr float kLargest = is_float ? 40 : 32;
-    Vec<Sum> worst = {};  // includes lanes past the last group, which hold a valid value
-    const auto take = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
-      if (i >= count) return;  // no group in this half
-      constexpr Sum kSmallest = is_float ? 0x1p-20f : 0.5f;
-      const Vec<Sum> taken = sum >= kSmallest ? sum : splat<Vec<Sum>>(-1);
-      store(sum_excluding_max + i, taken);
-      worst = min(worst, taken);
-    };
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const f32x top = load<f32x>(largest + i);
-      RangeReduction reduced = reduce_range<64>(top);
-      const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
-      const i32x in_range = (top >= -64.0f) & (top <= kLargest);
-      const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
-      auto term = PlainTerms<T>::exp(top);
-      constexpr Sum kUnscale = Sum{1} / kTermScale;
-      if constexpr (is_float) {
-        Inverse inverse(reduced.r);
-        Doubles terms = to_double(term), rounded = to_double(inverse.rounded * scale),
-                lacking = to_double(inverse.lacking * scale);
-        constexpr std::int64_t half = kLanes<f64x>;
-        const f64x lower = load<f64x>(plain_sum + i) - terms.lower;
-        const f64x upper = load<f64x>(plain_sum + i + half) - terms.upper;
-        take(i, lower * kUnscale * (rounded.lower + lacking.lower));
-        take(i + half, upper * kUnscale * (rounded.upper + lacking.upper));
-      } else {
-        const f32x sum = load<f32x>(plain_sum + i) - term.value();
-        take(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
-      }
-    }
-    return !any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
+    return take(count, [this](std::int64_t i) DMLOPS_LAMBDA_INLINE {
+      return plain(i) - LaneSums<T>::of(PlainTerms<T>::exp(load<f32x>(largest + i))).sums;
+    });
+  }
+  // Likewise, if plain_sum excludes the term of one maximum.
+  bool take_plain_excluding_max(std::int64_t count) {
+    return take(count, [this](std::int64_t i) DMLOPS_LAMBDA_INLINE { return plain(i); });
   }
 
   void take_nothing(std::int64_t count) {
@@ -119,7 +88,7 @@ struct LogSumExp {
 
   void compute(std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      if constexpr (std::is_same_v<T, float>) {
+      if constexpr (kIsFloat) {
 #pragma GCC unroll 16
         for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<f64x>) {
           const f64x top = to_double(largest + j), log = log1p(load<f64x>(sum_excluding_max + j));
@@ -131,6 +100,49 @@ struct LogSumExp {
         store(low + i, log1p(load<f32x>(sum_excluding_max + i)));
       }
     }
+  }
+
+ private:
+  static constexpr bool kIsFloat = std::is_same_v<T, float>;
+
+  DMLOPS_INLINE auto plain(std::int64_t i) const { return LaneSums<T>::from(plain_sum + i).sums; }
+
+  // Computes sum_excluding_max; sums(i) returns the sums of all terms but one maximum's.
+  //
+  // The accepted range of maxima keeps significant terms, and their sum, in float32's range. The
+  // sum is rounded at most once per step of a block and once per block. For float32, each rounding
+  // is 2^-53 relative, which could matter if the other terms are below 2^-20 of the maximum's. For
+  // float16 it is 2^-24, 2^-18 in all: 1/64 ulp of float16 for the logarithm of 1.5.
+  template <class Sums>
+  DMLOPS_INLINE bool take(std::int64_t count, const Sums& sums) {
+    constexpr float kLargest = kIsFloat ? 40 : 32;
+    Vec<Sum> worst = {};  // includes lanes past the last group, which hold a valid value
+    const auto take_lanes = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
+      if (i >= count) return;  // no group in this half
+      constexpr Sum kSmallest = kIsFloat ? 0x1p-20f : 0.5f;
+      const Vec<Sum> taken = sum >= kSmallest ? sum : splat<Vec<Sum>>(-1);
+      store(sum_excluding_max + i, taken);
+      worst = min(worst, taken);
+    };
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const f32x top = load<f32x>(largest + i);
+      RangeReduction reduced = reduce_range<64>(top);
+      const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
+      const i32x in_range = (top >= -64.0f) & (top <= kLargest);
+      const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
+      constexpr Sum kUnscale = Sum{1} / kTermScale;
+      auto sum = sums(i);
+      if constexpr (kIsFloat) {
+        Inverse inverse(reduced.r);
+        Doubles rounded = to_double(inverse.rounded * scale),
+                lacking = to_double(inverse.lacking * scale);
+        take_lanes(i, sum.lower * kUnscale * (rounded.lower + lacking.lower));
+        take_lanes(i + kLanes<f64x>, sum.upper * kUnscale * (rounded.upper + lacking.upper));
+      } else {
+        take_lanes(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
+      }
+    }
+    return !any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
   }
 };
 
