@@ -253,21 +253,22 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
 // same cache sets.
 template <class T, class Make, std::size_t... kIndex>
 DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const ColumnRows& source,
-                                 std::int64_t rows, std::int64_t c, const Make& make,
-                                 std::index_sequence<kIndex...>) {
+                                 std::int64_t begin, std::int64_t end, std::int64_t c,
+                                 const Make& make, std::index_sequence<kIndex...>) {
   constexpr std::int64_t lanes = kLanes<f32x>;
   const decltype(make(c)) results[] = {make(c + static_cast<std::int64_t>(kIndex) * lanes)...};
-  for (std::int64_t r = 0; r < rows; ++r, target += pitch) {
+  for (std::int64_t r = begin; r < end; ++r, target += pitch) {
 #pragma GCC unroll 16
     for (std::size_t k = 0; k < sizeof...(kIndex); ++k) {
       const std::int64_t column = c + static_cast<std::int64_t>(k) * lanes;
-      store(reinterpret_cast<T*>(target) + column, results[k](load_columns<T>(source, r, column)));
+      const f32x x = load_columns<T>(source, r, column);
+      store(reinterpret_cast<T*>(target) + column, results[k](x, r));
     }
   }
 }
 
-// Writes the results of the groups; make(c) returns the function from an element to its result for
-// the vector of columns at c.
+// Writes the results of the groups; make(c) returns the function from an element and its row to its
+// result for the vector of columns at c.
 template <class T, int kWidth, class Make>
 DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make) {
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
@@ -275,13 +276,13 @@ DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
       constexpr std::int64_t lanes = kLanes<f32x>, kTogether = 4;  // vectors of a row
-      const ColumnRows source = {x.data + first * x.pitch, x.pitch};
+      const std::int64_t end = first + rows;
       std::int64_t c = 0;
       for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)
-        write_vectors<T>(target, pitch, source, rows, c, make,
+        write_vectors<T>(target, pitch, x, first, end, c, make,
                          std::make_index_sequence<std::size_t{kTogether}>());
       for (; c < block.columns(); c += lanes)
-        write_vectors<T>(target, pitch, source, rows, c, make, std::index_sequence<0>());
+        write_vectors<T>(target, pitch, x, first, end, c, make, std::index_sequence<0>());
     };
     block.store_results(b * kBlockRows, block.rows(b), write);
   }

@@ -35,6 +35,19 @@ class ColumnSums {
   using Lane = typename Sums::Lane;
 
  public:
+  // Returns the sum of term(0), term(1), ..., of the only block of groups.
+  template <class Term>
+  DMLOPS_INLINE static Sums block_sum(std::int64_t rows, const Term& term) {
+    Sums lanes[kSumLanes];
+    const std::int64_t used = min(rows, kSumLanes);
+    for (std::int64_t lane = 0; lane < used; ++lane) {
+      Sums sum = Sums::of(term(lane));
+      for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
+      lanes[lane] = sum;
+    }
+    return add_lanes(used, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE { return lanes[lane]; });
+  }
+
   // Calls done(c, sums, seen) for each vector of columns. terms(c) creates its terms, whose
   // statistics are collected in `seen`.
   template <class Seen, class MakeTerms, class Done>
@@ -52,18 +65,7 @@ class ColumnSums {
           block.prefetch_next(r, c);
           return terms_here.term(load_columns<T>(x, r, c), seen_here);
         };
-        if (blocks == 1) {
-          Sums lanes[kSumLanes];
-          const std::int64_t used = min(rows, kSumLanes);
-          for (std::int64_t lane = 0; lane < used; ++lane) {
-            Sums sum = Sums::of(term(lane));
-            for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
-            lanes[lane] = sum;
-          }
-          const auto lane_sums = [&](std::int64_t lane)
-                                     DMLOPS_LAMBDA_INLINE { return lanes[lane]; };
-          return done(c, add_lanes(used, lane_sums), seen_here);
-        }
+        if (blocks == 1) return done(c, block_sum(rows, term), seen_here);
         seen_here = seen[c / kLanes<f32x>];
         for (std::int64_t lane = 0; lane < min(rows, kSumLanes); ++lane) {
           Sums sum = Sums::of(term(lane));

@@ -87,7 +87,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
     write_columns(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const Difference<T> difference(load<f32x>(log_sum_exp_.high + c),
                                      load<f32x>(log_sum_exp_.low + c));
-      return [=](f32x x) DMLOPS_LAMBDA_INLINE { return difference.of(x); };
+      return [=](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE { return difference.of(x); };
     });
   }
 

@@ -18,42 +18,91 @@ class SoftmaxColumns {
  private:
   void run(std::int64_t columns) {
     if (plain_) {
-      LargestAbs largest;
       const auto terms = [](std::int64_t) DMLOPS_LAMBDA_INLINE { return PlainGroupTerms<T>(); };
-      sums_.template add_up<LargestAbs>(block_, terms,
-                                        [&](std::int64_t c, const LaneSums<T>& sums,
-                                            const LargestAbs& seen) DMLOPS_LAMBDA_INLINE {
-                                          sums.store_to(reciprocals_.sum + c);
-                                          largest += seen.largest;
-                                        });
+      const LargestAbs largest = add_up<LargestAbs>(terms);
       plain_ = reciprocals_.compute(columns, false) && are_plain<T>(largest);
       if (plain_) return finish(terms);
     }
     find_column_maxima(block_, tops_);
     const auto terms = [&](std::int64_t c)
                            DMLOPS_LAMBDA_INLINE { return GroupTerms<T>(load<f32x>(tops_ + c)); };
-    sums_.template add_up<NothingSeen>(
-        block_, terms,
-        [&](std::int64_t c, const LaneSums<T>& sums, const NothingSeen&)
-            DMLOPS_LAMBDA_INLINE { sums.store_to(reciprocals_.sum + c); });
+    add_up<NothingSeen>(terms);
     reciprocals_.compute(columns, true);
     finish(terms);
   }
 
+  // Adds the terms of all groups up, and keeps those of short groups.
+  template <class Seen, class MakeTerms>
+  DMLOPS_INLINE Seen add_up(const MakeTerms& make_terms) {
+    Seen all;
+    const auto store_sum = [&](std::int64_t c, const LaneSums<T>& sums, const Seen& seen)
+                               DMLOPS_LAMBDA_INLINE {
+                                 sums.store_to(reciprocals_.sum + c);
+                                 all += seen;
+                               };
+    if (!keeps_) {
+      sums_.template add_up<Seen>(block_, make_terms, store_sum);
+      return all;
+    }
+    const auto x = block_.view(0);
+    const std::int64_t rows = block_.count();
+    for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const auto terms = make_terms(c);
+      Seen seen;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        block_.prefetch_next(r, c);
+        const f32x v = load_columns<T>(x, r, c);
+        seen += v;
+        terms(v).store_to(kept_[r][0] + c, kept_[r][kNumbers - 1] + c);
+      }
+      const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE { return kept(r, c).rounded(); };
+      const auto lane = [&](std::int64_t r)
+                            DMLOPS_LAMBDA_INLINE { return LaneSums<T>::of(term(r)); };
+      store_sum(c, rows <= kSumLanes ? add_lanes(rows, lane) : ColumnSums<T>::block_sum(rows, term),
+                seen);
+    });
+    return all;
+  }
+
   template <class MakeTerms>
   DMLOPS_INLINE void finish(const MakeTerms& make_terms) {
+    keeps_ ? write<true>(make_terms) : write<false>(make_terms);
+  }
+
+  template <bool kKept, class MakeTerms>
+  DMLOPS_INLINE void write(const MakeTerms& make_terms) {
     write_columns(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const auto terms = make_terms(c);
       const f32x high = load<f32x>(reciprocals_.high + c), low = load<f32x>(reciprocals_.low + c);
-      return [=](f32x x) DMLOPS_LAMBDA_INLINE { return terms.last(terms(x).times(high, low)); };
+      return [=](f32x x, std::int64_t row) DMLOPS_LAMBDA_INLINE {
+        SoftmaxTerm<T> term;
+        if constexpr (kKept) {
+          term = kept(row, c);
+        } else {
+          term = terms(x);
+        }
+        return terms.last(term.times(high, low));
+      };
     });
   }
 
+  DMLOPS_INLINE SoftmaxTerm<T> kept(std::int64_t row, std::int64_t c) const {
+    SoftmaxTerm<T> term;
+    term.load_from(kept_[row][0] + c, kept_[row][kNumbers - 1] + c);
+    return term;
+  }
+
+  static constexpr int kNumbers = SoftmaxTerm<T>::kNumbers;
+  // The terms of longer groups would not fit in L1, and are computed twice.
+  static constexpr std::int64_t kKeptRows = kNumbers == 2 ? 24 : 64;
+
   SoftmaxBlock<T> block_;
+  const bool keeps_ = block_.count() <= kKeptRows;
   ColumnSums<T> sums_;
   Reciprocals<T, kSoftmaxColumns> reciprocals_ = {};
   alignas(kVectorBytes) float tops_[kSoftmaxColumns];
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
+  alignas(kVectorBytes) float kept_[kKeptRows][kNumbers][kSoftmaxColumns];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

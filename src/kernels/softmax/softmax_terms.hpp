@@ -13,9 +13,13 @@ struct LargestAbs {
   f32x largest = {};
 
   DMLOPS_INLINE void operator+=(f32x x) { largest = max_abs(x, largest); }
+  DMLOPS_INLINE void operator+=(const LargestAbs& other) { *this += other.largest; }
 };
 
-struct NothingSeen {};
+struct NothingSeen {
+  DMLOPS_INLINE void operator+=(f32x) {}
+  DMLOPS_INLINE void operator+=(const NothingSeen&) {}
+};
 
 // e^x = 2^(k/8) e^r for float32 elements, as an unevaluated sum power (1 + m).
 //
@@ -28,6 +32,7 @@ struct SoftmaxTerm {
   static constexpr float kFar = 256;      // for |x| + 132 below, k * 2579 is exact
   static constexpr float kLowest = -190;  // the smallest binary exponent, relative to the maximum's
   static constexpr int kScale = 64;       // the maximum's binary exponent, against underflow
+  static constexpr int kNumbers = 2;      // that a term consists of
 
   f32x power, m;
 
@@ -75,6 +80,7 @@ struct SoftmaxTerm<float16> {
   static constexpr float kFar = 0x1p17f;
   static constexpr float kLowest = -100;
   static constexpr int kScale = 0;
+  static constexpr int kNumbers = 1;
 
   f32x term;
 
