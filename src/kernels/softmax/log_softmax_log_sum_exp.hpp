@@ -41,13 +41,50 @@ struct LogSumExp {
   // Computes sum_excluding_max from plain_sum. Returns true if that is accurate enough for all
   // groups.
   bool take_plain(std::int64_t count) {
-    return take(count, [this](std::int64_t i) DMLOPS_LAMBDA_INLINE {
-      return plain(i) - LaneSums<T>::of(PlainTerms<T>::exp(load<f32x>(largest + i))).sums;
-    });
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      const auto top = LaneSums<T>::of(PlainTerms<T>::exp(load<f32x>(largest + i)));
+      store(plain_sum + i, LaneSums<T>::from(plain_sum + i).sums - top.sums);
+    }
+    return take_plain_excluding_max(count);
   }
+
   // Likewise, if plain_sum excludes the term of one maximum.
+  //
+  // The accepted range of maxima keeps significant terms, and their sum, in float32's range. The
+  // sum is rounded at most once per step of a block and once per block. For float32, each rounding
+  // is 2^-53 relative, which could matter if the other terms are below 2^-20 of the maximum's. For
+  // float16 it is 2^-24, 2^-18 in all: 1/64 ulp of float16 for the logarithm of 1.5.
   bool take_plain_excluding_max(std::int64_t count) {
-    return take(count, [this](std::int64_t i) DMLOPS_LAMBDA_INLINE { return plain(i); });
+    constexpr float kLargest = kIsFloat ? 40 : 32;
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {  // high + low: e^-max
+      const f32x top = load<f32x>(largest + i);
+      RangeReduction reduced = reduce_range<64>(top);
+      const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
+      const i32x in_range = (top >= -64.0f) & (top <= kLargest);
+      const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
+      if constexpr (kIsFloat) {
+        Inverse inverse(reduced.r);
+        store(high + i, inverse.rounded * scale);
+        store(low + i, inverse.lacking * scale);
+      } else {
+        store(high + i, short_exp(-reduced.r) * scale);
+      }
+    }
+    Vec<Sum> worst = {};  // includes lanes past the last group, which hold a valid value
+    for (std::int64_t i = 0; i < count; i += kLanes<Vec<Sum>>) {
+      constexpr Sum kUnscale = Sum{1} / kTermScale, kSmallest = kIsFloat ? 0x1p-20f : 0.5f;
+      const auto terms = load<Vec<Sum>>(plain_sum + i);
+      Vec<Sum> sum;
+      if constexpr (kIsFloat) {
+        sum = terms * kUnscale * (to_double(high + i) + to_double(low + i));
+      } else {
+        sum = terms * kUnscale * load<f32x>(high + i);
+      }
+      const Vec<Sum> taken = sum >= kSmallest ? sum : splat<Vec<Sum>>(-1);
+      store(sum_excluding_max + i, taken);
+      worst = min(worst, taken);
+    }
+    return !any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
   }
 
   void take_nothing(std::int64_t count) {
@@ -87,15 +124,23 @@ struct LogSumExp {
   }
 
   void compute(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      if constexpr (kIsFloat) {
-#pragma GCC unroll 16
-        for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<f64x>) {
-          const f64x top = to_double(largest + j), log = log1p(load<f64x>(sum_excluding_max + j));
-          store(high + j, to_float(top + log));
-          store(low + j, to_float(log - (to_double(high + j) - top)));
-        }
-      } else {
+    if constexpr (kIsFloat) {
+      for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
+        const Log1pReduction reduced = reduce_log1p(load<f64x>(sum_excluding_max + i));
+        store(sum_excluding_max + i, reduced.z);
+        store(plain_sum + i, reduced.k_ln2);
+      }
+      for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
+        const f64x z = load<f64x>(sum_excluding_max + i), k_ln2 = load<f64x>(plain_sum + i);
+        store(plain_sum + i, log1p_of({z, k_ln2}));
+      }
+      for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {
+        const f64x top = to_double(largest + i), log = load<f64x>(plain_sum + i);
+        store(high + i, to_float(top + log));
+        store(low + i, to_float(log - (to_double(high + i) - top)));
+      }
+    } else {
+      for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
         store(high + i, load<f32x>(largest + i));
         store(low + i, log1p(load<f32x>(sum_excluding_max + i)));
       }
@@ -104,46 +149,6 @@ struct LogSumExp {
 
  private:
   static constexpr bool kIsFloat = std::is_same_v<T, float>;
-
-  DMLOPS_INLINE auto plain(std::int64_t i) const { return LaneSums<T>::from(plain_sum + i).sums; }
-
-  // Computes sum_excluding_max; sums(i) returns the sums of all terms but one maximum's.
-  //
-  // The accepted range of maxima keeps significant terms, and their sum, in float32's range. The
-  // sum is rounded at most once per step of a block and once per block. For float32, each rounding
-  // is 2^-53 relative, which could matter if the other terms are below 2^-20 of the maximum's. For
-  // float16 it is 2^-24, 2^-18 in all: 1/64 ulp of float16 for the logarithm of 1.5.
-  template <class Sums>
-  DMLOPS_INLINE bool take(std::int64_t count, const Sums& sums) {
-    constexpr float kLargest = kIsFloat ? 40 : 32;
-    Vec<Sum> worst = {};  // includes lanes past the last group, which hold a valid value
-    const auto take_lanes = [&](std::int64_t i, Vec<Sum> sum) DMLOPS_LAMBDA_INLINE {
-      if (i >= count) return;  // no group in this half
-      constexpr Sum kSmallest = kIsFloat ? 0x1p-20f : 0.5f;
-      const Vec<Sum> taken = sum >= kSmallest ? sum : splat<Vec<Sum>>(-1);
-      store(sum_excluding_max + i, taken);
-      worst = min(worst, taken);
-    };
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const f32x top = load<f32x>(largest + i);
-      RangeReduction reduced = reduce_range<64>(top);
-      const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
-      const i32x in_range = (top >= -64.0f) & (top <= kLargest);
-      const f32x scale = in_range ? inverse_power : splat<f32x>(__builtin_nanf(""));  // 2^-n
-      constexpr Sum kUnscale = Sum{1} / kTermScale;
-      auto sum = sums(i);
-      if constexpr (kIsFloat) {
-        Inverse inverse(reduced.r);
-        Doubles rounded = to_double(inverse.rounded * scale),
-                lacking = to_double(inverse.lacking * scale);
-        take_lanes(i, sum.lower * kUnscale * (rounded.lower + lacking.lower));
-        take_lanes(i + kLanes<f64x>, sum.upper * kUnscale * (rounded.upper + lacking.upper));
-      } else {
-        take_lanes(i, sum * kUnscale * (short_exp(-reduced.r) * scale));
-      }
-    }
-    return !any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
-  }
 };
 
 // x - (high + low), for float32 with a single rounding: the rounding error of x - high is added.
