@@ -64,7 +64,8 @@ DMLOPS_INLINE const void* address(EverySecond<T>) {
 
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also gets the index of its
 // first element, and must be safe to evaluate on zeros. `source` is `target` or disjoint from it.
-// Unrolling pays off only for formulas of a few operations.
+// Unrolling pays off for formulas of a few operations, and for long ones, whose operations on
+// several vectors the compiler interleaves: processors look too few instructions ahead to do so.
 template <class V, int kUnroll, class T, class Source, class Formula>
 DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
                                  const Formula& formula) {
@@ -209,8 +210,10 @@ void transform_elements(const Block& given, const void* context) {
 
 template <class T, class V, int kUnroll, class Formula, bool kIsLong>
 constexpr Transforms transforms_of() {
-  if constexpr (kForSize || kIsLong) {
+  if constexpr (kForSize) {
     return {&transform<T, T, V, 1, Formula>};
+  } else if constexpr (kIsLong) {
+    return {&transform<T, T, V, kUnroll, Formula>};
   } else {
     return {&transform<T, T, V, kUnroll, Formula>,
             &transform<T, T, V, kUnroll, Formula, Access::every_second>,

@@ -15,11 +15,15 @@ struct Activate {
   DMLOPS_INLINE_SMALL f32x operator()(f32x x) const { return canonical_nan(act(x)); }
 };
 
+// Vectors that a loop computes at a time.
+template <class Act>
+constexpr int kUnrolled = kIsLong<Act> && !kForSize ? 4 : 1;
+
 // The kernel of an activation, with the functor that batch normalization fuses.
 template <class T, class Act>
 void activation(const Rows& rows, const void* parameters) {
   const Activate<Act> formula(*static_cast<const ActivationParameters*>(parameters));
-  map<T, f32x, 1, kIsLong<Act>>(rows, formula);
+  map<T, f32x, kUnrolled<Act>, kIsLong<Act>>(rows, formula);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

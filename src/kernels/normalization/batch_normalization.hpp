@@ -211,7 +211,7 @@ DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
 template <class T, class Act>
 constexpr NormalizationLoops<T> normalization_loops() {
   using Loops = ActivatedLoops<T, T, Act>;
-  constexpr Transform activate = &transform<T, float, f32x, 1, Activate<Act>>;
+  constexpr Transform activate = &transform<T, float, f32x, kUnrolled<Act>, Activate<Act>>;
   if constexpr (kIsLong<Act>) {
     return {{nullptr, nullptr}, {nullptr, nullptr}, activate};
   } else if constexpr (kForSize) {
