@@ -8,25 +8,31 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/simd/doubles.hpp"
+#include "kernels/simd/fold.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Numbers as unevaluated sums of two float32.
+// Numbers as unevaluated sums of two float32; in as many lanes as float64 vectors have, or in twice
+// as many.
+struct HalfPair {
+  f32half high, low;
+
+  HalfPair() = default;
+  explicit HalfPair(f64x value) : high(to_float(value)) {
+    const f64x rest = value - __builtin_convertvector(high, f64x);
+    low = to_float(rest == rest ? rest : f64x{});  // 0, not NaN, for infinity
+  }
+};
 struct FloatPair {
   f32x high, low;
 
   FloatPair() = default;
-  explicit FloatPair(Doubles value) : high(rounded(value)) {
-    const Doubles rest = value - to_double(high);
-    // 0, not NaN, for infinity.
-    low = rounded(Doubles{rest.lower == rest.lower ? rest.lower : f64x{},
-                          rest.upper == rest.upper ? rest.upper : f64x{}});
-  }
+  FloatPair(const HalfPair& lower, const HalfPair& upper)
+      : high(join<f32x>(lower.high, upper.high)), low(join<f32x>(lower.low, upper.low)) {}
+  explicit FloatPair(Doubles value) : FloatPair(HalfPair(value.lower), HalfPair(value.upper)) {}
   // A number in every lane.
-  explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
-    const double rest = value - static_cast<double>(high[0]);
-    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));
-  }
+  FloatPair(float of_high, float of_low) : high(splat<f32x>(of_high)), low(splat<f32x>(of_low)) {}
+  explicit FloatPair(double value) : FloatPair(to_doubles(value)) {}
 };
 
 // kSums sums over the elements of a group, in lanes of type V: Doubles, or f32x within a block.
@@ -35,9 +41,6 @@ template <int kSums, class V>
 class GroupSum {
  public:
   DMLOPS_INLINE void clear() {
-    for (int s = 0; s < kSums; ++s) {
-      for (int j = 0; j < kWidth; j += kLanesHere) store(lanes_[s] + j, V{});
-    }
     filled_ = 0;
     has_blocks_ = false;
     kept_ = nullptr;
@@ -62,10 +65,11 @@ class GroupSum {
     }
   }
 
-  DMLOPS_INLINE double total(int sum) const {
-    alignas(kVectorBytes) double lanes[kWidth];
-    for (int j = 0; j < kWidth; j += kLanesHere) store(lanes + j, with_blocks(sum, j));
-    return fold<kWidth / 2>(lanes);
+  // Returns the lanes of a sum over all blocks, added down to one vector.
+  DMLOPS_INLINE f64x folded(int sum) const {
+    return has_blocks_ || filled_ == 0
+               ? folded([&](int j) DMLOPS_LAMBDA_INLINE { return with_blocks(sum, j); })
+               : folded([&](int j) DMLOPS_LAMBDA_INLINE { return load_doubles(lanes_[sum] + j); });
   }
 
   // The lanes of all blocks, [kSums][kWidth], as the only ones of a group in several chunks.
@@ -135,7 +139,10 @@ class GroupSum {
 
   DMLOPS_INLINE void load_lanes(std::int64_t lane, V (&sums)[kSums]) const {
 #pragma GCC unroll 16
-    for (int s = 0; s < kSums; ++s) load(lanes_[s] + lane, sums[s]);
+    for (int s = 0; s < kSums; ++s) {
+      sums[s] = V{};
+      if (filled_ > 0) load(lanes_[s] + lane, sums[s]);
+    }
   }
   DMLOPS_INLINE void store_lanes(std::int64_t lane, const V (&sums)[kSums]) {
 #pragma GCC unroll 16
@@ -155,9 +162,24 @@ class GroupSum {
     return {chosen(first, used, v.lower), chosen(first - half, used - half, v.upper)};
   }
 
+  // lanes_from(j) returns those from lane j on.
+  template <class LanesFrom>
+  DMLOPS_INLINE static f64x folded(const LanesFrom& lanes_from) {
+    constexpr int kHere = kLanes<f64x>;
+    f64x sums[kWidth / kHere];
+#pragma GCC unroll 16
+    for (int j = 0; j < kWidth; j += kLanesHere) {
+      const Doubles lanes = lanes_from(j);
+      sums[j / kHere] = lanes.lower;
+      sums[j / kHere + 1] = lanes.upper;
+    }
+    return add_halves(sums);
+  }
+
   // Returns a vector of lanes, summed over all blocks.
   DMLOPS_INLINE Doubles with_blocks(int sum, int lane) const {
-    const Doubles sums = load_doubles(lanes_[sum] + lane);
+    Doubles sums = {};
+    if (filled_ > 0) sums = load_doubles(lanes_[sum] + lane);
     return has_blocks_ ? load_doubles(blocks_[sum] + lane) + sums : sums;
   }
 
@@ -166,7 +188,6 @@ class GroupSum {
     for (int s = 0; s < kSums; ++s) {
       for (int j = 0; j < kWidth; j += kLanesHere) {
         store(ended + s * kWidth + j, with_blocks(s, j));
-        store(lanes_[s] + j, V{});
       }
     }
     filled_ = 0;
@@ -177,24 +198,7 @@ class GroupSum {
     }
   }
 
-  // Adds lane j + kHalf to lane j, and so on.
-  template <int kHalf>
-  DMLOPS_INLINE static double fold(double* lanes) {
-    if constexpr (kHalf == 1) {
-      return lanes[0] + lanes[1];
-    } else {
-      constexpr int kBytes = kHalf * sizeof(double);
-      using Part = typename VectorOf < double, kBytes<kVectorBytes ? kBytes : kVectorBytes>::type;
-      for (int j = 0; j < kHalf; j += kLanes<Part>) {
-        const Part sums =
-            DMLOPS_TARGET::load<Part>(lanes + j) + DMLOPS_TARGET::load<Part>(lanes + kHalf + j);
-        DMLOPS_TARGET::store(lanes + j, sums);
-      }
-      return fold<kHalf / 2>(lanes);
-    }
-  }
-
-  alignas(kVectorBytes) Lane lanes_[kSums][kWidth];     // of the current block
+  alignas(kVectorBytes) Lane lanes_[kSums][kWidth];     // of the current block, if filled
   alignas(kVectorBytes) double blocks_[kSums][kWidth];  // of the previous blocks
   std::int64_t filled_;                                 // elements of the current block
   bool has_blocks_;

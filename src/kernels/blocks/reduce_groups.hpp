@@ -19,47 +19,46 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
   tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
     tiles.load(formula.reads(s), begin, length, tiles.shortest_summed());
     for (std::int64_t k = 0; k < groups; ++k) {
-      if (needed[k]) formula.sweep(s, states[k], tiles, k, begin);
+      if (needed[k]) formula.sweep(s, states, tiles, k, begin);
     }
   });
 }
 
 // Writes the results of the elements [from, to) of the selected groups.
 template <class Formula>
-DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula,
-                                   const typename Formula::State* states, std::int64_t groups,
+DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
   tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
     tiles.load(formula.reads(Formula::kSweeps) | 1u, begin, length, GroupTiles::kShortestResults);
-    for (std::int64_t k = 0; k < groups; ++k) formula.finish(states[k], tiles, k, begin);
+    for (std::int64_t k = 0; k < groups; ++k) formula.finish(tiles, k, begin);
     tiles.store(begin, length);
   });
 }
 
 // Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
-// then finish(). Bit o of reads(s) is set if sweep s reads operand o; reads(kSweeps) is for
-// finish(). kHasSums: groups can be reduced in stages, by their `sums`.
+// then finish(). The formula keeps the numbers of up to kTileGroups groups, and is called for all
+// of them at once where no elements are read. Bit o of reads(s) is set if sweep s reads operand o;
+// reads(kSweeps) is for finish(). kHasSums: groups can be reduced in stages, by their `sums`.
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles tiles(reduction, sizeof(T));
   typename Formula::State states[kTileGroups];
   for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
     groups = tiles.select(first);
-    for (std::int64_t k = 0; k < groups; ++k) formula.begin(states[k], tiles, k);
+    formula.begin(states, tiles, groups);
     for (int s = 0; s < Formula::kSweeps; ++s) {
       bool needed[kTileGroups], any = false;
       for (std::int64_t k = 0; k < groups; ++k) {
-        needed[k] = formula.needs(s, states[k]);
+        needed[k] = formula.needs(s, k);
         any = any || needed[k];
       }
       if (!any) continue;
       if constexpr (Formula::kHasSums) {
         if (s < reduction.stage) {
           for (std::int64_t k = 0; k < groups; ++k) {
-            if (!needed[k]) continue;
-            states[k].sums.load_lanes(sums_of(tiles, s, k));
-            formula.end(s, states[k], reduction.group_elements);
+            if (needed[k]) states[k].sums.load_lanes(sums_of(tiles, s, k));
           }
+          formula.end(s, states, groups, reduction.group_elements);
           continue;
         }
       }
@@ -72,14 +71,12 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
           break;
         }
       }
-      for (std::int64_t k = 0; k < groups; ++k) {
-        if (needed[k]) formula.end(s, states[k], tiles.count());
-      }
+      formula.end(s, states, groups, tiles.count());
     }
     if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
-    finish_tiles(tiles, formula, states, groups, 0, tiles.count());
-    // At the end, since outputs may share the memory of inputs.
-    for (std::int64_t k = 0; k < groups; ++k) formula.report(states[k], tiles, k);
+    formula.prepare(groups);
+    finish_tiles(tiles, formula, groups, 0, tiles.count());
+    formula.report(tiles, groups);  // at the end, since outputs may share the memory of inputs
   }
   if (tiles.streams()) finish_non_temporal();
 }

@@ -20,14 +20,13 @@ class Gradients {
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
-  template <class Number>
   struct Numbers {
-    Number center, mean, variance;
-    Number factor;                // scale i
-    Number mean_gradient, slope;  // slope: mean(g d) i^2
-    Number scale_gradient, bias_gradient;
-    Number scale;
-    Mask<Number> near_zero;
+    f64x center, mean, variance;
+    f64x factor;                // scale i
+    f64x mean_gradient, slope;  // slope: mean(g d) i^2
+    f64x scale_gradient, bias_gradient;
+    f64x scale;
+    Mask near_zero;
   };
 
   Gradients(const Reduction&, const GradientParameters& parameters) : parameters_(parameters) {}
@@ -38,10 +37,10 @@ class Gradients {
   }
   static bool reduces() { return true; }
 
-  template <class Number, class Load>
-  void begin(Numbers<Number>& group, const Load& load) const {
+  template <class Load>
+  void begin(Numbers& group, const Load& load) const {
     group.mean = load(kGradientMean);
-    group.center = parameters_.training ? Number{} : group.mean;
+    group.center = parameters_.training ? f64x{} : group.mean;
     group.variance = load(kGradientVariance);
     group.scale = load(kGradientScale);
     group.near_zero = is_near_zero(group.center, group.variance);
@@ -63,25 +62,24 @@ class Gradients {
     sums[2] = sums[2] + g * d;
   }
 
-  template <class Number>
-  DMLOPS_INLINE void end(int s, Numbers<Number>& group, const Number* totals, double count) const {
-    const Number sum = totals[1], products = totals[2];
+  DMLOPS_INLINE void end(int s, Numbers& group, const f64x* totals, double count) const {
+    const f64x sum = totals[1], products = totals[2];
     // The center relative to the origin of the sums: 0 in the first sweep, the center in the
     // second.
-    Number offset = s == 0 ? group.center : Number{};
+    f64x offset = s == 0 ? group.center : f64x{};
     if (parameters_.training) {
       offset = totals[0] / count;
       group.center = group.center + offset;
     }
-    const Number shift = offset * sum, product = products - shift;
+    const f64x shift = offset * sum, product = products - shift;
     // A single element has no deviation, which the second sweep finds exactly. It also replaces a
     // difference that has lost 8 bits, as where large gradients meet small deviations.
     const bool first = s == 0 && count > 1;
     group.near_zero = first ? is_near_zero(group.center, group.variance) &
                                   (product * product >= 0x1p-16 * (shift * shift))
-                            : Mask<Number>{};
-    const Number variance = group.variance + static_cast<double>(parameters_.epsilon);
-    const Number inverse = 1.0 / sqrt(variance);
+                            : Mask{};
+    const f64x variance = group.variance + static_cast<double>(parameters_.epsilon);
+    const f64x inverse = 1.0 / sqrt(variance);
     group.factor = group.scale * inverse;
     group.mean_gradient = sum / count;
     group.slope = product / count / variance;
@@ -91,34 +89,43 @@ class Gradients {
   }
 
   // Calls visit(operand, number) for the outputs with an element for each group.
-  template <class Number, class Visit>
+  template <class Visit>
   DMLOPS_INLINE static void for_each_output(const Visit& visit) {
-    visit(kScaleGradient, &Numbers<Number>::scale_gradient);
-    visit(kBiasGradient, &Numbers<Number>::bias_gradient);
+    visit(kScaleGradient, &Numbers::scale_gradient);
+    visit(kBiasGradient, &Numbers::bias_gradient);
   }
+  // Calls visit(operand) for the inputs with an element for each group, below kGroupOperandsEnd.
+  static constexpr int kGroupOperandsEnd = kGradientScale + 1;
+  template <class Visit>
+  DMLOPS_INLINE static void for_each_group_operand(const Visit& visit) {
+    for (const int operand : {kGradientMean, kGradientVariance, kGradientScale}) visit(operand);
+  }
+
+  struct Factors {
+    HalfPair of_gradient, of_input, addend;
+    f64x factor, center, mean_gradient, slope;
+    Mask in_pairs;
+  };
 
   // The results of a group in a row, or of a vector of groups.
   struct Results {
-    template <class Number>
-    struct Factors {
-      Number factor, of_input, addend, center, mean_gradient, slope;
-      Mask<Number> in_pairs;
-    };
     FloatPair a, b, c;  // a g + b x + c
     typename W::Minus minus_center, minus_mean;
     Vector factor, slope;
     bool training;
 
-    template <class Number, class Of>
-    DMLOPS_INLINE void set(const Of& of) {
-      using F = Factors<Number>;
-      a = FloatPair(of(&F::factor));
-      b = FloatPair(of(&F::of_input));
-      c = FloatPair(of(&F::addend));
-      minus_center = typename W::Minus(of(&F::center));
-      minus_mean = typename W::Minus(of(&F::mean_gradient));
-      factor = W::of(of(&F::factor));
-      slope = W::of(of(&F::slope));
+    template <class Of>
+    DMLOPS_INLINE void set_pairs(const Of& of) {
+      a = of(&Factors::of_gradient);
+      b = of(&Factors::of_input);
+      c = of(&Factors::addend);
+    }
+    template <class Of>
+    DMLOPS_INLINE void set_wide(const Of& of) {
+      minus_center = typename W::Minus(of(&Factors::center));
+      minus_mean = typename W::Minus(of(&Factors::mean_gradient));
+      factor = W::of(of(&Factors::factor));
+      slope = W::of(of(&Factors::slope));
     }
     template <class At>
     DMLOPS_INLINE f32x in_pairs(const At& at) const {
@@ -133,18 +140,20 @@ class Gradients {
       return W::rounded(g * factor);
     }
   };
-  template <bool, class Number, class Load>
-  DMLOPS_INLINE auto factors(const Numbers<Number>& group, const Load&) const {
-    typename Results::template Factors<Number> f;
+  template <bool, class Load>
+  DMLOPS_INLINE Factors factors(const Numbers& group, const Load&) const {
+    Factors f;
     f.factor = group.factor;
-    f.of_input = -group.factor * group.slope;
-    f.addend = group.factor * (group.center * group.slope - group.mean_gradient);
+    const f64x of_input = -group.factor * group.slope;
+    const f64x addend = group.factor * (group.center * group.slope - group.mean_gradient);
+    f.of_gradient = HalfPair(f.factor);
+    f.of_input = HalfPair(of_input);
+    f.addend = HalfPair(addend);
     f.center = group.center;
     f.mean_gradient = group.mean_gradient;
     f.slope = group.slope;
-    f.in_pairs =
-        group.near_zero & fits_pair(f.factor) & fits_pair(f.of_input) & fits_pair(f.addend);
-    if (!parameters_.training) f.in_pairs = Mask<Number>{};
+    f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(of_input) & fits_pair(addend);
+    if (!parameters_.training) f.in_pairs = Mask{};
     return f;
   }
   template <bool>
@@ -161,11 +170,11 @@ class Gradients {
   static bool activates() { return false; }
   static void activate(float*, std::int64_t) {}
 
-  void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k, std::int64_t) const {
+  void finish(const LaneOf<Factors>& factors, const GroupTiles& tiles, std::int64_t k) const {
     // Given mean and variance, the results are those of the gradient alone.
     const int x = parameters_.training ? 1 : kSecond;
     store_group(
-        factors<true, double>(group, nullptr), results<true>(), tiles,
+        factors, results<true>(), tiles,
         [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
           return MomentRow<T>{tiles.row<T>(x, k, run), OperandRow<T>(tiles, kSecond, k, run)};
         },

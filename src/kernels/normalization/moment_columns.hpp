@@ -54,7 +54,7 @@ class MomentColumns {
       }
       if (!needed) continue;
       sums_.fold_shared(block_.count(), columns,
-                        [this, s](std::int64_t c) { return needs_vector(s, c); });
+                        [this, s](std::int64_t c) { return moments_.needs_vector(s, c); });
       end(s, 0, columns);
     }
     if (stage < Formula::kSweeps) return;
@@ -65,12 +65,11 @@ class MomentColumns {
   }
 
  private:
-  using Numbers = typename Formula::template Numbers<f64x>;
+  using Numbers = typename Formula::Numbers;
   using W = typename Formula::W;
   using Vector = typename Formula::Vector;
   static constexpr int kSums = Formula::kSums;
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-  static constexpr std::int64_t kHalves = kMaxColumns / kLanes<f64x>;
 
   // True if groups that follow each other are adjacent in all operands. Runs of groups that end
   // within a vector are combined instead, unless they are long.
@@ -120,22 +119,11 @@ class MomentColumns {
   // Writes the numbers of the groups, after all reads, since outputs may share the memory of
   // inputs.
   void report() {
-    Formula::template for_each_output<f64x>([&](int operand, f64x Numbers::*number) {
+    Formula::for_each_output([&](int operand, f64x Numbers::*number) {
       for_each_block([&](std::int64_t first, std::int64_t count) {
-        store_numbers<T>(groups_, operand, first_ + first, count, [&](std::int64_t c) {
-          const Numbers* const numbers = numbers_ + (first + c) / kLanes<f64x>;
-          return Doubles{numbers[0].*number, numbers[1].*number};
-        });
+        store_numbers<T>(groups_, operand, first_ + first, count,
+                         [&](std::int64_t c) { return moments_.numbers(first + c, number); });
       });
-    });
-  }
-
-  // Calls visit(c) for the first lane of each half of the vectors of columns.
-  template <class Visit>
-  DMLOPS_INLINE static void for_each_half(std::int64_t columns, const Visit& visit) {
-    for_each_vector(columns, [&](std::int64_t c) {
-      visit(c);
-      visit(c + kLanes<f64x>);
     });
   }
 
@@ -148,28 +136,27 @@ class MomentColumns {
     }
   }
 
+  // Returns the columns of whole vectors.
+  static std::int64_t whole_vectors(std::int64_t columns) {
+    return (columns + kLanesHere - 1) / kLanesHere * kLanesHere;
+  }
+
   void begin(std::int64_t first, std::int64_t columns) {
-    alignas(kVectorBytes) double numbers[kFirstGroupOperand + 3][kColumns];
+    alignas(kVectorBytes) double numbers[Formula::kGroupOperandsEnd][kColumns];
     if constexpr (Formula::kScale == 0) {
-      for (int operand = kFirstGroupOperand; operand < kFirstGroupOperand + 3; ++operand)
+      Formula::for_each_group_operand([&](int operand) {
         load_numbers<T>(groups_, operand, first_ + first, columns, numbers[operand]);
+      });
     }
-    for_each_half(columns, [&](std::int64_t c) {
-      formula_.template begin<f64x>(numbers_[(first + c) / kLanes<f64x>],
-                                    [&](int operand) { return load<f64x>(numbers[operand] + c); });
-    });
+    moments_.begin(formula_, first, whole_vectors(columns),
+                   [&](int operand, std::int64_t c) { return load<f64x>(numbers[operand] + c); });
   }
 
   bool needs_sweep(int s, std::int64_t first, std::int64_t columns) const {
     bool needed = false;
-    for_each_vector(columns,
-                    [&](std::int64_t c) { needed = needed || needs_vector(s, first + c); });
+    for_each_vector(
+        columns, [&](std::int64_t c) { needed = needed || moments_.needs_vector(s, first + c); });
     return needed;
-  }
-  // True if a group of the vector of columns at c needs sweep s.
-  DMLOPS_INLINE bool needs_vector(int s, std::int64_t c) const {
-    const Numbers* const both = numbers_ + c / kLanes<f64x>;
-    return any(needs(s, both[0]) | needs(s, both[1]));
   }
 
   // Computes the sums of sweep s, of the selection's columns from `first` on.
@@ -180,30 +167,19 @@ class MomentColumns {
                    DMLOPS_LAMBDA_INLINE { Formula::add_products(at, sums); };
       });
     }
-    const Numbers* const groups = numbers_ + first / kLanes<f64x>;
-    add_up(s, first, columns, [groups](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      const Numbers* const here = groups + c / kLanes<f64x>;
-      const typename W::Minus minus_center(Doubles{here[0].center, here[1].center});
+    add_up(s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const typename W::Minus minus_center(moments_.numbers(first + c, &Numbers::center));
       return [minus_center](const At& at, Vector* sums)
                  DMLOPS_LAMBDA_INLINE { Formula::add_deviations(minus_center, at, sums); };
     });
   }
 
-  // Ends sweep s for the groups that need it.
   void end(int s, std::int64_t first, std::int64_t columns) {
-    for_each_half(columns, [&](std::int64_t c) {
-      Numbers& groups = numbers_[(first + c) / kLanes<f64x>];
-      const Mask<f64x> needed = needs(s, groups);
-      if (!any(needed)) return;
-      const Doubles* const both = sums_.totals(c);
-      const bool lower = c % kLanesHere == 0;
-      f64x totals[kSums];
-#pragma GCC unroll 16
-      for (int k = 0; k < kSums; ++k) totals[k] = lower ? both[k].lower : both[k].upper;
-      Numbers result = groups;
-      formula_.template end<f64x>(s, result, totals, static_cast<double>(block_.count()));
-      groups = chosen(needed, result, groups);
-    });
+    moments_.end(formula_, s, first, whole_vectors(columns), block_.count(),
+                 [&](int sum, std::int64_t c) DMLOPS_LAMBDA_INLINE {
+                   const Doubles& total = sums_.totals(c)[sum];
+                   return *(c % kLanesHere == 0 ? &total.lower : &total.upper);
+                 });
   }
 
   // terms(c) creates the function that adds terms of the vector of columns at first + c.
@@ -228,24 +204,8 @@ class MomentColumns {
     };
     const auto load_block = [&](std::int64_t begin) { load_rows(0, begin); };
     const auto is_needed = [&](std::int64_t c)
-                               DMLOPS_LAMBDA_INLINE { return needs_vector(s, first + c); };
+                               DMLOPS_LAMBDA_INLINE { return moments_.needs_vector(s, first + c); };
     sums_.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block, make_add);
-  }
-
-  DMLOPS_INLINE static Mask<f64x> needs(int s, const Numbers& groups) {
-    return s == 0 ? groups.near_zero : ~groups.near_zero;
-  }
-  DMLOPS_INLINE static bool any(Mask<f64x> mask) { return any_bit(bit_cast<u32x>(mask), ~0u); }
-  DMLOPS_INLINE static Numbers chosen(Mask<f64x> mask, const Numbers& a, const Numbers& b) {
-    constexpr std::size_t count = sizeof(Numbers) / sizeof(f64x);
-    f64x chosen[count], others[count];
-    std::memcpy(chosen, &a, sizeof a);
-    std::memcpy(others, &b, sizeof b);
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < count; ++i) chosen[i] = mask ? chosen[i] : others[i];
-    Numbers numbers;
-    std::memcpy(&numbers, chosen, sizeof numbers);
-    return numbers;
   }
 
   // Loads the rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
@@ -262,7 +222,7 @@ class MomentColumns {
     bool all, any;
 
     InPairs() = default;
-    InPairs(Mask<f64x> lower, Mask<f64x> upper) {
+    InPairs(Mask lower, Mask upper) {
       const f64x one = f64x{} + 1.0;
       mask = rounded(Doubles{lower ? one : f64x{}, upper ? one : f64x{}}) > 0.0f;
       all = !any_bit(bit_cast<u32x>(~mask), ~0u);
@@ -284,9 +244,9 @@ class MomentColumns {
       bias_.load(0, in_place_, lanes_);
     }
     for_each_vector(block_.columns(), [&](std::int64_t c) {
-      const Numbers* const numbers = numbers_ + c / kLanes<f64x>;
+      const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
       const auto factors = [&](int half) {
-        return formula_.template factors<kPerGroup, f64x>(numbers[half], [&](int operand) {
+        return formula_.template factors<kPerGroup>(numbers[half], [&](int operand) {
           const T* const row = (operand == Formula::kScale ? scale_ : bias_).row(0, c);
           const Doubles both = to_double(load<f32x>(row));
           return half == 0 ? both.lower : both.upper;
@@ -295,9 +255,9 @@ class MomentColumns {
       const auto lower = factors(0), upper = factors(1);
       const std::int64_t v = c / kLanesHere;
       results[v] = formula_.template results<kPerGroup>();
-      results[v].template set<f64x>([&](auto member) {
-        return Doubles{lower.*member, upper.*member};
-      });
+      const BothOf<typename Formula::Factors> both = {lower, upper};
+      results[v].set_pairs(both);
+      results[v].set_wide(both);
       in_pairs[v] = InPairs(lower.in_pairs, upper.in_pairs);
     });
     const std::int64_t rows_at_once =
@@ -334,7 +294,7 @@ class MomentColumns {
       };
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
-        const std::int64_t width = (block_.columns() + kLanesHere - 1) / kLanesHere * kLanesHere;
+        const std::int64_t width = whole_vectors(block_.columns());
         write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
         formula_.activate(normalized, count * width);
         block_.store_results(
@@ -365,7 +325,7 @@ class MomentColumns {
   std::int64_t first_ = 0;  // the first selected group
   bool in_place_ = false;   // true if the selected groups are rows of whole vectors in all operands
   ColumnRows x_ = {};
-  alignas(kVectorBytes) Numbers numbers_[kHalves];
+  GroupMoments<Formula, kMaxColumns> moments_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

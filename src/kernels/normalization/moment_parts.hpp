@@ -25,42 +25,45 @@ class MomentParts {
       sums.add_up();
       end(s, sums);
     }
+    rows().prepare(count());
     for_each_part(groups_, groups_.parts, [&](int part) { finish(part); });
     report();
   }
 
  private:
-  using State = typename Formula::State;
-  using Numbers = typename Formula::template Numbers<double>;
+  using Rows = MomentRows<Formula>;
+  using State = typename Rows::State;
   static constexpr std::int64_t kLanes = Formula::kSums * kMomentLanes;
+  static_assert(kPartGroups <= kTileGroups);
+
+  std::int64_t count() const { return groups_.end - groups_.first; }
+  Rows rows() { return Rows(groups_, parameters_, moments_); }
 
   // Sets the numbers of the groups, and the selections of groups that share tiles.
   DMLOPS_NO_INLINE void begin() {
     GroupTiles tiles(groups_, sizeof(T));
-    Formula formula(groups_, parameters_);
+    Rows rows = this->rows();
     elements_ = tiles.count();
     unit_ = kSumBlock * tiles.part_unit();
-    for (std::int64_t first = groups_.first, count; first < groups_.end; first += count) {
-      count = tiles.select(first);
+    for (std::int64_t first = groups_.first, selected; first < groups_.end; first += selected) {
+      selected = tiles.select(first);
       firsts_[selections_++] = first;
-      for (std::int64_t k = 0; k < count; ++k) {
-        State state;
-        formula.begin(state, tiles, k);
-        numbers_[first - groups_.first + k] = state;
-      }
+      rows.select(first - groups_.first);
+      rows.load(tiles, selected);
     }
+    rows.begin(count());
   }
 
-  bool is_needed(int s) const {
-    const Formula formula(groups_, parameters_);
-    for (std::int64_t g = 0; g < groups_.end - groups_.first; ++g) {
-      if (formula.needs(s, numbers_[g])) return true;
+  bool is_needed(int s) {
+    const Rows rows = this->rows();
+    for (std::int64_t g = 0; g < count(); ++g) {
+      if (rows.needs(s, g)) return true;
     }
     return false;
   }
 
-  // Calls visit(tiles, count, numbers of the first group, its number, from, to) for the elements
-  // [from, to) of the groups of each selection that belong to a part.
+  // Calls visit(tiles, count, number of the first group, from, to) for the elements [from, to) of
+  // the groups of each selection that belong to a part.
   template <class Visit>
   void for_each_range(int part, const Visit& visit) {
     GroupTiles tiles(groups_, sizeof(T));
@@ -69,60 +72,52 @@ class MomentParts {
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
       const std::int64_t selection = i / units, skipped = selection * units;
       next = min(end, skipped + units);
-      const std::int64_t count = tiles.select(firsts_[selection]);
-      visit(tiles, firsts_[selection] - groups_.first, count, (i - skipped) * unit_,
+      const std::int64_t selected = tiles.select(firsts_[selection]);
+      visit(tiles, firsts_[selection] - groups_.first, selected, (i - skipped) * unit_,
             min(elements_, (next - skipped) * unit_));
     }
     if (tiles.streams()) finish_non_temporal();
   }
 
   void add_up(int s, const BlockSums& sums, int part) {
-    Formula formula(groups_, parameters_);
+    Rows rows = this->rows();
     State states[kTileGroups];
-    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t count,
+    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
                              std::int64_t from, std::int64_t to) {
       bool needed[kTileGroups];
-      for (std::int64_t k = 0; k < count; ++k) {
-        static_cast<Numbers&>(states[k]) = numbers_[first + k];
+      rows.select(first);
+      for (std::int64_t k = 0; k < selected; ++k) {
         states[k].sums.clear();
         states[k].sums.keep_blocks(sums.lanes(first + k, from / kSumBlock));
-        needed[k] = formula.needs(s, states[k]);
+        needed[k] = rows.needs(s, k);
       }
-      sweep_tiles(s, tiles, formula, states, needed, count, from, to);
-      for (std::int64_t k = 0; k < count; ++k) states[k].sums.end_blocks();
+      sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
+      for (std::int64_t k = 0; k < selected; ++k) states[k].sums.end_blocks();
     });
   }
 
-  void end(int s, const BlockSums& sums) {
-    const Formula formula(groups_, parameters_);
-    for (std::int64_t g = 0; g < groups_.end - groups_.first; ++g) {
-      if (!formula.needs(s, numbers_[g])) continue;
-      State state;
-      static_cast<Numbers&>(state) = numbers_[g];
-      state.sums.load_lanes(sums.total(g));
-      formula.end(s, state, elements_);
-      numbers_[g] = state;
-    }
+  DMLOPS_NO_INLINE void end(int s, const BlockSums& sums) {
+    State states[kTileGroups];
+    for (std::int64_t g = 0; g < count(); ++g) states[g].sums.load_lanes(sums.total(g));
+    rows().end(s, states, count(), elements_);
   }
 
   void finish(int part) {
-    Formula formula(groups_, parameters_);
-    State states[kTileGroups];
-    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t count,
+    Rows rows = this->rows();
+    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
                              std::int64_t from, std::int64_t to) {
-      for (std::int64_t k = 0; k < count; ++k)
-        static_cast<Numbers&>(states[k]) = numbers_[first + k];
-      finish_tiles(tiles, formula, states, count, from, to);
+      rows.select(first);
+      finish_tiles(tiles, rows, selected, from, to);
     });
   }
 
   DMLOPS_NO_INLINE void report() {
     GroupTiles tiles(groups_, sizeof(T));
-    const Formula formula(groups_, parameters_);
-    for (std::int64_t first = groups_.first, count; first < groups_.end; first += count) {
-      count = tiles.select(first);
-      for (std::int64_t k = 0; k < count; ++k)
-        formula.report(numbers_[first - groups_.first + k], tiles, k);
+    Rows rows = this->rows();
+    for (std::int64_t first = groups_.first, selected; first < groups_.end; first += selected) {
+      selected = tiles.select(first);
+      rows.select(first - groups_.first);
+      rows.report(tiles, selected);
     }
   }
 
@@ -132,7 +127,7 @@ class MomentParts {
                unit_ = 0;  // of a group; parts begin at multiples of `unit_` elements
   std::int64_t selections_ = 0;
   std::int64_t firsts_[kPartGroups];  // the first group of each selection
-  Numbers numbers_[kPartGroups];
+  RowMoments<Formula> moments_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -7,6 +7,7 @@
 
 #include "kernels/blocks/group_sum.hpp"
 #include "kernels/blocks/group_tiles.hpp"
+#include "kernels/normalization/group_moments.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -81,7 +82,7 @@ class OperandRow {
 
   double number() const { return load_number<T>(reinterpret_cast<const char*>(row_)); }
   DMLOPS_INLINE f32x load(std::int64_t i, std::int64_t used) const {
-    if (uniform_) return splat<f32x>(static_cast<float>(number()));
+    if (__builtin_expect(uniform_, 0)) return splat<f32x>(static_cast<float>(number()));
     return load_elements(row_, i, used);
   }
   DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used,
@@ -165,23 +166,13 @@ struct MomentRow {
   };
 };
 
-// The functions below compute with the numbers of a group, double, or of several groups, f64x.
-template <class Number>
-using Mask = decltype(Number{} < Number{});
-
-DMLOPS_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
-
 // True if the mean is at most 4 standard deviations from 0. The variance as mean(x^2) - mean^2 and
 // deviations as a x + b then lose few digits to cancellation.
-template <class Number>
-DMLOPS_INLINE Mask<Number> is_near_zero(Number mean, Number variance) {
-  return mean * mean <= 16.0 * variance;
-}
+DMLOPS_INLINE Mask is_near_zero(f64x mean, f64x variance) { return mean * mean <= 16.0 * variance; }
 // True if the terms of FloatPair(number), and their products with elements, are within float32's
 // normal range.
-template <class Number>
-DMLOPS_INLINE auto fits_pair(Number number) {
-  const Number size = number < 0.0 ? -number : number;
+DMLOPS_INLINE Mask fits_pair(f64x number) {
+  const f64x size = number < 0.0 ? -number : number;
   return (number == 0.0) | ((size > 0x1p-78) & (size < 0x1p100));
 }
 
@@ -191,38 +182,70 @@ DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t c
   prefetch_lines<2>(reinterpret_cast<const char*>(row) + ahead, count * std::int64_t{sizeof(T)});
 }
 
+// The numbers of groups along rows.
+template <class Formula>
+struct RowMoments {
+  using Factors = typename Formula::Factors;
+
+  GroupMoments<Formula, kTileGroups> moments;
+  Factors factors[kTileGroups / kLanes<f64x>];
+  f64x sums[kTileGroups][Formula::kSums];  // of a sweep over a tile's groups, folded to a vector
+  // The numbers of the group operands that the formula reads, at the index of the operand.
+  alignas(kVectorBytes) double operands[Formula::kGroupOperandsEnd][kTileGroups];
+};
+
 // A formula of moments along rows, for reduce_groups() and MomentParts.
 template <class Formula>
 class MomentRows : public Formula {
   using T = typename Formula::Element;
   using Vector = typename Formula::Vector;
-  using Group = typename Formula::template Numbers<double>;
   using Formula::kSecond;
 
  public:
   static constexpr bool kHasSums = true;
-  struct State : Group {
+  struct State {
     GroupSum<Formula::kSums, Vector> sums;
   };
 
-  MomentRows(const Reduction& reduction, const typename Formula::Parameters& parameters)
-      : Formula(reduction, parameters), reduction_(reduction) {}
+  MomentRows(const Reduction& reduction, const typename Formula::Parameters& parameters,
+             RowMoments<Formula>& groups)
+      : Formula(reduction, parameters), reduction_(reduction), groups_(groups) {}
 
-  void begin(State& state, const GroupTiles& tiles, std::int64_t k) const {
-    Formula::template begin<double>(state, [&](int operand) DMLOPS_LAMBDA_INLINE {
-      return load_number<T>(tiles.group_operand(operand, k));
-    });
-    state.sums.clear();
+  // Group 0 of a tile is group `first` of RowMoments, for the functions with a tile.
+  void select(std::int64_t first) { first_ = first; }
+
+  void begin(State* states, const GroupTiles& tiles, std::int64_t count) {
+    folds_ = tiles.has_whole_groups() && reduction_.stage == Reduction::kAllStages;
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (!folds_) states[k].sums.clear();
+      for (f64x& sum : groups_.sums[k]) sum = f64x{};  // of groups that do not need the sweep
+    }
+    load(tiles, count);
+    begin(count);
   }
-  DMLOPS_INLINE bool needs(int s, const Group& group) const {
-    return this->reduces() && group.near_zero == (s == 0);
+  // Loads the numbers of the selected groups from the group operands.
+  void load(const GroupTiles& tiles, std::int64_t count) {
+    this->for_each_group_operand([&](int operand) {
+      double* const numbers = groups_.operands[operand];
+      for (int c = 0; first_ == 0 && c < kTileGroups; c += kLanes<f64x>)
+        DMLOPS_TARGET::store(numbers + c, f64x{});  // for a small memset, GCC emits slow code
+      for (std::int64_t k = 0; k < count; ++k)
+        numbers[first_ + k] = load_number<T>(tiles.group_operand(operand, k));
+    });
+  }
+  void begin(std::int64_t count) { groups_.moments.begin(*this, 0, count, loaded()); }
+
+  DMLOPS_INLINE bool needs(int s, std::int64_t k) const {
+    return this->reduces() && groups_.moments.needs(s, first_ + k);
   }
 
   // Adds the terms of sweep s over group k in the loaded tile, and prefetches runs that the
   // hardware prefetcher does not follow.
-  DMLOPS_INLINE void sweep(int s, State& state, const GroupTiles& tiles, std::int64_t k,
+  DMLOPS_INLINE void sweep(int s, State* states, const GroupTiles& tiles, std::int64_t k,
                            std::int64_t) const {
     using Row = MomentRow<T>;
+    State& state = states[folds_ ? 0 : k];
+    if (folds_) state.sums.clear();
     const bool reads_second = (this->reads(s) >> kSecond & 1u) != 0;
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       Row whole = {tiles.row<T>(1, k, run), {nullptr, true}};
@@ -241,7 +264,8 @@ class MomentRows : public Formula {
             Formula::add_products(typename Row::At{row, i, used, first}, sums);
           });
         } else {
-          const typename Formula::W::Minus minus_center(state.center);
+          const typename Formula::W::Minus minus_center(
+              groups_.moments.number(first_ + k, &Formula::Numbers::center));
           state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
                                     Vector* sums) DMLOPS_LAMBDA_INLINE {
             Formula::add_deviations(minus_center, typename Row::At{row, i, used, first}, sums);
@@ -249,33 +273,72 @@ class MomentRows : public Formula {
         }
       }
     });
+    if (folds_) fold(state, k);
   }
-  void end(int s, State& state, std::int64_t count) const {
-    double totals[Formula::kSums];
-    for (int i = 0; i < Formula::kSums; ++i) totals[i] = state.sums.total(i);
-    Formula::template end<double>(s, state, totals, static_cast<double>(count));
-    state.sums.clear();
+  // Ends sweep s of the groups that need it, which have `elements`.
+  void end(int s, State* states, std::int64_t count, std::int64_t elements) {
+    for (std::int64_t k = 0; !folds_ && k < count; ++k) fold(states[k], k);
+    groups_.moments.end(*this, s, 0, count, elements,
+                        [&](int sum, std::int64_t c) DMLOPS_LAMBDA_INLINE {
+                          f64x lanes[kLanes<f64x>];
+#pragma GCC unroll 16
+                          for (std::int64_t k = 0; k < kLanes<f64x>; ++k)
+                            lanes[k] = groups_.sums[min(c + k, count - 1)][sum];
+                          return fold_rows<kLanes<f64x> / 2>(lanes, Addition());
+                        });
+  }
+
+  // Computes the factors of the results.
+  void prepare(std::int64_t count) {
+    this->with_kind([&](auto kind) {
+      const auto load = loaded();
+      for (std::int64_t c = 0; c < count; c += kLanes<f64x>) {
+        groups_.factors[c / kLanes<f64x>] = Formula::template factors<decltype(kind)::value>(
+            groups_.moments.vectors()[c / kLanes<f64x>],
+            [&](int operand) { return load(operand, c); });
+      }
+    });
+  }
+  DMLOPS_INLINE void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t) {
+    Formula::finish(LaneOf(groups_.factors, first_ + k), tiles, k);
   }
 
   // Writes the outputs with an element for each group that exist.
-  void report(const Group& group, const GroupTiles& tiles, std::int64_t k) const {
-    Formula::template for_each_output<double>([&](int operand, double Group::*number) {
-      if (reduction_.data[operand] != nullptr)
-        store_number<T>(tiles.group_operand(operand, k), group.*number);
+  void report(const GroupTiles& tiles, std::int64_t count) const {
+    Formula::for_each_output([&](int operand, f64x Formula::Numbers::*number) {
+      if (reduction_.data[operand] == nullptr) return;
+      for (std::int64_t k = 0; k < count; ++k)
+        store_number<T>(tiles.group_operand(operand, k),
+                        groups_.moments.number(first_ + k, number));
     });
   }
 
  private:
+  DMLOPS_INLINE void fold(State& state, std::int64_t k) const {
+    for (int i = 0; i < Formula::kSums; ++i) groups_.sums[k][i] = state.sums.folded(i);
+    state.sums.clear();
+  }
+
+  // Returns the function from a group operand and the index of a vector of groups to its numbers.
+  auto loaded() const {
+    return [this](int operand, std::int64_t c) {
+      return DMLOPS_TARGET::load<f64x>(groups_.operands[operand] + c);
+    };
+  }
+
   const Reduction& reduction_;
+  RowMoments<Formula>& groups_;
+  std::int64_t first_ = 0;
+  bool folds_ = false;  // true if the sums of a group are folded in its tile, and share states[0]
 };
 
 // Stores the results of group k in the loaded tile, and prefetches the input and the output, which
 // may be inaccessible; row_of(run) returns the operands of a run, and target_of(run) its results.
 template <class Factors, class Results, class RowOf, class TargetOf>
-DMLOPS_INLINE void store_group(const Factors& factors, Results results, const GroupTiles& tiles,
-                               const RowOf& row_of, const TargetOf& target_of) {
-  results.template set<double>([&](auto member) DMLOPS_LAMBDA_INLINE { return factors.*member; });
-  const bool in_pairs = factors.in_pairs != 0;
+DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
+                               const GroupTiles& tiles, const RowOf& row_of,
+                               const TargetOf& target_of) {
+  const bool in_pairs = factors(&Factors::in_pairs);
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
     const auto row = row_of(run);
     const auto target = target_of(run);
@@ -294,8 +357,10 @@ DMLOPS_INLINE void store_group(const Factors& factors, Results results, const Gr
           row.elements, row.added.row());
     };
     if (in_pairs) {
+      results.set_pairs(factors);
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
     } else {
+      results.set_wide(factors);
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
     }
   });

@@ -29,7 +29,8 @@ DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
 template <class T, class Formula>
 DMLOPS_NO_INLINE void reduce_along_rows(const Reduction& reduction,
                                         const typename Formula::Parameters& parameters) {
-  MomentRows<Formula> rows(reduction, parameters);
+  RowMoments<Formula> groups;
+  MomentRows<Formula> rows(reduction, parameters, groups);
   reduce_groups<T>(reduction, rows);
 }
 
@@ -41,7 +42,7 @@ DMLOPS_NO_INLINE void reduce_down_columns(const Reduction& reduction, const Form
 template <class T, class Formula>
 DMLOPS_NO_INLINE void reduce_in_parts(const Reduction& reduction,
                                       const typename Formula::Parameters& parameters) {
-  MomentParts<T, MomentRows<Formula>>(reduction, parameters).run();
+  MomentParts<T, Formula>(reduction, parameters).run();
 }
 
 // Computes up to kPartGroups groups that lie side by side: a part has some lanes of their sums.

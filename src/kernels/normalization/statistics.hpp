@@ -18,10 +18,9 @@ class Statistics {
   using W = Wide<T>;
   using Vector = typename W::Vector;
 
-  template <class Number>
   struct Numbers {
-    Number center, variance, inverse_deviation;  // center: the mean
-    Mask<Number> near_zero;
+    f64x center, variance, inverse_deviation;  // center: the mean
+    Mask near_zero;
   };
 
   Statistics(const Reduction& reduction, const StatisticsParameters& parameters)
@@ -32,11 +31,11 @@ class Statistics {
   }
   bool reduces() const { return parameters_.use_mean || parameters_.use_variance; }
 
-  template <class Number, class Load>
-  static void begin(Numbers<Number>& group, const Load&) {
-    group.center = group.variance = Number{};
-    group.inverse_deviation = Number{} + 1.0;
-    group.near_zero = Number{} == Number{};
+  template <class Load>
+  static void begin(Numbers& group, const Load&) {
+    group.center = group.variance = f64x{};
+    group.inverse_deviation = f64x{} + 1.0;
+    group.near_zero = f64x{} == f64x{};
   }
 
   template <class At>
@@ -53,13 +52,12 @@ class Statistics {
     sums[1] = sums[1] + d * d;
   }
 
-  template <class Number>
-  DMLOPS_INLINE void end(int s, Numbers<Number>& group, const Number* totals, double count) const {
-    const Number offset = parameters_.use_mean ? totals[0] / count : Number{};
-    const Number variance = totals[1] / count - offset * offset;
+  DMLOPS_INLINE void end(int s, Numbers& group, const f64x* totals, double count) const {
+    const f64x offset = parameters_.use_mean ? totals[0] / count : f64x{};
+    const f64x variance = totals[1] / count - offset * offset;
     group.center = group.center + offset;
-    group.variance = variance < 0.0 ? Number{} : variance;
-    group.near_zero = s == 0 ? is_near_zero(group.center, variance) : Mask<Number>{};
+    group.variance = variance < 0.0 ? f64x{} : variance;
+    group.near_zero = s == 0 ? is_near_zero(group.center, variance) : Mask{};
     if (parameters_.use_variance) {
       group.inverse_deviation =
           1.0 / sqrt(group.variance + static_cast<double>(parameters_.epsilon));
@@ -67,35 +65,46 @@ class Statistics {
   }
 
   // Calls visit(operand, number) for the outputs with an element for each group.
-  template <class Number, class Visit>
+  template <class Visit>
   DMLOPS_INLINE static void for_each_output(const Visit& visit) {
-    visit(kStatisticsMean, &Numbers<Number>::center);
-    visit(kStatisticsVariance, &Numbers<Number>::variance);
+    visit(kStatisticsMean, &Numbers::center);
+    visit(kStatisticsVariance, &Numbers::variance);
   }
+  // Calls visit(operand) for the inputs with an element for each group, below kGroupOperandsEnd.
+  static constexpr int kGroupOperandsEnd = kStatisticsBias + 1;
+  template <class Visit>
+  void for_each_group_operand(const Visit& visit) const {
+    if (!parameters_.per_group) return;
+    visit(kScale);
+    visit(kBias);
+  }
+
+  struct Factors {
+    HalfPair factor, addend;
+    f64x mean, inverse, scale, bias;
+    Mask in_pairs;
+  };
 
   // The results of a group in a row, or of a vector of groups. kPerGroup: scale and bias have one
   // element for each group, as always with a fused add.
   template <bool kPerGroup>
   struct Results {
-    template <class Number>
-    struct Factors {
-      Number factor, addend, mean, inverse, scale, bias;
-      Mask<Number> in_pairs;
-    };
     FloatPair a, b;  // a x + b
     typename W::Minus minus_mean;
     Vector inverse, group_factor, group_bias;
     bool adds;
 
-    template <class Number, class Of>
-    DMLOPS_INLINE void set(const Of& of) {
-      using F = Factors<Number>;
-      a = FloatPair(of(&F::factor));
-      b = FloatPair(of(&F::addend));
-      minus_mean = typename W::Minus(of(&F::mean));
-      inverse = W::of(of(&F::inverse));
-      group_factor = inverse * W::of(of(&F::scale));
-      group_bias = W::of(of(&F::bias));
+    template <class Of>
+    DMLOPS_INLINE void set_pairs(const Of& of) {
+      a = of(&Factors::factor);
+      b = of(&Factors::addend);
+    }
+    template <class Of>
+    DMLOPS_INLINE void set_wide(const Of& of) {
+      minus_mean = typename W::Minus(of(&Factors::mean));
+      inverse = W::of(of(&Factors::inverse));
+      group_factor = inverse * W::of(of(&Factors::scale));
+      group_bias = W::of(of(&Factors::bias));
     }
     template <class At>
     DMLOPS_INLINE f32x in_pairs(const At& at) const {
@@ -119,16 +128,18 @@ class Statistics {
       return W::rounded(result);
     }
   };
-  template <bool kPerGroup, class Number, class Load>
-  DMLOPS_INLINE auto factors(const Numbers<Number>& group, const Load& load) const {
-    typename Results<kPerGroup>::template Factors<Number> f;
-    f.scale = kPerGroup ? load(kScale) : Number{} + 1.0;
-    f.bias = kPerGroup ? load(kBias) : Number{};
+  template <bool kPerGroup, class Load>
+  DMLOPS_INLINE Factors factors(const Numbers& group, const Load& load) const {
+    Factors f;
+    f.scale = kPerGroup ? load(kScale) : f64x{} + 1.0;
+    f.bias = kPerGroup ? load(kBias) : f64x{};
     f.mean = group.center;
     f.inverse = group.inverse_deviation;
-    f.factor = group.inverse_deviation * f.scale;
-    f.addend = f.bias - group.center * f.factor;
-    f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(f.addend);
+    const f64x factor = group.inverse_deviation * f.scale;
+    const f64x addend = f.bias - group.center * factor;
+    f.factor = HalfPair(factor);
+    f.addend = HalfPair(addend);
+    f.in_pairs = group.near_zero & fits_pair(factor) & fits_pair(addend);
     // The low term of a large deviation times a large scale may overflow, with the opposite sign.
     if (!kPerGroup && !parameters_.use_variance)
       f.in_pairs = f.in_pairs & (group.variance < 0x1p14);
@@ -161,13 +172,13 @@ class Statistics {
     parameters_.activation(rows, &parameters_.activation_parameters);
   }
 
-  DMLOPS_INLINE void finish(const Numbers<double>& group, GroupTiles& tiles, std::int64_t k,
-                            std::int64_t) {
+  DMLOPS_INLINE void finish(const LaneOf<Factors>& factors, const GroupTiles& tiles,
+                            std::int64_t k) {
     const auto target_of = [&](const TileRun& run)
                                DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
-    if (!activates()) return normalize(group, tiles, k, target_of);
+    if (!activates()) return normalize(factors, tiles, k, target_of);
     alignas(kVectorBytes) float normalized[kTileElements];
-    normalize(group, tiles, k,
+    normalize(factors, tiles, k,
               [&](const TileRun& run) { return ResultRow<float>(normalized + run.begin); });
     activate(normalized, tiles.length());
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
@@ -212,7 +223,7 @@ class Statistics {
   }
 
   template <class TargetOf>
-  DMLOPS_INLINE void normalize(const Numbers<double>& group, const GroupTiles& tiles,
+  DMLOPS_INLINE void normalize(const LaneOf<Factors>& factors, const GroupTiles& tiles,
                                std::int64_t k, const TargetOf& target_of) {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
       constexpr bool kPerGroup = decltype(per_group)::value;
@@ -220,17 +231,17 @@ class Statistics {
         if (widens(tiles)) {
           scale_.load(tiles, kScale);
           bias_.load(tiles, kBias);
-          return normalize_runs<kPerGroup, float>(group, tiles, k, target_of);
+          return normalize_runs<kPerGroup, float>(factors, tiles, k, target_of);
         }
       }
-      normalize_runs<kPerGroup, T>(group, tiles, k, target_of);
+      normalize_runs<kPerGroup, T>(factors, tiles, k, target_of);
     });
   }
 
   // `Scale`: the type of scale and bias. Aligned as sweep_tiles() is.
   template <bool kPerGroup, class Scale, class TargetOf>
   DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(
-      const Numbers<double>& group, const GroupTiles& tiles, std::int64_t k,
+      const LaneOf<Factors>& factors, const GroupTiles& tiles, std::int64_t k,
       const TargetOf& target_of) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
@@ -244,11 +255,7 @@ class Statistics {
       }
       return row;
     };
-    const auto number = [&](int operand) {
-      return load_number<T>(tiles.row<const char>(operand, k));
-    };
-    store_group(factors<kPerGroup, double>(group, number), results<kPerGroup>(), tiles, row_of,
-                target_of);
+    store_group(factors, results<kPerGroup>(), tiles, row_of, target_of);
   }
 
   const Reduction& reduction_;

@@ -42,6 +42,17 @@ DMLOPS_INLINE_SMALL Lane<V> fold(V v, const Operation& operation) {
   return operation(operation(a, b), operation(c, d));
 }
 
+// Adds the second half of the vectors to the first, down to one vector.
+template <std::size_t kVectors, class V>
+DMLOPS_INLINE_SMALL V add_halves(V (&sums)[kVectors]) {
+#pragma GCC unroll 16
+  for (std::size_t half = kVectors / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < half; ++i) sums[i] = sums[i] + sums[i + half];
+  }
+  return sums[0];
+}
+
 // Concatenates the lower (kHigh = 0) or upper halves of each 2 kHalf lanes of a and of b.
 template <int kHalf, int kHigh, class V, std::size_t... kIndex>
 DMLOPS_INLINE_SMALL V halves(V a, V b, std::index_sequence<kIndex...>) {

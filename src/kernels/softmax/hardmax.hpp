@@ -59,20 +59,24 @@ struct Hardmax {
     if (i >= 0 && i < length) store_partial(target + i, splat<f32x>(1.0f), 1);
   }
 
-  DMLOPS_INLINE static bool needs(int, const State&) { return true; }
-  DMLOPS_INLINE static void begin(State& state, GroupTiles&, std::int64_t) { state = kNone; }
-  static void sweep(int, State& state, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
+  void begin(State* states, const GroupTiles&, std::int64_t count) {
+    states_ = states;
+    for (std::int64_t k = 0; k < count; ++k) states[k] = kNone;
+  }
+  static bool needs(int, std::int64_t) { return true; }
+  static void sweep(int, State* states, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      find(state, tiles.row<T>(1, k, run), begin + run.begin, run.length);
+      find(states[k], tiles.row<T>(1, k, run), begin + run.begin, run.length);
     });
   }
-  DMLOPS_INLINE static void end(int, State&, std::int64_t) {}
-  DMLOPS_INLINE static void report(const State&, GroupTiles&, std::int64_t) {}
-  static void finish(const State& state, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
+  static void end(int, State*, std::int64_t, std::int64_t) {}
+  static void prepare(std::int64_t) {}
+  void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t begin) const {
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      write(state, tiles.row<T>(0, k, run), begin + run.begin, run.length);
+      write(states_[k], tiles.row<T>(0, k, run), begin + run.begin, run.length);
     });
   }
+  static void report(const GroupTiles&, std::int64_t) {}
 
  private:
   // Returns the index of the first element for which `test` is true; such an element must exist.
@@ -90,6 +94,8 @@ struct Hardmax {
     while (lane + 1 < lanes && each[lane] == 0) ++lane;
     return i + lane;
   }
+
+  const State* states_ = nullptr;  // of the selected groups
 };
 
 // Hardmax down columns.

@@ -67,15 +67,9 @@ class RowSum {
   template <class V, class Number>
   DMLOPS_INLINE static V folded(const Number* lanes) {
     V sums[kSumLanes / kLanes<V>];
-    int vectors = kSumLanes / kLanes<V>;
 #pragma GCC unroll 16
-    for (int i = 0; i < vectors; ++i) sums[i] = load<V>(lanes + i * kLanes<V>);
-#pragma GCC unroll 16
-    for (vectors /= 2; vectors > 0; vectors /= 2) {
-#pragma GCC unroll 16
-      for (int i = 0; i < vectors; ++i) sums[i] += sums[i + vectors];
-    }
-    return sums[0];
+    for (int i = 0; i < kSumLanes / kLanes<V>; ++i) sums[i] = load<V>(lanes + i * kLanes<V>);
+    return add_halves(sums);
   }
 
   template <class Terms>

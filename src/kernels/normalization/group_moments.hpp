@@ -1,0 +1,120 @@
+// The numbers of groups in normalizations, such as mean and variance: a vector lane for each group.
+#pragma once
+
+#include "kernels/blocks/group_sum.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+using Mask = decltype(f64x{} < f64x{});
+
+// A group's numbers in a lane of a struct of vectors.
+template <class Vectors>
+class LaneOf {
+ public:
+  LaneOf(const Vectors* vectors, std::int64_t k)
+      : vectors_(vectors[k / kLanes<f64x>]), lane_(k % kLanes<f64x>) {}
+
+  DMLOPS_INLINE double operator()(f64x Vectors::*member) const { return (vectors_.*member)[lane_]; }
+  DMLOPS_INLINE FloatPair operator()(HalfPair Vectors::*member) const {
+    const HalfPair& pair = vectors_.*member;
+    return {pair.high[lane_], pair.low[lane_]};
+  }
+  DMLOPS_INLINE bool operator()(Mask Vectors::*member) const {
+    return (vectors_.*member)[lane_] != 0;
+  }
+
+ private:
+  const Vectors& vectors_;
+  std::int64_t lane_;
+};
+
+// The numbers of the groups in two structs of vectors.
+template <class Vectors>
+struct BothOf {
+  const Vectors &lower, &upper;
+
+  DMLOPS_INLINE Doubles operator()(f64x Vectors::*member) const {
+    return {lower.*member, upper.*member};
+  }
+  DMLOPS_INLINE FloatPair operator()(HalfPair Vectors::*member) const {
+    return {lower.*member, upper.*member};
+  }
+};
+
+// The numbers of up to kCapacity groups. Functions of several groups begin at multiples of
+// kLanes<f64x>, and compute whole vectors.
+template <class Formula, std::int64_t kCapacity>
+class GroupMoments {
+ public:
+  using Numbers = typename Formula::Numbers;
+
+  // Begins `count` groups from `first` on; load(operand, c) returns the numbers of the vector of
+  // groups at first + c in an operand.
+  template <class Load>
+  void begin(const Formula& formula, std::int64_t first, std::int64_t count, const Load& load) {
+    for (std::int64_t c = 0; c < count; c += kHere)
+      formula.begin(numbers_[(first + c) / kHere], [&](int operand) { return load(operand, c); });
+  }
+
+  // True if group k needs sweep s.
+  bool needs(int s, std::int64_t k) const {
+    return LaneOf<Numbers>(numbers_, k)(&Numbers::near_zero) == (s == 0);
+  }
+  // True if a group of the vector at c needs it, for the vectors of float32 lanes.
+  DMLOPS_INLINE bool needs_vector(int s, std::int64_t c) const {
+    const Numbers* const both = numbers_ + c / kHere;
+    return any(needs(s, both[0]) | needs(s, both[1]));
+  }
+
+  // Ends sweep s of `count` groups from `first` on that need it; total(i, c) returns sum i of the
+  // vector of groups at first + c.
+  template <class Total>
+  void end(const Formula& formula, int s, std::int64_t first, std::int64_t count,
+           std::int64_t elements, const Total& total) {
+    for (std::int64_t c = 0; c < count; c += kHere) {
+      Numbers& groups = numbers_[(first + c) / kHere];
+      const Mask needed = needs(s, groups);
+      if (!any(needed)) continue;
+      f64x totals[Formula::kSums];
+#pragma GCC unroll 16
+      for (int i = 0; i < Formula::kSums; ++i) totals[i] = total(i, c);
+      Numbers result = groups;
+      formula.end(s, result, totals, static_cast<double>(elements));
+      groups = chosen(needed, result, groups);
+    }
+  }
+
+  // Returns the vectors of groups, of which group k is in vector k / kLanes<f64x>.
+  DMLOPS_INLINE const Numbers* vectors() const { return numbers_; }
+  DMLOPS_INLINE double number(std::int64_t k, f64x Numbers::*member) const {
+    return LaneOf<Numbers>(numbers_, k)(member);
+  }
+  // The numbers of the vector of float32 lanes at c.
+  DMLOPS_INLINE Doubles numbers(std::int64_t c, f64x Numbers::*member) const {
+    const Numbers* const both = numbers_ + c / kHere;
+    return BothOf<Numbers>{both[0], both[1]}(member);
+  }
+
+ private:
+  static constexpr std::int64_t kHere = kLanes<f64x>;
+
+  DMLOPS_INLINE static Mask needs(int s, const Numbers& groups) {
+    return s == 0 ? groups.near_zero : ~groups.near_zero;
+  }
+  DMLOPS_INLINE static bool any(Mask mask) { return any_bit(bit_cast<u32x>(mask), ~0u); }
+  DMLOPS_INLINE static Numbers chosen(Mask mask, const Numbers& a, const Numbers& b) {
+    constexpr std::size_t count = sizeof(Numbers) / sizeof(f64x);
+    f64x chosen[count], others[count];
+    std::memcpy(chosen, &a, sizeof a);
+    std::memcpy(others, &b, sizeof b);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < count; ++i) chosen[i] = mask ? chosen[i] : others[i];
+    Numbers numbers;
+    std::memcpy(&numbers, chosen, sizeof numbers);
+    return numbers;
+  }
+
+  alignas(kVectorBytes) Numbers numbers_[kCapacity / kHere];
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
