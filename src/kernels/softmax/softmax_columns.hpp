@@ -93,8 +93,8 @@ class SoftmaxColumns {
   }
 
   static constexpr int kNumbers = SoftmaxTerm<T>::kNumbers;
-  // The terms of longer groups would not fit in L1, and are computed twice.
-  static constexpr std::int64_t kKeptRows = kNumbers == 2 ? 24 : 64;
+  // The terms of longer groups are computed twice.
+  static constexpr std::int64_t kKeptRows = kNumbers == 2 ? 16 : 64;
 
   SoftmaxBlock<T> block_;
   const bool keeps_ = block_.count() <= kKeptRows;
