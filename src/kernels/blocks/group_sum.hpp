@@ -19,7 +19,9 @@ struct HalfPair {
 
   HalfPair() = default;
   explicit HalfPair(f64x value) : high(to_float(value)) {
-    const f64x rest = value - __builtin_convertvector(high, f64x);
+    alignas(kVectorBytes) float rounded[kLanes<f64x>];
+    store(rounded, high);
+    const f64x rest = value - to_double(rounded);
     low = to_float(rest == rest ? rest : f64x{});  // 0, not NaN, for infinity
   }
 };
@@ -32,7 +34,10 @@ struct FloatPair {
   explicit FloatPair(Doubles value) : FloatPair(HalfPair(value.lower), HalfPair(value.upper)) {}
   // A number in every lane.
   FloatPair(float of_high, float of_low) : high(splat<f32x>(of_high)), low(splat<f32x>(of_low)) {}
-  explicit FloatPair(double value) : FloatPair(to_doubles(value)) {}
+  explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
+    const double rest = value - static_cast<double>(high[0]);
+    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));
+  }
 };
 
 // kSums sums over the elements of a group, in lanes of type V: Doubles, or f32x within a block.
