@@ -12,19 +12,19 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Numbers as unevaluated sums of two float32; in as many lanes as float64 vectors have, or in twice
-// as many.
+// A vector of float64 as unevaluated sums of two float32.
 struct HalfPair {
   f32half high, low;
 
   HalfPair() = default;
   explicit HalfPair(f64x value) : high(to_float(value)) {
-    alignas(kVectorBytes) float rounded[kLanes<f64x>];
-    store(rounded, high);
-    const f64x rest = value - to_double(rounded);
-    low = to_float(rest == rest ? rest : f64x{});  // 0, not NaN, for infinity
+    alignas(kVectorBytes) float stored[kLanes<f64x>];  // see to_double()
+    store(stored, high);
+    const f64x error = value - to_double(stored);
+    low = to_float(error == error ? error : f64x{});  // 0, not NaN, for infinity
   }
 };
+// Two of them, or a number in every lane.
 struct FloatPair {
   f32x high, low;
 
@@ -32,16 +32,15 @@ struct FloatPair {
   FloatPair(const HalfPair& lower, const HalfPair& upper)
       : high(join<f32x>(lower.high, upper.high)), low(join<f32x>(lower.low, upper.low)) {}
   explicit FloatPair(Doubles value) : FloatPair(HalfPair(value.lower), HalfPair(value.upper)) {}
-  // A number in every lane.
   FloatPair(float of_high, float of_low) : high(splat<f32x>(of_high)), low(splat<f32x>(of_low)) {}
   explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
-    const double rest = value - static_cast<double>(high[0]);
-    low = splat<f32x>(static_cast<float>(rest == rest ? rest : 0));
+    const double error = value - static_cast<double>(high[0]);
+    low = splat<f32x>(static_cast<float>(error == error ? error : 0));
   }
 };
 
 // kSums sums over the elements of a group, in lanes of type V: Doubles, or f32x within a block.
-// clear() must precede the first sum: constructors would clear unused states of tiles.
+// clear() must precede the first sum: a constructor would take time for unused states of tiles.
 template <int kSums, class V>
 class GroupSum {
  public:

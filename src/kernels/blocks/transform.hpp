@@ -64,8 +64,8 @@ DMLOPS_INLINE const void* address(EverySecond<T>) {
 
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also gets the index of its
 // first element, and must be safe to evaluate on zeros. `source` is `target` or disjoint from it.
-// Unrolling pays off for formulas of a few operations, and for long ones, whose operations on
-// several vectors the compiler interleaves: processors look too few instructions ahead to do so.
+// Unrolling pays off for formulas of a few operations, and for long ones if the compiler
+// interleaves the vectors (kUnrolled).
 template <class V, int kUnroll, class T, class Source, class Formula>
 DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
                                  const Formula& formula) {

@@ -15,7 +15,8 @@ struct Activate {
   DMLOPS_INLINE_SMALL f32x operator()(f32x x) const { return canonical_nan(act(x)); }
 };
 
-// Vectors that a loop computes at a time.
+// Vectors that a loop computes at a time. The compiler interleaves those of long formulas, since
+// processors do not look far enough ahead; GCC needs options to do so (CMakeLists.txt).
 template <class Act>
 constexpr int kUnrolled = kIsLong<Act> && !kForSize ? 4 : 1;
 

@@ -60,7 +60,7 @@ class GroupMoments {
   bool needs(int s, std::int64_t k) const {
     return LaneOf<Numbers>(numbers_, k)(&Numbers::near_zero) == (s == 0);
   }
-  // True if a group of the vector at c needs it, for the vectors of float32 lanes.
+  // True if a group of the vector of float32 lanes at c needs sweep s.
   DMLOPS_INLINE bool needs_vector(int s, std::int64_t c) const {
     const Numbers* const both = numbers_ + c / kHere;
     return any(needs(s, both[0]) | needs(s, both[1]));

@@ -143,7 +143,7 @@ class MomentColumns {
 
   void begin(std::int64_t first, std::int64_t columns) {
     alignas(kVectorBytes) double numbers[Formula::kGroupOperandsEnd][kColumns];
-    if constexpr (Formula::kScale == 0) {
+    if constexpr (Formula::kScale == 0) {  // otherwise scale_ and bias_ have them
       Formula::for_each_group_operand([&](int operand) {
         load_numbers<T>(groups_, operand, first_ + first, columns, numbers[operand]);
       });

@@ -25,7 +25,7 @@ class MomentParts {
       sums.add_up();
       end(s, sums);
     }
-    rows().prepare(count());
+    prepare();
     for_each_part(groups_, groups_.parts, [&](int part) { finish(part); });
     report();
   }
@@ -48,13 +48,15 @@ class MomentParts {
     for (std::int64_t first = groups_.first, selected; first < groups_.end; first += selected) {
       selected = tiles.select(first);
       firsts_[selections_++] = first;
-      rows.select(first - groups_.first);
+      rows.set_first(first - groups_.first);
       rows.load(tiles, selected);
     }
     rows.begin(count());
   }
 
-  bool is_needed(int s) {
+  DMLOPS_NO_INLINE void prepare() { rows().prepare(count()); }
+
+  DMLOPS_NO_INLINE bool is_needed(int s) {
     const Rows rows = this->rows();
     for (std::int64_t g = 0; g < count(); ++g) {
       if (rows.needs(s, g)) return true;
@@ -85,11 +87,14 @@ class MomentParts {
     for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
                              std::int64_t from, std::int64_t to) {
       bool needed[kTileGroups];
-      rows.select(first);
+      rows.set_first(first);
       for (std::int64_t k = 0; k < selected; ++k) {
         states[k].sums.clear();
         states[k].sums.keep_blocks(sums.lanes(first + k, from / kSumBlock));
         needed[k] = rows.needs(s, k);
+        if (needed[k]) continue;
+        for (std::int64_t b = from / kSumBlock; b * kSumBlock < to; ++b)
+          std::memset(sums.lanes(first + k, b), 0, kLanes * sizeof(double));  // are added up, too
       }
       sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
       for (std::int64_t k = 0; k < selected; ++k) states[k].sums.end_blocks();
@@ -106,7 +111,7 @@ class MomentParts {
     Rows rows = this->rows();
     for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
                              std::int64_t from, std::int64_t to) {
-      rows.select(first);
+      rows.set_first(first);
       finish_tiles(tiles, rows, selected, from, to);
     });
   }
@@ -116,7 +121,7 @@ class MomentParts {
     Rows rows = this->rows();
     for (std::int64_t first = groups_.first, selected; first < groups_.end; first += selected) {
       selected = tiles.select(first);
-      rows.select(first - groups_.first);
+      rows.set_first(first - groups_.first);
       rows.report(tiles, selected);
     }
   }

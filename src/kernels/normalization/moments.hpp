@@ -211,24 +211,26 @@ class MomentRows : public Formula {
              RowMoments<Formula>& groups)
       : Formula(reduction, parameters), reduction_(reduction), groups_(groups) {}
 
-  // Group 0 of a tile is group `first` of RowMoments, for the functions with a tile.
-  void select(std::int64_t first) { first_ = first; }
+  // From now on, group k of a tile is group first + k of RowMoments.
+  void set_first(std::int64_t first) { first_ = first; }
 
   void begin(State* states, const GroupTiles& tiles, std::int64_t count) {
     folds_ = tiles.has_whole_groups() && reduction_.stage == Reduction::kAllStages;
     for (std::int64_t k = 0; k < count; ++k) {
-      if (!folds_) states[k].sums.clear();
-      for (f64x& sum : groups_.sums[k]) sum = f64x{};  // of groups that do not need the sweep
+      if (!folds_ || k == 0) states[k].sums.clear();
+      // end() computes whole vectors, which include groups that do not need the sweep.
+      for (f64x& sum : groups_.sums[k]) sum = f64x{};
     }
     load(tiles, count);
     begin(count);
   }
-  // Loads the numbers of the selected groups from the group operands.
+  // Loads the numbers of the selected groups from the group operands. Lanes without a group, which
+  // are computed with, are set to 0 with the first selection.
   void load(const GroupTiles& tiles, std::int64_t count) {
     this->for_each_group_operand([&](int operand) {
       double* const numbers = groups_.operands[operand];
       for (int c = 0; first_ == 0 && c < kTileGroups; c += kLanes<f64x>)
-        DMLOPS_TARGET::store(numbers + c, f64x{});  // for a small memset, GCC emits slow code
+        DMLOPS_TARGET::store(numbers + c, f64x{});  // faster than a small memset
       for (std::int64_t k = 0; k < count; ++k)
         numbers[first_ + k] = load_number<T>(tiles.group_operand(operand, k));
     });
@@ -245,7 +247,6 @@ class MomentRows : public Formula {
                            std::int64_t) const {
     using Row = MomentRow<T>;
     State& state = states[folds_ ? 0 : k];
-    if (folds_) state.sums.clear();
     const bool reads_second = (this->reads(s) >> kSecond & 1u) != 0;
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       Row whole = {tiles.row<T>(1, k, run), {nullptr, true}};
@@ -339,6 +340,11 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
                                const GroupTiles& tiles, const RowOf& row_of,
                                const TargetOf& target_of) {
   const bool in_pairs = factors(&Factors::in_pairs);
+  if (in_pairs) {
+    results.set_pairs(factors);
+  } else {
+    results.set_wide(factors);
+  }
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
     const auto row = row_of(run);
     const auto target = target_of(run);
@@ -357,10 +363,8 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
           row.elements, row.added.row());
     };
     if (in_pairs) {
-      results.set_pairs(factors);
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
     } else {
-      results.set_wide(factors);
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
     }
   });

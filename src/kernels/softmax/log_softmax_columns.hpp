@@ -17,8 +17,8 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   void run() {
     block_.for_each_selection([this](std::int64_t, std::int64_t columns) {
       if constexpr (std::is_same_v<T, float>) {
-        is_short_ = is_short_ && compute_short(columns);
-        if (is_short_) return finish();
+        tries_short_ = tries_short_ && compute_short(columns);
+        if (tries_short_) return finish();
       }
       Base::run(columns);
     });
@@ -29,10 +29,10 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
 
   std::int64_t elements() const { return block_.count(); }
 
-  // Computes the log-sum-exp of short groups without the terms of the maxima: every other element
-  // is once the lesser of itself and the maximum of its predecessors. Returns false if a sum could
-  // differ from that of add_plain(): in float64, sums of up to 16 terms within a factor of 2^24 are
-  // exact.
+  // Computes the log-sum-exp of short groups from the sums excluding one maximum: of each element
+  // and the maximum so far, the smaller one adds its term. Returns false if that may differ from
+  // add_plain(), or does not suffice. Sums of up to 16 terms within a factor of 2^24 of each other
+  // are exact in float64, in any order.
   bool compute_short(std::int64_t columns) {
     constexpr float kExactRange = 16;
     const auto x = block_.view(0);
@@ -45,10 +45,10 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
       f32x largest = element(0), smallest = largest;
       LaneSums<T> sum = {};
       for (std::int64_t r = 1; r < elements(); ++r) {
-        const f32x v = element(r), lesser = min(v, largest);  // NaN if v is NaN
+        const f32x v = element(r), smaller = min(v, largest);  // NaN if v is NaN
         largest = max(largest, v);
-        smallest = min(smallest, lesser);
-        sum += PlainTerms<T>::exp(lesser);
+        smallest = min(smallest, smaller);
+        sum += PlainTerms<T>::exp(smaller);
       }
       store(log_sum_exp_.largest + c, largest);
       sum.store_to(log_sum_exp_.plain_sum + c);
@@ -92,7 +92,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   }
 
   SoftmaxBlock<T> block_;
-  bool is_short_ = elements() > 1 && elements() <= kSumLanes;  // until compute_short() fails
+  bool tries_short_ = elements() > 1 && elements() <= kSumLanes;  // until compute_short() fails
   ColumnSums<T> sums_;
 };
 

@@ -29,7 +29,7 @@ struct LogSumExp {
   using Sum = typename LaneSums<T>::Lane;
 
   alignas(kVectorBytes) float largest[kCapacity];
-  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // of e^x
+  alignas(kVectorBytes) Sum plain_sum[kCapacity];             // of kTermScale e^x
   alignas(kVectorBytes) Sum sum_excluding_maxima[kCapacity];  // of the terms below the maximum
   alignas(kVectorBytes) float max_count[kCapacity];  // number of elements equal to the maximum
   // The sum of e^(x - max) over all elements except one maximum; -1 if `plain_sum` does not suffice
@@ -38,8 +38,8 @@ struct LogSumExp {
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
-  // Computes sum_excluding_max from plain_sum. Returns true if that is accurate enough for all
-  // groups.
+  // Computes sum_excluding_max from plain_sum, from which it subtracts the term of the maximum.
+  // Returns true if that is accurate enough for all groups.
   bool take_plain(std::int64_t count) {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
       const auto top = LaneSums<T>::of(PlainTerms<T>::exp(load<f32x>(largest + i)));
@@ -48,7 +48,7 @@ struct LogSumExp {
     return take_plain_excluding_max(count);
   }
 
-  // Likewise, if plain_sum excludes the term of one maximum.
+  // Likewise, if plain_sum excludes the term of one maximum. high and low hold e^-max meanwhile.
   //
   // The accepted range of maxima keeps significant terms, and their sum, in float32's range. The
   // sum is rounded at most once per step of a block and once per block. For float32, each rounding
@@ -123,6 +123,8 @@ struct LogSumExp {
     }
   }
 
+  // Computes high and low. Loops of short chains, since processors hold too few waiting
+  // instructions for more than one vector of the whole chain; they overwrite the sums.
   void compute(std::int64_t count) {
     if constexpr (kIsFloat) {
       for (std::int64_t i = 0; i < count; i += kLanes<f64x>) {

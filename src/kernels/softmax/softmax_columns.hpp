@@ -58,6 +58,7 @@ class SoftmaxColumns {
       const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE { return kept(r, c).rounded(); };
       const auto lane = [&](std::int64_t r)
                             DMLOPS_LAMBDA_INLINE { return LaneSums<T>::of(term(r)); };
+      // With a term in each lane, all sums stay in registers.
       store_sum(c, rows <= kSumLanes ? add_lanes(rows, lane) : ColumnSums<T>::block_sum(rows, term),
                 seen);
     });
