@@ -141,7 +141,9 @@ def test_in_place_and_empty() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", ["softmax", "hardmax"])
-@pytest.mark.parametrize("length", [2, 15, 16, 17, 31, 32, 63, 64, 65, 128, 1023, 1024, 1025, 1089, 4097])
+@pytest.mark.parametrize(
+    "length", [2, 15, 16, 17, 31, 32, 63, 64, 65, 128, 1023, 1024, 1025, 1089, 4097]
+)
 def test_rows_and_columns_give_the_same_bits(name: str, dtype: str, length: int) -> None:
     function = getattr(dmlops, name)
     for groups in (9, 63, 64, 65, 130):
