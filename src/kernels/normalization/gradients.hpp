@@ -39,6 +39,9 @@ class Gradients {
 
   template <class Load>
   void begin(Numbers& group, const Load& load) const {
+    // Factors are computed of all lanes, also of those that need no sweep.
+    group.factor = group.mean_gradient = group.slope = f64x{};
+    group.scale_gradient = group.bias_gradient = f64x{};
     group.mean = load(kGradientMean);
     group.center = parameters_.training ? f64x{} : group.mean;
     group.variance = load(kGradientVariance);
