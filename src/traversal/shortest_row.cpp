@@ -21,7 +21,7 @@ namespace {
 // as much as the packing of a few runs.
 std::int64_t shortest_row_of_one_input(const Nest& nest) {
   const std::int64_t size = nest.element_size, step = nest.strides[1][0];
-  if (step == size && nest.strides[0][0] == size) return 32;
+  if (step == size && nest.strides[0][0] == size) return 64;
   // Extended rows compute broadcast results more than once.
   if (step == 0 && nest.rank > 1) {
     const bool contiguous = nest.strides[0][1] == nest.sizes[0] * size;
