@@ -16,6 +16,8 @@ void log_softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) 
       const std::int64_t length = min(chunks.length - begin, kSumBlock);
       alignas(kVectorBytes) double both[2][kSumLanes];
       RowSum<T> excluding_max, plain;
+      excluding_max.clear();
+      plain.clear();
       NonMaxCount below_max;
       add_terms_excluding_max(excluding_max, x + begin, length, terms, below_max);
       excluding_max.store_to(both[0]);

@@ -17,6 +17,7 @@ class GroupBatch {
  protected:
   void run(std::int64_t count) {
     Passes& passes = static_cast<Passes&>(*this);
+    log_sum_exp_.begin(count);
     bool enough = false;
     if (kPlainFirst<T> == 0 || passes.elements() >= kPlainFirst<T>) {
       passes.add_plain();
@@ -33,7 +34,7 @@ class GroupBatch {
     passes.finish();
   }
 
-  LogSumExp<T, kCapacity> log_sum_exp_ = {};
+  LogSumExp<T, kCapacity> log_sum_exp_;
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -38,6 +38,14 @@ struct LogSumExp {
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
+  // Sets the lanes past the last group, which are computed with; the numbers of groups follow.
+  DMLOPS_INLINE void begin(std::int64_t count) {
+    const std::int64_t last = (count - 1) / kLanes<f32x> * kLanes<f32x>;
+    for (float* const numbers : {largest, max_count, high, low}) store(numbers + last, f32x{});
+    for (Sum* const sums : {plain_sum, sum_excluding_maxima, sum_excluding_max})
+      std::memset(sums + last, 0, kLanes<f32x> * sizeof(Sum));
+  }
+
   // Computes sum_excluding_max from plain_sum, from which it subtracts the term of the maximum.
   // Returns true if that is accurate enough for all groups.
   bool take_plain(std::int64_t count) {

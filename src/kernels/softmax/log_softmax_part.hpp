@@ -13,6 +13,7 @@ void log_softmax_in_parts(const Reduction& group) {
     Range<T> seen;
     part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
       RowSum<T> sum;
+      sum.clear();
       add_plain_terms(sum, x, length, seen);
       sum.store_to(lanes);
     });
@@ -31,6 +32,7 @@ void log_softmax_in_parts(const Reduction& group) {
       part.non_max_count = 0;
       part.for_each_block([&](const T* x, std::int64_t length, double* lanes) {
         RowSum<T> sum;
+        sum.clear();
         NonMaxCount below_max;
         add_terms_excluding_max(sum, x, length, terms, below_max);
         part.non_max_count += fold(below_max.count, Addition());

@@ -80,37 +80,44 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
     for_each_row(0, groups_,
                  [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length)
                      DMLOPS_LAMBDA_INLINE {
+                       Range<T> seen;
                        if (begin == 0) {
                          sums_[k].clear();
-                         range_[k] = Range<T>();
+                       } else {
+                         seen = {{largest_[k]}, smallest_[k]};
                        }
-                       add_plain_terms(sums_[k], x, length, range_[k]);
+                       add_plain_terms(sums_[k], x, length, seen);
+                       largest_[k] = seen.largest;
+                       smallest_[k] = seen.smallest;
                      });
     fold_sums(0, groups_, log_sum_exp_.plain_sum);
     fold_groups(log_sum_exp_.largest, groups_, Maximum(),
-                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return range_[k].largest; });
-    fold_groups(smallest_, groups_, Minimum(),
-                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return range_[k].smallest; });
+                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return largest_[k]; });
+    fold_groups(minima_, groups_, Minimum(),
+                [&](std::int64_t k) DMLOPS_LAMBDA_INLINE { return smallest_[k]; });
   }
 
   void add_excluding_max() {
     for_each_row(0, groups_,
                  [&](std::int64_t k, const T* x, std::int64_t begin, std::int64_t length)
                      DMLOPS_LAMBDA_INLINE {
+                       NonMaxCount seen;
                        if (begin == 0) {
                          sums_[k].clear();
-                         below_max_[k] = NonMaxCount();
+                       } else {
+                         seen.count = below_max_[k];
                        }
-                       if (log_sum_exp_.sum_excluding_max[k] >= 0)
-                         return;  // the plain sum sufficed
-                       const TermsExcludingMax<T> terms(splat<f32x>(log_sum_exp_.largest[k]));
-                       add_terms_excluding_max(sums_[k], x, length, terms, below_max_[k]);
+                       if (!(log_sum_exp_.sum_excluding_max[k] >= 0)) {  // else that suffices
+                         const TermsExcludingMax<T> terms(splat<f32x>(log_sum_exp_.largest[k]));
+                         add_terms_excluding_max(sums_[k], x, length, terms, seen);
+                       }
+                       below_max_[k] = seen.count;
                      });
     fold_sums(0, groups_, log_sum_exp_.sum_excluding_maxima);
     // In float64, since a group may have more than 2^32 elements.
     alignas(kVectorBytes) double below_max[kTileGroups];
     fold_groups(below_max, groups_, Addition(), [&](std::int64_t k) DMLOPS_LAMBDA_INLINE {
-      const Doubles counts = to_double(below_max_[k].count);
+      const Doubles counts = to_double(below_max_[k]);
       return counts.lower + counts.upper;
     });
     for (std::int64_t k = 0; k < groups_; ++k) {
@@ -123,16 +130,17 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
     tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
       tiles_.load(Tiles::kOperands, begin, length);
       for (std::int64_t k = 0; k < groups_; ++k)
-        finish_row(tiles_.template row<T>(0, k), tiles_.template row<T>(1, k), length, smallest_[k],
+        finish_row(tiles_.template row<T>(0, k), tiles_.template row<T>(1, k), length, minima_[k],
                    log_sum_exp_.high[k], log_sum_exp_.low[k]);
       tiles_.store(begin, length);
     });
   }
 
   std::int64_t groups_ = 0;
-  Range<T> range_[kTileGroups];
-  NonMaxCount below_max_[kTileGroups];
-  alignas(kVectorBytes) float smallest_[kTileGroups] = {};
+  // Of each group, by lanes.
+  f32x largest_[kTileGroups], smallest_[kTileGroups];
+  i32x below_max_[kTileGroups];
+  alignas(kVectorBytes) float minima_[kTileGroups];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

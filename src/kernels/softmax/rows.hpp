@@ -21,7 +21,8 @@ DMLOPS_INLINE f32x load_repeated(const T* x, std::int64_t i, std::int64_t used) 
   return load_filled(x, i, used, load_element<T>(reinterpret_cast<const char*>(x + i)));
 }
 
-// The sum of a group's terms.
+// The sum of a group's terms. clear() must precede the first one: a constructor would take time for
+// unused sums of tiles.
 template <class T>
 class RowSum {
  public:
@@ -107,8 +108,8 @@ class RowSum {
 
   alignas(kVectorBytes) Lane lanes_[kSumLanes];     // of the current block, unless steps_ is 0
   alignas(kVectorBytes) double blocks_[kSumLanes];  // of the previous blocks, if any
-  std::int64_t steps_ = 0;
-  bool has_blocks_ = false;
+  std::int64_t steps_;
+  bool has_blocks_;
 };
 
 // Groups as dense rows in tiles, and a sum for each group.

@@ -100,7 +100,7 @@ class SoftmaxColumns {
   SoftmaxBlock<T> block_;
   const bool keeps_ = block_.count() <= kKeptRows;
   ColumnSums<T> sums_;
-  Reciprocals<T, kSoftmaxColumns> reciprocals_ = {};
+  Reciprocals<T, kSoftmaxColumns> reciprocals_;
   alignas(kVectorBytes) float tops_[kSoftmaxColumns];
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
   alignas(kVectorBytes) float kept_[kKeptRows][kNumbers][kSoftmaxColumns];

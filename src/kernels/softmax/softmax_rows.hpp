@@ -13,6 +13,7 @@ constexpr std::int64_t kSoftmaxAlongRows = 32;
 template <class T, class Terms>
 DMLOPS_INLINE void add_block(const T* x, std::int64_t length, const Terms& terms, double* lanes) {
   RowSum<T> sum;
+  sum.clear();
   sum.add(length, [&](std::int64_t i, std::int64_t used)
                       DMLOPS_LAMBDA_INLINE { return terms(load_elements(x, i, used)).rounded(); });
   sum.store_to(lanes);
@@ -112,6 +113,7 @@ class SoftmaxRows : RowTiles<T> {
 
   // Computes the reciprocals of the sums of the groups [first, end).
   bool invert(std::int64_t first, std::int64_t end) {
+    reciprocals_.begin(end - first);
     Tiles::fold_sums(first, end, reciprocals_.sum);
     return reciprocals_.compute(end - first, !plain_);
   }
@@ -148,7 +150,7 @@ class SoftmaxRows : RowTiles<T> {
   std::int64_t pitch_ = 0;
   LargestAbs seen_;
   alignas(kVectorBytes) float tops_[kTileGroups];
-  Reciprocals<T, kTileGroups> reciprocals_ = {};
+  Reciprocals<T, kTileGroups> reciprocals_;
   alignas(kVectorBytes) float powers_[kTileElements], remainders_[kTileElements];
 };
 

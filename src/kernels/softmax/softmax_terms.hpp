@@ -156,6 +156,11 @@ struct Reciprocals {
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
+  // Sets the lanes past the last group, which are computed with; the sums follow.
+  DMLOPS_INLINE void begin(std::int64_t count) {
+    std::memset(sum + (count - 1) / kLanes<f32x> * kLanes<f32x>, 0, kLanes<f32x> * sizeof(Sum));
+  }
+
   // Computes the reciprocals times 2^kScale if the terms are scaled. Returns true if no sum is NaN.
   bool compute(std::int64_t count, bool is_scaled) {
     const Sum numerator = is_scaled && SoftmaxTerm<T>::kScale != 0 ? Sum{0x1p64f} : Sum{1};
