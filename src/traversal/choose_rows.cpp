@@ -12,6 +12,7 @@ constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which tr
 constexpr std::int64_t kFewestNormalized = 16;  // likewise, of rows with further inputs
 constexpr std::int64_t kSmallestTile = 256;     // elements, likewise
 constexpr std::int64_t kManyLines = 256;        // half of L1
+constexpr std::int64_t kShortestRepeated = 32;  // bytes of rows that repeat many times
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192, kContiguousRow = 64;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
@@ -154,6 +155,10 @@ void LoopLayout::choose_row() {
       if (shared ? row_.length >= kSharedRow : constant && row_.length >= kConstantRow) return;
       constant = false;
     }
+    // Many equal rows are computed once, as rows of a block.
+    if (nest_.operands == 2 && nest_.strides[1][d] == 0 && nest_.sizes[d] >= kFewRows &&
+        row_.length * nest_.element_size >= kShortestRepeated)
+      return;
     std::int64_t chunk = row_chunk(d, std::min(nest_.sizes[d], row_capacity() / row_.length));
     if (chunk < 2) return;
     // Powers of two give most rows the same alignment.

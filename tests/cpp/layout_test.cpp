@@ -205,6 +205,23 @@ TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
   }
 }
 
+// Short contiguous rows are extended, but not over a dimension along which many are equal.
+TEST(LoopLayout, ExtendsShortContiguousRows) {
+  static char memory[1];
+  const auto is_extended = [](std::int64_t length, std::int64_t equal) {
+    const Dimensions sizes = {300, equal, 2, length},
+                     dense = {equal * 8 * length, 8 * length, 4 * length, 4};
+    const ConstTensorView x(memory, DataType::float32, 4, sizes, {400, 0, 100, 4});
+    const Nest nest = make_nest({memory, DataType::float32, 4, sizes, dense}, &x, 1);
+    const Seen seen = check_elements(nest, 1);
+    const bool computed_once = seen.longest == 2 * length * equal;
+    return std::pair(seen.layouts.count({1, Layout::gathered}) > 0, computed_once);
+  };
+  EXPECT_EQ(is_extended(15, 64), std::pair(true, true));
+  EXPECT_EQ(is_extended(15, 3), std::pair(true, false));
+  EXPECT_EQ(is_extended(16, 64).first, false);
+}
+
 // Each of many shards has few of the 32 rows that would share packed parameters.
 TEST(LoopLayout, DoesNotExtendRowsSharedByFewPerShard) {
   static char memory[1];
