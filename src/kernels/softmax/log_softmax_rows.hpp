@@ -127,6 +127,7 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
   }
 
   void finish() {
+    static_assert(kPlainFirst<float> == 0);  // add_plain() sets minima_, which float32 alone reads
     tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
       tiles_.load(Tiles::kOperands, begin, length);
       for (std::int64_t k = 0; k < groups_; ++k)
