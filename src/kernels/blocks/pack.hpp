@@ -66,6 +66,13 @@ DMLOPS_INLINE bool broadcasts_row(const Rows& rows, int k) {
   return rows.pitch[k] == 0 && rows.row_offsets[k] == nullptr;
 }
 
+// Returns the number of rows in all iterations of the outer loops.
+inline std::int64_t all_rows(const Rows& rows) {
+  std::int64_t count = rows.count;
+  for (int d = 0; d < rows.outer_rank; ++d) count *= rows.outer[d].size;
+  return count;
+}
+
 // Returns the first element of each row of operand k, from a row on, as the elements of one row.
 DMLOPS_INLINE Source column_of(const Rows& rows, int k, std::int64_t row) {
   const std::int64_t* const offsets = rows.row_offsets[k];

@@ -95,7 +95,8 @@ void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
                          length * size);
       block.inputs[i] = {buffers[i], length * size};
     }
-    const char* const ahead = packed[0] ? nullptr : block.inputs[0].data + kBlockAhead;
+    const bool prefetches = !packed[0];
+    const DenseRows<const char> input = block.inputs[0];
     block.output = buffered ? DenseRows<char>{buffers[0], length * size}
                             : rows_in_place<char>(rows, 0, row, column);
     const std::int64_t count = block.count;
@@ -107,7 +108,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
     const std::int64_t together = contiguous ? count : 1;
     for (std::int64_t r = 0; r < count; r += together)
       write(rows, size, row + r, column, length * together, buffers[0] + r * length * size,
-            ahead == nullptr ? nullptr : ahead + r * block.inputs[0].pitch);
+            prefetches ? input[r] + kBlockAhead : nullptr);
   };
   if (by_columns) {
     for (std::int64_t column = 0, length = first; column < rows.length;
@@ -139,7 +140,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
   const int constant = constant_operand(rows, t);
   const int transposed = rows.layout[1] == Layout::transposed ? 1 : 2;
   const bool gathered = rows.offsets[transposed] != nullptr;
-  const bool prefetches = !rows.streaming && rows.length * rows.count * size >= kUnlikelyCached;
+  const bool prefetches = !rows.streaming && rows.length * all_rows(rows) * size >= kUnlikelyCached;
   // Tiles overlap unless each cache line must be written once, or an input that shares the output's
   // memory must be read before it is overwritten.
   bool once = rows.streaming;

@@ -85,12 +85,6 @@ class Packer {
     const std::int64_t elements = rows.length * all_rows(rows);
     return count <= kLongestPattern && elements >= max(kFewestPatterns * count, kFewestElements);
   }
-  // Returns the rows of all iterations of the outer loops.
-  static std::int64_t all_rows(const Rows& rows) {
-    std::int64_t count = rows.count;
-    for (int d = 0; d < rows.outer_rank; ++d) count *= rows.outer[d].size;
-    return count;
-  }
 
   const char* data_[kMaxInputs] = {};
   PatternShuffles shuffles_[kMaxInputs];

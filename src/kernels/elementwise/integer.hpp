@@ -28,7 +28,7 @@ DMLOPS_INLINE T truncate(double value) {
 }
 
 DMLOPS_INLINE bool use_byte_table(const Rows& rows) {
-  return rows.length * rows.count >= 1024;  // elements
+  return rows.length * all_rows(rows) >= 1024;  // elements
 }
 
 struct ByteTable {

@@ -67,7 +67,7 @@ struct ActivatedLoops {
   static constexpr bool kManyRegisters = kVectorBytes == 64;
   static constexpr std::int64_t kTogether = kManyRegisters ? 2 : 4, kStrip = kManyRegisters ? 4 : 1,
                                 kAtOnce = kManyRegisters ? 1 : kTogether;
-  static constexpr std::int64_t kCached = std::int64_t{kManyRegisters ? 16 : 2} << 20;  // bytes
+  static constexpr std::int64_t kCached = std::int64_t{kManyRegisters ? 16 : 8} << 20;  // bytes
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
 
   DMLOPS_INLINE static Out* output_row(const Block& rows, std::int64_t r) {
@@ -189,7 +189,7 @@ struct ActivatedLoops {
   static constexpr std::int64_t kPrefetched = 2048;
   static bool is_cached(const Block& rows) {
     const std::int64_t bytes =
-        rows.rows->length * rows.rows->count * std::int64_t{sizeof(T) + sizeof(Out)};
+        rows.rows->length * all_rows(*rows.rows) * std::int64_t{sizeof(T) + sizeof(Out)};
     return bytes <= kCached;
   }
 
