@@ -29,6 +29,12 @@ NORMALIZATIONS = re.findall(
     PAGE.read_text(encoding="utf-8"),
     re.MULTILINE,
 )
+# The kind, dmlops, PyTorch.
+GRADIENTS = re.findall(
+    r"^\| ([\w ]+) \| `(\w+_grad\(.*\))` \| `(.*)` \|$",
+    PAGE.read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
 X = np.linspace(-4, 4, 81, dtype=np.float32).reshape(9, 9)
 
 
@@ -40,9 +46,9 @@ def assert_equivalent(ours: str, theirs: str, **names: Any) -> None:
 
 
 def test_no_row_is_overlooked() -> None:
-    listed = {ours.split("(")[0] for ours, *_ in (*ROWS, *(row[1:] for row in NORMALIZATIONS))}
-    others = {"batch_normalization"} | {name for name in _operators.__all__ if "ation_" in name}
-    assert listed | others == {*_operators.__all__, *_activations.__all__}
+    rows = (*ROWS, *(row[1:] for row in (*NORMALIZATIONS, *GRADIENTS)))
+    listed = {ours.split("(")[0] for ours, *_ in rows}
+    assert listed | {"batch_normalization"} == {*_operators.__all__, *_activations.__all__}
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row[1].strip()], ids=lambda row: row[0])
@@ -68,6 +74,28 @@ def test_torch_normalizations(row: tuple[str, ...]) -> None:
     names: dict[str, Any] = {"x": x, "n": 2, "groups": 2, "scale": scale, "bias": bias}
     names |= {"t": torch.from_numpy(x), "F": torch.nn.functional}
     assert_equivalent(ours, theirs, weight=weight, addend=addend, **names)
+
+
+@pytest.mark.parametrize("row", GRADIENTS, ids=lambda row: row[0])
+def test_torch_gradients(row: tuple[str, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    _, ours, theirs = row
+    x, dy = (samples.uniform((2, 4, 3, 5), np.float32, seed=seed) for seed in (1, 2))
+    groups = {
+        "mean": x.mean((0, 2, 3), keepdims=True),
+        "variance": x.var((0, 2, 3), keepdims=True),
+        "scale": samples.uniform((1, 4, 1, 1), np.float32, seed=3),
+    }
+    results = eval(f"dmlops.{ours}", {"dmlops": dmlops, "x": x, "dy": dy, **groups})
+    mean, variance, weight = (torch.from_numpy(array.squeeze()) for array in groups.values())
+    t, bias = torch.from_numpy(x), torch.zeros(4)
+    for each in (t, weight, bias):
+        each.requires_grad_()
+    names = {"torch": torch, "F": torch.nn.functional, "t": t, "dt": torch.from_numpy(dy)}
+    names |= {"mean": mean, "variance": variance, "weight": weight, "bias": bias}
+    expected = eval(theirs, names)
+    for result, each in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result.ravel(), each.numpy().ravel(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row[3].strip()], ids=lambda row: row[0])
