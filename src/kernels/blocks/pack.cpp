@@ -219,7 +219,7 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
     return;
   if (is_strided_columns<U>(from, length, count))
     return pack_strided_columns<U>(target, target_pitch, length, count, from);
-  if (step == size && dense && target_pitch < kVectorBytes) {
+  if (step == size && dense && target_pitch <= 2 * kVectorBytes) {
     if (from.rows != nullptr) return pack_runs_at(target, source, from.rows, count, target_pitch);
     return pack_stepped_runs(target, source, from.pitch, count, target_pitch);
   }

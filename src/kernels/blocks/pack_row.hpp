@@ -57,33 +57,29 @@ DMLOPS_INLINE void fill_row(char* target, std::int64_t bytes, U value) {
   }
 }
 
-// Copies runs of `bytes` between a buffer, `pitch` bytes apart, and memory at `offsets`, each run
-// as its first and its last V.
-template <bool kUnpack, class V, class Offsets>
-DMLOPS_INLINE void copy_runs_by_ends(char* target, const char* source, const Offsets& offsets,
-                                     std::int64_t count, std::int64_t bytes, std::int64_t pitch) {
-#pragma GCC unroll 2  // as in pack_words()
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t buffered = i * pitch;
-    copy_ends<V>(target + (kUnpack ? offsets[i] : buffered),
-                 source + (kUnpack ? buffered : offsets[i]), bytes);
-  }
-}
-
+// Copies runs of `bytes` between a buffer, `pitch` bytes apart, and memory at `offsets`.
 template <bool kUnpack, class Offsets>
 DMLOPS_NO_INLINE void copy_runs(char* target, const char* source, Offsets offsets,
                                 std::int64_t count, std::int64_t bytes, std::int64_t pitch) {
-  const auto by_ends = [=](auto v) DMLOPS_LAMBDA_INLINE {
-    copy_runs_by_ends<kUnpack, decltype(v)>(target, source, offsets, count, bytes, pitch);
-  };
-  if (bytes > 2 * kVectorBytes) {
+  const auto copy_each = [=](const auto& copy) DMLOPS_LAMBDA_INLINE {
+#pragma GCC unroll 2  // as in pack_words()
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t buffered = i * pitch;
-      copy_run(target + (kUnpack ? offsets[i] : buffered),
-               source + (kUnpack ? buffered : offsets[i]), bytes);
+      copy(target + (kUnpack ? offsets[i] : buffered), source + (kUnpack ? buffered : offsets[i]));
     }
-    return;
-  }
+  };
+  // Copies a run as its first and its last vector.
+  const auto by_ends = [=](auto v) DMLOPS_LAMBDA_INLINE {
+    using V = decltype(v);
+    if (bytes == sizeof(V))
+      return copy_each([](char* to, const char* from)
+                           DMLOPS_LAMBDA_INLINE { store_element(to, load_element<V>(from)); });
+    copy_each([bytes](char* to, const char* from)
+                  DMLOPS_LAMBDA_INLINE { copy_ends<V>(to, from, bytes); });
+  };
+  if (bytes > 2 * kVectorBytes)
+    return copy_each([bytes](char* to, const char* from)
+                         DMLOPS_LAMBDA_INLINE { copy_run(to, from, bytes); });
   if (kVectorBytes > 32 && bytes >= 64) return by_ends(typename VectorOf<std::uint8_t, 64>::type());
   if (kVectorBytes > 16 && bytes >= 32) return by_ends(typename VectorOf<std::uint8_t, 32>::type());
   if (bytes >= 16) return by_ends(Bytes16());

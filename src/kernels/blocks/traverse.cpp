@@ -140,7 +140,7 @@ void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
   const int constant = constant_operand(rows, t);
   const int transposed = rows.layout[1] == Layout::transposed ? 1 : 2;
   const bool gathered = rows.offsets[transposed] != nullptr;
-  const bool prefetches = !rows.streaming && rows.length * all_rows(rows) * size >= kUnlikelyCached;
+  const bool prefetches = !rows.streaming && rows.length * rows.count * size >= kUnlikelyCached;
   // Tiles overlap unless each cache line must be written once, or an input that shares the output's
   // memory must be read before it is overwritten.
   bool once = rows.streaming;
