@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -81,8 +82,10 @@ def wrapped(text: str, indent: str = "", prefix: str = "", width: int = 100) -> 
 def formatted(path: str, text: str) -> str:
     """Return a file as clang-format or ruff has it."""
     if path.endswith((".hpp", ".h", ".cpp")):
+        require("clang-format", shutil.which("clang-format") is not None)
         command = ["clang-format", f"--assume-filename={ROOT / path}"]
     elif path.endswith((".py", ".pyi")):
+        require("ruff", util.find_spec("ruff") is not None)
         ruff, name = [sys.executable, "-m", "ruff"], f"--stdin-filename={ROOT / path}"
         sort = [*ruff, "check", "--select=I,F401,RUF022", "--fix-only", "--quiet", name, "-"]
         text = _piped(sort, text)
@@ -90,6 +93,15 @@ def formatted(path: str, text: str) -> str:
     else:
         return text
     return _piped(command, text)
+
+
+def require(tool: str, found: bool) -> None:
+    """Exit with an error unless a formatter is installed."""
+    if not found:
+        sys.exit(
+            f"tools/generate.py: {tool} is not installed; install the version of "
+            "requirements-dev.txt: pip install -r requirements-dev.txt"
+        )
 
 
 def _piped(command: list[str], text: str) -> str:
