@@ -51,11 +51,12 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
 
 def draw(name: str) -> None:
     """Draw the figure of the operator `name`."""
-    special: dict[str, Callable[[str], None]] = {"batch_normalization": _batch_normalization}
+    special: dict[str, Callable[[str], None]] = dict.fromkeys(
+        ("batch_normalization", "batch_normalization_training"), _batch_normalization
+    )
     special |= dict.fromkeys(("clip_grad", "relu_grad", "parameterized_relu"), _pair)
     special |= dict.fromkeys(("log_softmax", "softmax", "hardmax"), _group)
     special["mean_variance_normalization"] = _group
-    special["batch_normalization_training"] = _batch_normalization
     special |= dict.fromkeys(
         ("batch_normalization_grad", "batch_normalization_training_grad"), _gradient
     )
@@ -112,17 +113,24 @@ def _with_gaps(y: Any) -> Any:
     return np.where(np.abs(np.diff(y, append=y[-1:])) > 0.1, np.nan, y)
 
 
-def _batch_normalization(_: str) -> None:
+def _batch_normalization(name: str) -> None:
     """Draw three channels before and after."""
     random = np.random.default_rng(0)
     x = np.stack([random.normal(m, s, 20000) for m, s in ((-2, 0.5), (1, 1.5), (4, 0.8))])
     x = x.astype(np.float32)
-    mean, variance = x.mean(1, keepdims=True), x.var(1, keepdims=True)
-    y = dmlops.batch_normalization(x, mean, variance, np.ones_like(mean), np.zeros_like(mean))
+    one, zero = np.ones((3, 1), np.float32), np.zeros((3, 1), np.float32)
+    labels = [f"channel {channel}" for channel in range(3)]
+    if name == "batch_normalization_training":
+        y, mean, variance = dmlops.batch_normalization_training(x, one, zero)
+        for channel, (m, v) in enumerate(zip(mean.flat, variance.flat, strict=True)):
+            labels[channel] = f"mean {m:.1f}, variance {v:.2f}"
+    else:
+        mean, variance = x.mean(1, keepdims=True), x.var(1, keepdims=True)
+        y = dmlops.batch_normalization(x, mean, variance, one, zero)
     both = plt.figure().subplots(1, 2, sharey=True)
     for axes, values, title in zip(both, (x, y), ("input", "output"), strict=True):
-        for channel, (color, row) in enumerate(zip(STRONG, values, strict=True)):
-            _density(axes, row, color, f"channel {channel}")
+        for label, color, row in zip(labels, STRONG, values, strict=True):
+            _density(axes, row, color, label)
         axes.set(title=title, yticks=[])
     both[0].legend()
 
