@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from dmlops._table import ROWS
+
 Array = npt.NDArray[Any]
 _NUMBERS = "fiub"  # kinds of dtype that NumPy converts to float32 (not complex)
 _NARROW = ("bfloat16", "float8", "float4")  # dtypes of other libraries
@@ -83,7 +85,8 @@ def as_array(function: str, argument: str, value: Any) -> Array:
 def require_unmasked(function: str, argument: str, value: object) -> None:
     """Raise TypeError for a masked array, whose mask would be ignored."""
     if is_instance(value, "numpy.ma", "MaskedArray"):
-        fix = f"{argument}.data" if _is_output(argument) else f"{argument}.filled(value)"
+        place = _expression(argument)
+        fix = f"{place}.data" if _is_output(argument) else f"{place}.filled(value)"
         raise TypeError(
             f"{function}: {argument} is a masked array, whose mask would be ignored; use {fix}"
         )
@@ -97,10 +100,11 @@ def refuse_value(
     if error is None:
         raise TypeError(_not_an_array(function, argument, value))
     if is_instance(value, "jax.core", "Tracer"):
+        place = _expression(argument)
         raise TypeError(
             f"{function}: {argument} is a {type(value).__name__}, which stands for an array that "
             "JAX has not computed yet; call it with the computed array through "
-            f"jax.pure_callback(dmlops.{function}, {argument}, {argument})"
+            f"jax.pure_callback(dmlops.{function}, {place}, {place})"
         ) from None
     if dtype.startswith(_NARROW):
         refuse_dtype(function, argument, value, dtype, accepted)
@@ -111,7 +115,8 @@ def refuse_value(
 
 def refuse_negated(function: str, argument: str) -> NoReturn:
     """Raise BufferError for a PyTorch tensor with the negative bit."""
-    fix = f"torch.empty_like({argument})" if _is_output(argument) else f"{argument}.resolve_neg()"
+    place = _expression(argument)
+    fix = f"torch.empty_like({place})" if _is_output(argument) else f"{place}.resolve_neg()"
     raise BufferError(
         f"{function}: {argument} has PyTorch's negative bit, which DLPack does not transfer, so "
         f"that its values would have the opposite sign; pass {fix}"
@@ -120,14 +125,31 @@ def refuse_negated(function: str, argument: str) -> NoReturn:
 
 def _is_output(argument: str) -> bool:
     """Return whether an argument of a function, or a binding, receives results."""
-    return argument == "out" or argument.startswith("output")
+    return _is_out(argument) or argument.startswith("output")
+
+
+def _is_out(argument: str) -> bool:
+    """Return whether an argument is ``out`` or an element of it, such as "out[1] (mean)"."""
+    return argument == "out" or argument.startswith("out[")
+
+
+def _expression(argument: str) -> str:
+    """Return an argument as code: "out[1]" for "out[1] (mean)"."""
+    return argument.partition(" ")[0]
+
+
+def _new_output(function: str, argument: str) -> str:
+    """Return the advice to make an array with the shape of an output."""
+    outputs = ROWS[function].outputs
+    index = int(argument[len("out[")]) if argument.startswith("out[") else 0
+    return f"make one with numpy.empty_like({outputs[index].like.removesuffix('_tensor')})"
 
 
 def _not_an_array(function: str, argument: str, value: Any) -> str:
     message = f"{function}: {argument} must be a numpy.ndarray, or offer DLPack or the buffer "
     message += f"protocol, not {_type_name(value)}"
-    if argument == "out":
-        return f"{message}; make one with numpy.empty_like(input)"
+    if _is_out(argument):
+        return f"{message}; {_new_output(function, argument)}"
     if isinstance(value, (list, tuple, int, float)):
         return f"{message}; convert it with numpy.asarray({argument}, numpy.float32)"
     if is_instance(value, "dask.array", "Array") or is_instance(value, "dask.delayed", "Delayed"):
@@ -151,8 +173,8 @@ def refuse_dtype(
         problem = f"{name}; it takes {accepted}"
         is_number = isinstance(dtype, str) or dtype.kind in _NUMBERS or name.startswith(_NARROW)
         target = "float32" if is_number else ""
-    if argument == "out":
-        fix = "; make one with numpy.empty_like(input)"
+    if _is_out(argument):
+        fix = f"; {_new_output(function, argument)}"
     elif target:
         fix = f"; convert it with {_conversion(argument, value, target)}"
     else:
@@ -164,8 +186,8 @@ def refuse_other_dtype(
     function: str, argument: str, value: Any, dtype: np.dtype[Any], required: np.dtype[Any]
 ) -> NoReturn:
     """Raise TypeError for a dtype other than that of the input."""
-    if argument == "out":
-        fix = "make one with numpy.empty_like(input)"
+    if _is_out(argument):
+        fix = _new_output(function, argument)
     else:
         fix = f"convert it with {_conversion(argument, value, required.name)}"
     raise TypeError(

@@ -93,7 +93,7 @@ bool overlap(const ConstTensorView& a, const ConstTensorView& b) {
   return search.found(0, a_begin - b_begin, true);
 }
 
-const char* output_name = "output";
+bool has_python_names = false;
 
 // Returns the shape that makes a vector broadcast along the axis whose size it has, preferably the
 // channels: "(1, 3, 1, 1)".
@@ -123,7 +123,9 @@ void require_same_type(const char* op, const char* argument, const ConstTensorVi
 
 }  // namespace
 
-void set_output_name(const char* name) { output_name = name; }
+const char* OutputName::text() const { return has_python_names ? python : cpp; }
+
+void use_python_names() { has_python_names = true; }
 
 std::string number_text(double value) {
   char text[32];
@@ -205,17 +207,17 @@ void require_like(const char* op, const char* argument, const ConstTensorView& v
                    : std::string()));
 }
 
-void require_output(const char* op, const char* argument, const ConstTensorView& output,
+void require_output(const char* op, const OutputName& argument, const ConstTensorView& output,
                     const ConstTensorView& like, const char* other) {
-  require_like(op, argument, output, like, other);
+  require_like(op, argument.text(), output, like, other);
   if (!is_empty(output) && overlaps_itself(output)) {
-    throw Error(std::string(op) + ": " + argument +
+    throw Error(std::string(op) + ": " + argument.text() +
                 " has elements that overlap one another (shape " + shape_text(output) + ")");
   }
 }
 
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input) {
-  require_output(op, output_name, output, input, "input");
+  require_output(op, kOutput, output, input, "input");
 }
 
 bool overlaps_itself(const ConstTensorView& view) {
@@ -287,11 +289,11 @@ void require_axes(const char* op, unsigned int reduced) {
 }
 
 void require_disjoint(const char* op,
-                      std::initializer_list<std::pair<const char*, ConstTensorView>> outputs) {
+                      std::initializer_list<std::pair<OutputName, ConstTensorView>> outputs) {
   for (auto a = outputs.begin(); a != outputs.end(); ++a) {
     for (auto b = a + 1; b != outputs.end(); ++b) {
       if (is_empty(a->second) || is_empty(b->second) || !overlap(a->second, b->second)) continue;
-      throw Error(std::string(op) + ": " + a->first + " and " + b->first +
+      throw Error(std::string(op) + ": " + a->first.text() + " and " + b->first.text() +
                   " overlap; each output needs memory of its own");
     }
   }

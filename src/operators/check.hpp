@@ -14,9 +14,28 @@ namespace dmlops {
 std::string number_text(double value);  // the shortest text that reads back as the same number
 std::string shape_text(const ConstTensorView& view);  // "(2, 3)", like Python's tuples
 
-// Names the argument for the output in messages: "output" in C and C++, "out" in Python, whose
-// module sets it at import.
-void set_output_name(const char* name);
+// The name of an output in messages: the argument or field in C and C++; in Python `out`, or an
+// element of the tuple `out`.
+struct OutputName {
+  const char* cpp;
+  const char* python;
+  const char* text() const;
+};
+constexpr OutputName kOutput = {"output", "out"};
+constexpr OutputName kBatchNormalizationTrainingOutputs[] = {
+    {"output", "out[0] (output)"},
+    {"mean", "out[1] (mean)"},
+    {"variance", "out[2] (variance)"},
+};
+constexpr OutputName kBatchNormalizationGradOutputs[] = {
+    {"gradient", "out[0] (gradient)"},
+    {"scale_gradient", "out[1] (scale_gradient)"},
+    {"bias_gradient", "out[2] (bias_gradient)"},
+};
+inline constexpr auto& kBatchNormalizationTrainingGradOutputs = kBatchNormalizationGradOutputs;
+
+// Messages have Python's names from now on; its module calls this at import.
+void use_python_names();
 
 const AcceptedTypes& accepted_types(Activation type);
 
@@ -51,7 +70,7 @@ void require_like(const char* op, const char* argument, const ConstTensorView& v
                   const ConstTensorView& like, const char* other);
 
 // Throws unless an output is as above and has no overlapping elements.
-void require_output(const char* op, const char* argument, const ConstTensorView& output,
+void require_output(const char* op, const OutputName& argument, const ConstTensorView& output,
                     const ConstTensorView& like, const char* other);
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
@@ -69,7 +88,7 @@ void require_axes(const char* op, unsigned int reduced);
 
 // Throws Error if elements of two outputs, given with their names, overlap.
 void require_disjoint(const char* op,
-                      std::initializer_list<std::pair<const char*, ConstTensorView>> outputs);
+                      std::initializer_list<std::pair<OutputName, ConstTensorView>> outputs);
 
 bool is_empty(const ConstTensorView& view);
 

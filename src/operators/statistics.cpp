@@ -232,12 +232,13 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   require_like(kOperator, "bias", inputs.bias, inputs.scale, "scale");
   if (inputs.fused_add) require_like(kOperator, "fused_add", *inputs.fused_add, input, "input");
   require_fusable(kOperator, fused_activation);
-  require_output(kOperator, outputs.output, input);
-  require_output(kOperator, "mean", outputs.mean, inputs.scale, "scale");
-  require_output(kOperator, "variance", outputs.variance, inputs.scale, "scale");
+  const auto& names = kBatchNormalizationTrainingOutputs;
+  require_output(kOperator, names[0], outputs.output, input, "input");
+  require_output(kOperator, names[1], outputs.mean, inputs.scale, "scale");
+  require_output(kOperator, names[2], outputs.variance, inputs.scale, "scale");
   require_disjoint(
       kOperator,
-      {{"output", outputs.output}, {"mean", outputs.mean}, {"variance", outputs.variance}});
+      {{names[0], outputs.output}, {names[1], outputs.mean}, {names[2], outputs.variance}});
   if (is_empty(input)) {
     fill(outputs.mean, std::numeric_limits<float>::quiet_NaN());
     fill(outputs.variance, std::numeric_limits<float>::quiet_NaN());
@@ -263,12 +264,13 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
   require_broadcastable(op, "mean", inputs.mean, input);
   require_like(op, "variance", inputs.variance, inputs.mean, "mean");
   require_like(op, "scale", inputs.scale, inputs.mean, "mean");
-  require_output(op, outputs.gradient, input);
-  require_output(op, "scale_gradient", outputs.scale_gradient, inputs.mean, "mean");
-  require_output(op, "bias_gradient", outputs.bias_gradient, inputs.mean, "mean");
-  require_disjoint(op, {{"gradient", outputs.gradient},
-                        {"scale_gradient", outputs.scale_gradient},
-                        {"bias_gradient", outputs.bias_gradient}});
+  const auto& names = kBatchNormalizationGradOutputs;
+  require_output(op, names[0], outputs.gradient, input, "input");
+  require_output(op, names[1], outputs.scale_gradient, inputs.mean, "mean");
+  require_output(op, names[2], outputs.bias_gradient, inputs.mean, "mean");
+  require_disjoint(op, {{names[0], outputs.gradient},
+                        {names[1], outputs.scale_gradient},
+                        {names[2], outputs.bias_gradient}});
   if (is_empty(input)) {
     fill(outputs.scale_gradient, 0);
     fill(outputs.bias_gradient, 0);

@@ -177,7 +177,8 @@ struct BatchNormalizationTrainingArguments {
             fused_add.read_input(function, "fused_add", values[3], kFloats, &input)) &&
            read_float(function, "epsilon", values[4], epsilon) &&
            read_fused_activation(function, values[5], fused_activation) &&
-           read_outputs(function, values[6], {&input, &scale, &scale}, out);
+           read_outputs(function, values[6], kBatchNormalizationTrainingOutputs,
+                        {&input, &scale, &scale}, out);
   }
 };
 
@@ -205,7 +206,8 @@ struct BatchNormalizationGradArguments {
            variance.read_input(function, "variance", values[3], kFloats, &input) &&
            scale.read_input(function, "scale", values[4], kFloats, &input) &&
            read_float(function, "epsilon", values[5], epsilon) &&
-           read_outputs(function, values[6], {&input, &mean, &mean}, out);
+           read_outputs(function, values[6], kBatchNormalizationGradOutputs, {&input, &mean, &mean},
+                        out);
   }
 };
 
@@ -233,7 +235,8 @@ struct BatchNormalizationTrainingGradArguments {
            variance.read_input(function, "variance", values[3], kFloats, &input) &&
            scale.read_input(function, "scale", values[4], kFloats, &input) &&
            read_float(function, "epsilon", values[5], epsilon) &&
-           read_outputs(function, values[6], {&input, &mean, &mean}, out);
+           read_outputs(function, values[6], kBatchNormalizationTrainingGradOutputs,
+                        {&input, &mean, &mean}, out);
   }
 };
 

@@ -35,7 +35,7 @@ void add_docstring(const py::object& function, const std::string& text) {
 PYBIND11_MODULE(_core_module, module, py::mod_gil_not_used()) {
   if (!dmlops::python::import_numpy()) dmlops::python::throw_python_error();
   dmlops::python::add_functions(module);
-  dmlops::set_output_name("out");
+  dmlops::use_python_names();
   dmlops::python::add_descriptors(module);
   dmlops::python::add_compiled_operator(module);
   dmlops::python::add_dask_functions(module);

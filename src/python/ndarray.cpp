@@ -159,18 +159,18 @@ bool Array<View>::read_input(const char* function, const char* argument, PyObjec
 }
 
 template <class View>
-bool Array<View>::read_output(const char* function, PyObject* out, const InputArray& input,
-                              const AcceptedTypes& accepted) {
+bool Array<View>::read_output(const char* function, PyObject* out, const InputArray& like,
+                              const AcceptedTypes& accepted, const OutputName& name) {
   if (out == nullptr || out == Py_None) {
-    foreign_ = input.foreign();
+    foreign_ = like.foreign();
     object_ = foreign_ == nullptr
-                  ? PyArray_NewLikeArray(as_array(input.object()), NPY_KEEPORDER, nullptr, 0)
-                  : new_aligned_array(as_array(input.object()));
-    return object_ != nullptr && set_view(function, "out", object_, accepted, nullptr);
+                  ? PyArray_NewLikeArray(as_array(like.object()), NPY_KEEPORDER, nullptr, 0)
+                  : new_aligned_array(as_array(like.object()));
+    return object_ != nullptr && set_view(function, name.python, object_, accepted, nullptr);
   }
-  if (!read_input(function, "out", out, accepted, &input)) return false;
+  if (!read_input(function, name.python, out, accepted, &like)) return false;
   if (foreign_ != nullptr && PyArray_IsScalar(out, Generic)) {
-    refuse_value(function, "out", out, accepted.text);
+    refuse_value(function, name.python, out, accepted.text);
     return false;
   }
   if (PyArray_ISWRITEABLE(as_array(object_))) {
@@ -181,7 +181,7 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
     }
     return true;
   }
-  PyErr_Format(PyExc_ValueError, "%s: out is read-only", function);
+  PyErr_Format(PyExc_ValueError, "%s: %s is read-only", function, name.python);
   return false;
 }
 

@@ -48,9 +48,9 @@ class Array {
   bool read_input(const char* function, const char* argument, PyObject* value,
                   const AcceptedTypes& accepted = kFloats,
                   const Array<ConstTensorView>* like = nullptr);
-  // Reads `out`, or, if null or None, creates an array in the memory order of `input`.
-  bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& input,
-                   const AcceptedTypes& accepted = kFloats);
+  // Reads `out`, or, if null or None, creates an array in the memory order of `like`.
+  bool read_output(const char* function, PyObject* out, const Array<ConstTensorView>& like,
+                   const AcceptedTypes& accepted = kFloats, const OutputName& name = kOutput);
 
   const View& view() const { return *view_; }
   PyObject* object() const { return object_; }

@@ -1,7 +1,10 @@
 // Runs an operator without the GIL, and returns its output, or a tuple of its outputs.
 #pragma once
 
+#include <string>
+
 #include "arguments.hpp"
+#include "core/attributes.hpp"
 #include "gil.hpp"
 #include "ndarray.hpp"
 
@@ -38,20 +41,30 @@ PyObject* finish(const InputArray& input, OutputArray& output, const Operate& op
 // The outputs of an operator that has several; `out` is a tuple of them.
 constexpr int kOutputs = 3;
 
+// Sets a TypeError for `out`, which is not a tuple of kOutputs elements.
+DMLOPS_COLD inline void refuse_outputs(const char* function, PyObject* value,
+                                       const OutputName (&names)[kOutputs]) {
+  std::string needed = "a tuple of " + std::to_string(kOutputs) + " arrays or None";
+  for (int i = 0; i < kOutputs; ++i) needed += (i == 0 ? " (" : ", ") + std::string(names[i].cpp);
+  const std::string given = PyTuple_Check(value)
+                                ? "a tuple of " + std::to_string(PyTuple_GET_SIZE(value))
+                                : Py_TYPE(value)->tp_name;
+  PyErr_Format(PyExc_TypeError, "%s: out must be %s), not %s", function, needed.c_str(),
+               given.c_str());
+}
+
 // `like`: the inputs whose shapes the outputs have.
-inline bool read_outputs(const char* function, PyObject* value,
+inline bool read_outputs(const char* function, PyObject* value, const OutputName (&names)[kOutputs],
                          const InputArray* const (&like)[kOutputs],
                          OutputArray (&outputs)[kOutputs]) {
   const bool given = is_given(value);
   if (given && (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != kOutputs)) {
-    PyErr_Format(PyExc_TypeError, "%s: out must be a tuple of %d arrays, not %s", function,
-                 kOutputs,
-                 PyTuple_Check(value) ? "one of another length" : Py_TYPE(value)->tp_name);
+    refuse_outputs(function, value, names);
     return false;
   }
   for (int i = 0; i < kOutputs; ++i) {
     PyObject* const out = given ? PyTuple_GET_ITEM(value, i) : nullptr;
-    if (!outputs[i].read_output(function, out, *like[i])) return false;
+    if (!outputs[i].read_output(function, out, *like[i], kFloats, names[i])) return false;
   }
   return true;
 }

@@ -257,7 +257,8 @@ def function_arguments() -> str:
             read = f"out.read_output(function, values[{i}], input, {row.types.cpp})"
             return "OutputArray out;", read
         like = ", ".join(f"&{each.like.removesuffix('_tensor')}" for each in row.outputs)
-        read = f"read_outputs(function, values[{i}], {{{like}}}, out)"
+        names = f"k{camel(row.function)}Outputs"
+        read = f"read_outputs(function, values[{i}], {names}, {{{like}}}, out)"
         return f"OutputArray out[{len(row.outputs)}];", read
 
     def arguments(row: Any) -> Iterator[str]:
