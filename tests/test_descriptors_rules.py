@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from descriptors import (
     ACTIVATIONS,
     FOUR_DIMENSIONS,
+    FURTHER,
     LEVELS,
     TABLE,
     activation,
@@ -90,7 +92,15 @@ def test_slopes_broadcast_by_strides_alone() -> None:
 @pytest.mark.parametrize("name", ["input", "mean", "variance", "scale", "bias", "output"])
 def test_batch_normalization_has_no_optional_tensor(name: str) -> None:
     field = f"{name}_tensor"
-    refused(f"{field} is missing", desc=batch_normalization(tensor(), **{field: None}))
+    assert refusal(batch_normalization(tensor(), **{field: None})) == (
+        f"BatchNormalizationOperatorDesc: {field} is missing; the operator requires it"
+    )
+
+
+def test_an_activation_has_tensors_unless_it_is_fused() -> None:
+    assert refusal(activation("elu")(tensor(), input_tensor=None)) == (
+        "ActivationEluOperatorDesc: input_tensor is missing; only a fused activation has no tensors"
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 1e-5, math.inf, math.nan])
@@ -149,6 +159,32 @@ def test_fused_activation_from_the_closed_list() -> None:
         refusal(batch_normalization(x, fused_activation=1))
     with pytest.raises(ValueError, match=r"fused_activation is 'Relu'; it must be one of .*relu"):
         batch_normalization(x, fused_activation="Relu")
+
+
+def test_fused_activation_that_exists_but_cannot_be_fused() -> None:
+    x, names = tensor(), ", ".join(ACTIVATIONS)
+    for name in FURTHER:
+        with pytest.raises(ValueError, match="fused_activation") as caught:
+            batch_normalization(x, fused_activation=name)
+        assert str(caught.value) == (
+            f"BatchNormalizationOperatorDesc: fused_activation is {name!r}, which cannot be fused; "
+            f"it must be one of {names}"
+        )
+        with pytest.raises(TypeError, match="fused_activation") as caught_type:
+            batch_normalization(x, fused_activation=FURTHER[name])
+        assert str(caught_type.value) == (
+            "BatchNormalizationOperatorDesc: fused_activation is the class "
+            f"{FURTHER[name].__name__}, which cannot be fused; it must be the descriptor or the "
+            f"name of one of {names}"
+        )
+
+
+def test_a_message_names_a_level_once() -> None:
+    desc = batch_normalization(tensor((1, 2, 3, 4)), fused_activation="gelu")
+    assert refusal(desc, level("5_0")) == (
+        "BatchNormalizationOperatorDesc: fused_activation ActivationGeluOperatorDesc needs "
+        "DML_FEATURE_LEVEL_5_1; the device has 5_0"
+    )
 
 
 @pytest.mark.parametrize("steepness", [0.5, 0.0, -1.0, math.nan])
@@ -234,7 +270,7 @@ def test_numbers_must_fit_float() -> None:
 def test_wrong_types() -> None:
     with pytest.raises(TypeError, match="desc must be the descriptor of an operator, not int"):
         dmlops.Device().compile(5)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="input_tensor must be a BufferTensorDesc or None"):
+    with pytest.raises(TypeError, match="input_tensor must be a BufferTensorDesc, not str"):
         refusal(clip("x"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="scale_bias must be a ScaleBias or None"):
         refusal(clip(tensor(), scale_bias=(1, 2)))

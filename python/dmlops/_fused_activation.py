@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dmlops._activation_descs import ActivationDesc
+from dmlops._operator_type import OperatorType
 
 FusedActivation = ActivationDesc | type[ActivationDesc] | str
 _BY_NAME = {
@@ -14,12 +15,20 @@ _BY_NAME = {
 def fused_activation(where: str, value: object) -> ActivationDesc:
     """Return the descriptor of a name or a class, with default parameters."""
     if isinstance(value, str):
-        if value not in _BY_NAME:
-            raise ValueError(f"{where} is {value!r}; it must be one of {', '.join(_BY_NAME)}")
-        return _BY_NAME[value]()
-    if isinstance(value, type) and value in ActivationDesc.__subclasses__():
-        desc: ActivationDesc = value()
-        return desc
+        if value in _BY_NAME:
+            return _BY_NAME[value]()
+        exists = f"ACTIVATION_{value.upper()}" in OperatorType.__members__
+        problem = ", which cannot be fused" * (exists and value.lower() not in _BY_NAME)
+        raise ValueError(f"{where} is {value!r}{problem}; it must be one of {', '.join(_BY_NAME)}")
+    if isinstance(value, type):
+        if value in ActivationDesc.__subclasses__():
+            desc: ActivationDesc = value()
+            return desc
+        if isinstance(getattr(value, "operator_type", None), OperatorType):
+            raise TypeError(
+                f"{where} is the class {value.__name__}, which cannot be fused; it must be the "
+                f"descriptor or the name of one of {', '.join(_BY_NAME)}"
+            )
     kind = value if isinstance(value, type) else type(value)
     raise TypeError(
         f"{where} must be the descriptor or the name of an activation, or None, "

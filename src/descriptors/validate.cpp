@@ -50,7 +50,9 @@ class Rules {
   void check_one_tensor(int i) const {
     if (!has_tensor(i)) {
       if (op_.fields[i].optional) return;
-      refuse(name_of(i) + " is missing; only a fused activation has no tensors");
+      refuse(
+          name_of(i) + " is missing; " +
+          (op_.is_fusable ? "only a fused activation has no tensors" : "the operator requires it"));
     }
     check_tensor(tensor(i), std::string(op_.name) + ": " + name_of(i));
   }
@@ -259,7 +261,9 @@ void validate_at(const OperatorDesc& desc, FeatureLevel level) {
     if (level == kHighestLevel) throw;
     const std::optional<FeatureLevel> accepting = accepting_level(desc, op, level);
     if (!accepting.has_value()) throw;
-    throw ValidationError(std::string(error.what()) + "; " + name(*accepting) + " accepts it");
+    const std::string what = error.what(), accepts = name(*accepting);
+    if (what.find(accepts) != std::string::npos) throw;  // "needs" that level
+    throw ValidationError(what + "; " + accepts + " accepts it");
   }
 }
 

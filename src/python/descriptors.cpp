@@ -48,9 +48,10 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
   return static_cast<std::uint32_t>(count);
 }
 
-BufferTensorDesc read_tensor(const std::string& where, const py::object& value) {
+BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
+                             bool optional = false) {
   if (!has(value, "guaranteed_base_offset_alignment")) {
-    refuse_type(where, "a BufferTensorDesc or None", value);
+    refuse_type(where, optional ? "a BufferTensorDesc or None" : "a BufferTensorDesc", value);
   }
   BufferTensorDesc tensor;
   tensor.data_type =
@@ -107,7 +108,10 @@ class Reader {
       case FieldKind::tensor:
       case FieldKind::parameter:
       case FieldKind::output:
-        if (!value.is_none()) result_.tensors[tensors_] = read_tensor(where, value);
+        if (!value.is_none()) {
+          const bool optional = field.optional || op_.is_fusable;
+          result_.tensors[tensors_] = read_tensor(where, value, optional);
+        }
         ++tensors_;
         break;
       case FieldKind::number:

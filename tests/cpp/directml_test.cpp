@@ -146,9 +146,9 @@ TEST_F(DirectML, RefusesNullPointers) {
     return text;
   };
   EXPECT_EQ(with(clip.InputTensor, nullptr),
-            who + "InputTensor is missing; only a fused activation has no tensors");
+            who + "InputTensor is missing; the operator requires it");
   EXPECT_EQ(with(clip.OutputTensor, nullptr),
-            who + "OutputTensor is missing; only a fused activation has no tensors");
+            who + "OutputTensor is missing; the operator requires it");
   EXPECT_EQ(with(desc.Desc, nullptr), who + "Desc is null");
   EXPECT_EQ(with(tensor.Desc, nullptr),
             who + "InputTensor is a DML_TENSOR_DESC whose Desc is null");
