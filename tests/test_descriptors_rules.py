@@ -267,11 +267,44 @@ def test_numbers_must_fit_float() -> None:
         refusal(activation("elu")(tensor(), alpha="1"))
 
 
+BOOLEANS = [
+    ("batch_normalization", "spatial"),
+    ("mean_variance_normalization", "cross_channel"),
+    ("mean_variance_normalization", "normalize_variance"),
+    ("mean_variance_normalization1", "normalize_variance"),
+    ("mean_variance_normalization2", "use_mean"),
+    ("mean_variance_normalization2", "use_variance"),
+]
+
+
+@pytest.mark.parametrize(("operator", "field"), BOOLEANS)
+def test_booleans(operator: str, field: str) -> None:
+    """Accepts and refuses values as the functions do."""
+    make, x = TABLE[operator][0], tensor((2, 3, 4, 5))
+    for value in (True, False, np.True_, np.False_, 0, 1):
+        assert refusal(make(x, **{field: value})) is None, repr(value)
+    for value in ("False", "", None, [], b"1", np.zeros(2)):
+        desc = make(x, **{field: value})
+        name = "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
+        with pytest.raises(TypeError) as caught:
+            refusal(desc)
+        assert str(caught.value) == f"{type(desc).__name__}: {field} must be a bool, not {name}"
+        if field.startswith("use_"):
+            with pytest.raises(TypeError, match=f"{field} must be a bool, not {name}"):
+                dmlops.mean_variance_normalization(np.zeros(3, np.float32), **{field: value})
+
+
 def test_wrong_types() -> None:
     with pytest.raises(TypeError, match="desc must be the descriptor of an operator, not int"):
         dmlops.Device().compile(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="input_tensor must be a BufferTensorDesc, not str"):
         refusal(clip("x"))  # type: ignore[arg-type]
+    for optional in (
+        activation("elu")(tensor(), input_tensor="x"),
+        TABLE["mean_variance_normalization1"][0](tensor(), bias_tensor="x"),
+    ):
+        with pytest.raises(TypeError, match="_tensor must be a BufferTensorDesc or None, not str"):
+            refusal(optional)
     with pytest.raises(TypeError, match="scale_bias must be a ScaleBias or None"):
         refusal(clip(tensor(), scale_bias=(1, 2)))
     for axes in ("01", b"01", 0):

@@ -172,14 +172,14 @@ bool read_float(const char* function, const char* argument, PyObject* value, flo
 
 bool read_bool(const char* function, const char* argument, PyObject* value, bool& result) {
   if (value == nullptr) return true;
-  if (PyNumber_Check(value) == 0) {
-    PyErr_Format(PyExc_TypeError, "%s: %s must be a bool, not %s", function, argument,
-                 Py_TYPE(value)->tp_name);
-    return false;
-  }
-  const int truth = PyObject_IsTrue(value);
+  const int truth = PyNumber_Check(value) == 0 ? -1 : PyObject_IsTrue(value);
   result = truth == 1;
-  return truth >= 0;
+  if (truth >= 0) return true;
+  if (PyErr_Occurred() != nullptr) {
+    if (!value_is_at_fault()) return false;
+    PyErr_Clear();  // such as an array of 2 elements
+  }
+  return not_a_number(function, argument, value, "a bool");
 }
 
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {

@@ -127,7 +127,9 @@ class Reader {
         result_.scale_bias = scale_bias_of(where, value);
         break;
       case FieldKind::boolean:
-        result_.booleans[booleans_++] = py::bool_(value);
+        if (!read_bool(op_.name, field.name, value.ptr(), result_.booleans[booleans_++])) {
+          throw_python_error();
+        }
         break;
       case FieldKind::axes:
         result_.axes = axes_of(where, value);
