@@ -116,8 +116,8 @@ def _with_gaps(y: Any) -> Any:
 def _batch_normalization(name: str) -> None:
     """Draw three channels before and after."""
     random = np.random.default_rng(0)
-    x = np.stack([random.normal(m, s, 20000) for m, s in ((-2, 0.5), (1, 1.5), (4, 0.8))])
-    x = x.astype(np.float32)
+    moments = ((-2, 0.5), (1, 1.5), (4, 0.8))
+    x = np.stack([random.normal(m, s, 20000).astype(np.float32) for m, s in moments])
     one, zero = np.ones((3, 1), np.float32), np.zeros((3, 1), np.float32)
     labels = [f"channel {channel}" for channel in range(3)]
     if name == "batch_normalization_training":

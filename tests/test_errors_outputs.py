@@ -106,7 +106,7 @@ def test_memory(name: str, i: int) -> None:
     overlapping = np.lib.stride_tricks.as_strided(np.zeros(9, np.float32), array.shape, (0, 0, 0))
     said = message(ValueError, name, i, overlapping)
     assert said.startswith(f"{element(name, i)} has elements that overlap one another")
-    masked = np.ma.masked_array(array)  # type: ignore[no-untyped-call]
+    masked = np.ma.masked_array(array)
     said = message(TypeError, name, i, masked)
     assert said.startswith(f"{element(name, i)} is a masked array")
     assert said.endswith(f"use out[{i}].data")

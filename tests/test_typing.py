@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ FOLDER = Path(__file__).parent / "typed"
 REFUSED: dict[str, Callable[[], Any]] = {
     name: value
     for name, value in runpy.run_path(str(FOLDER / "refused.py")).items()
-    if getattr(value, "__module__", None) == "<run_path>"
+    if isinstance(value, FunctionType) and value.__module__ == "<run_path>"
 }
 
 

@@ -3,7 +3,18 @@ from typing import Any, overload
 
 from numpy.typing import NDArray
 
-from dmlops._core import _Array, _Float, _Narrow, _Number, _Other, _Out, _Same, _Shape, _Signed
+from dmlops._core import (
+    _Array,
+    _Float,
+    _Narrow,
+    _New,
+    _Number,
+    _Other,
+    _Out,
+    _Same,
+    _Shape,
+    _Signed,
+)
 
 # Overloads overlap in theory: an array may offer DLPack and the buffer protocol.
 # mypy: disable-error-code="overload-overlap"
@@ -38,6 +49,8 @@ def elu(
 @overload
 def elu(input: _Same, alpha: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
 @overload
+def elu(input: _New, alpha: _Number = 1.0, *, out: None = None) -> _New: ...
+@overload
 def elu(input: _Other, alpha: _Number = 1.0, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def celu(
@@ -45,6 +58,8 @@ def celu(
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def celu(input: _Same, alpha: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
+def celu(input: _New, alpha: _Number = 1.0, *, out: None = None) -> _New: ...
 @overload
 def celu(input: _Other, alpha: _Number = 1.0, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
@@ -61,6 +76,10 @@ def hard_sigmoid(
 ) -> _Same: ...
 @overload
 def hard_sigmoid(
+    input: _New, alpha: _Number = 0.2, beta: _Number = 0.5, *, out: None = None
+) -> _New: ...
+@overload
+def hard_sigmoid(
     input: _Other, alpha: _Number = 0.2, beta: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
@@ -70,6 +89,8 @@ def identity(
 @overload
 def identity(input: _Same, *, out: _Same | None = None) -> _Same: ...
 @overload
+def identity(input: _New, *, out: None = None) -> _New: ...
+@overload
 def identity(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def leaky_relu(
@@ -77,6 +98,8 @@ def leaky_relu(
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def leaky_relu(input: _Same, alpha: _Number = 0.01, *, out: _Same | None = None) -> _Same: ...
+@overload
+def leaky_relu(input: _New, alpha: _Number = 0.01, *, out: None = None) -> _New: ...
 @overload
 def leaky_relu(input: _Other, alpha: _Number = 0.01, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
@@ -91,6 +114,8 @@ def linear(
 def linear(
     input: _Same, alpha: _Number = 1.0, beta: _Number = 0.0, *, out: _Same | None = None
 ) -> _Same: ...
+@overload
+def linear(input: _New, alpha: _Number = 1.0, beta: _Number = 0.0, *, out: None = None) -> _New: ...
 @overload
 def linear(
     input: _Other, alpha: _Number = 1.0, beta: _Number = 0.0, *, out: _Out[Any] = None
@@ -109,6 +134,10 @@ def parametric_softplus(
 ) -> _Same: ...
 @overload
 def parametric_softplus(
+    input: _New, alpha: _Number = 1.0, beta: _Number = 1.0, *, out: None = None
+) -> _New: ...
+@overload
+def parametric_softplus(
     input: _Other, alpha: _Number = 1.0, beta: _Number = 1.0, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
@@ -117,6 +146,8 @@ def relu(
 ) -> _Array[_Shape, _Signed]: ...
 @overload
 def relu(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def relu(input: _New, *, out: None = None) -> _New: ...
 @overload
 def relu(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
@@ -131,6 +162,10 @@ def scaled_elu(
 def scaled_elu(
     input: _Same, alpha: _Number = 1.6732632, gamma: _Number = 1.050701, *, out: _Same | None = None
 ) -> _Same: ...
+@overload
+def scaled_elu(
+    input: _New, alpha: _Number = 1.6732632, gamma: _Number = 1.050701, *, out: None = None
+) -> _New: ...
 @overload
 def scaled_elu(
     input: _Other, alpha: _Number = 1.6732632, gamma: _Number = 1.050701, *, out: _Out[Any] = None
@@ -149,6 +184,10 @@ def scaled_tanh(
 ) -> _Same: ...
 @overload
 def scaled_tanh(
+    input: _New, alpha: _Number = 1.0, beta: _Number = 0.5, *, out: None = None
+) -> _New: ...
+@overload
+def scaled_tanh(
     input: _Other, alpha: _Number = 1.0, beta: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
@@ -158,6 +197,8 @@ def sigmoid(
 @overload
 def sigmoid(input: _Same, *, out: _Same | None = None) -> _Same: ...
 @overload
+def sigmoid(input: _New, *, out: None = None) -> _New: ...
+@overload
 def sigmoid(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def softplus(
@@ -165,6 +206,8 @@ def softplus(
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def softplus(input: _Same, steepness: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
+def softplus(input: _New, steepness: _Number = 1.0, *, out: None = None) -> _New: ...
 @overload
 def softplus(input: _Other, steepness: _Number = 1.0, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
@@ -174,11 +217,15 @@ def softsign(
 @overload
 def softsign(input: _Same, *, out: _Same | None = None) -> _Same: ...
 @overload
+def softsign(input: _New, *, out: None = None) -> _New: ...
+@overload
 def softsign(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
 def tanh(input: _Array[_Shape, _Float], *, out: _Out[_Float] = None) -> _Array[_Shape, _Float]: ...
 @overload
 def tanh(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def tanh(input: _New, *, out: None = None) -> _New: ...
 @overload
 def tanh(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
@@ -187,6 +234,8 @@ def thresholded_relu(
 ) -> _Array[_Shape, _Float]: ...
 @overload
 def thresholded_relu(input: _Same, alpha: _Number = 1.0, *, out: _Same | None = None) -> _Same: ...
+@overload
+def thresholded_relu(input: _New, alpha: _Number = 1.0, *, out: None = None) -> _New: ...
 @overload
 def thresholded_relu(
     input: _Other, alpha: _Number = 1.0, *, out: _Out[Any] = None
@@ -205,12 +254,18 @@ def shrink(
 ) -> _Same: ...
 @overload
 def shrink(
+    input: _New, bias: _Number = 0.0, threshold: _Number = 0.5, *, out: None = None
+) -> _New: ...
+@overload
+def shrink(
     input: _Other, bias: _Number = 0.0, threshold: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
 def gelu(input: _Array[_Shape, _Float], *, out: _Out[_Float] = None) -> _Array[_Shape, _Float]: ...
 @overload
 def gelu(input: _Same, *, out: _Same | None = None) -> _Same: ...
+@overload
+def gelu(input: _New, *, out: None = None) -> _New: ...
 @overload
 def gelu(input: _Other, *, out: _Out[Any] = None) -> NDArray[Any]: ...
 @overload
@@ -227,6 +282,10 @@ def hard_swish(
 ) -> _Same: ...
 @overload
 def hard_swish(
+    input: _New, alpha: _Number = 0.16666667, beta: _Number = 0.5, *, out: None = None
+) -> _New: ...
+@overload
+def hard_swish(
     input: _Other, alpha: _Number = 0.16666667, beta: _Number = 0.5, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
@@ -237,6 +296,8 @@ def swish(
 def swish(
     input: _Same, sigmoid_input_scale: _Number = 1.0, *, out: _Same | None = None
 ) -> _Same: ...
+@overload
+def swish(input: _New, sigmoid_input_scale: _Number = 1.0, *, out: None = None) -> _New: ...
 @overload
 def swish(
     input: _Other, sigmoid_input_scale: _Number = 1.0, *, out: _Out[Any] = None

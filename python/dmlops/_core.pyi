@@ -42,10 +42,15 @@ class _Lazy(Protocol):
 
 _Buffer = _SupportsBuffer | bytearray | array[Any]
 _Scalar = np.float32 | np.float16 | np.integer[Any]
-_Same = TypeVar("_Same", bound=_Standard | _Torch | _Jax | _Labelled | _Lazy | _Scalar)
-_Peer = _SupportsDLPack | _Jax | _Labelled | _Lazy | _Scalar
-_Other = _Buffer | _Peer
-_Parameter = _Other | NDArray[Any]
+# The result has the type of the input, and `out` may have the type.
+_Same = TypeVar("_Same", bound=_Standard | _Torch | _Jax)
+# The result has the type of the input, and is always new.
+_New = TypeVar("_New", bound=_Labelled | _Lazy | _Scalar)
+_LazySame = TypeVar("_LazySame", bound=_Lazy)
+# Of several results, those after the first have the type of the parameter whose shape they have.
+_Group = TypeVar("_Group", bound=_Standard | _Torch | _Jax | _Scalar | NDArray[Any])
+_Other = _Buffer | _SupportsDLPack | _Jax | _Scalar
+_Parameter = _Other | _Lazy | NDArray[Any]
 _Number = SupportsFloat | SupportsIndex
 
 _Shape = TypeVar("_Shape", bound=tuple[Any, ...])

@@ -6,8 +6,13 @@ from numpy.typing import NDArray
 
 from dmlops._core import (
     _Array,
+    _Buffer,
     _Element,
     _Float,
+    _Group,
+    _Lazy,
+    _LazySame,
+    _New,
     _Number,
     _Other,
     _Out,
@@ -58,6 +63,15 @@ def clip(
 ) -> _Same: ...
 @overload
 def clip(
+    input: _New,
+    min: _Number | None = None,
+    max: _Number | None = None,
+    *,
+    scale_bias: ScaleBias | None = None,
+    out: None = None,
+) -> _New: ...
+@overload
+def clip(
     input: _Other,
     min: _Number | None = None,
     max: _Number | None = None,
@@ -85,6 +99,15 @@ def clip_grad(
 ) -> _Same: ...
 @overload
 def clip_grad(
+    input: _New,
+    input_gradient: _Parameter,
+    min: _Number | None = None,
+    max: _Number | None = None,
+    *,
+    out: None = None,
+) -> _New: ...
+@overload
+def clip_grad(
     input: _Other,
     input_gradient: _Parameter,
     min: _Number | None = None,
@@ -99,6 +122,8 @@ def parameterized_relu(
 @overload
 def parameterized_relu(input: _Same, slope: _Parameter, *, out: _Same | None = None) -> _Same: ...
 @overload
+def parameterized_relu(input: _New, slope: _Parameter, *, out: None = None) -> _New: ...
+@overload
 def parameterized_relu(
     input: _Other, slope: _Parameter, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
@@ -108,6 +133,8 @@ def relu_grad(
 ) -> _Array[_Shape, _Signed]: ...
 @overload
 def relu_grad(input: _Same, input_gradient: _Parameter, *, out: _Same | None = None) -> _Same: ...
+@overload
+def relu_grad(input: _New, input_gradient: _Parameter, *, out: None = None) -> _New: ...
 @overload
 def relu_grad(
     input: _Other, input_gradient: _Parameter, *, out: _Out[Any] = None
@@ -136,6 +163,18 @@ def batch_normalization(
     fused_activation: FusedActivation | None = None,
     out: _Same | None = None,
 ) -> _Same: ...
+@overload
+def batch_normalization(
+    input: _New,
+    mean: _Parameter,
+    variance: _Parameter,
+    scale: _Parameter,
+    bias: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: None = None,
+) -> _New: ...
 @overload
 def batch_normalization(
     input: _Other,
@@ -176,6 +215,19 @@ def mean_variance_normalization(
 ) -> _Same: ...
 @overload
 def mean_variance_normalization(
+    input: _New,
+    scale: _Parameter | None = None,
+    bias: _Parameter | None = None,
+    axes: SupportsIndex | Sequence[SupportsIndex] = -1,
+    *,
+    use_mean: bool = True,
+    use_variance: bool = True,
+    epsilon: _Number = 1e-05,
+    fused_activation: FusedActivation | None = None,
+    out: None = None,
+) -> _New: ...
+@overload
+def mean_variance_normalization(
     input: _Other,
     scale: _Parameter | None = None,
     bias: _Parameter | None = None,
@@ -201,14 +253,47 @@ def batch_normalization_training(
 @overload
 def batch_normalization_training(
     input: _Same,
-    scale: _Parameter,
+    scale: _Group,
     bias: _Parameter,
     fused_add: _Parameter | None = None,
     epsilon: _Number = 1e-05,
     *,
     fused_activation: FusedActivation | None = None,
-    out: tuple[_Same, _Same, _Same] | None = None,
-) -> tuple[_Same, _Same, _Same]: ...
+    out: tuple[_Same | None, _Group | None, _Group | None] | None = None,
+) -> tuple[_Same, _Group, _Group]: ...
+@overload
+def batch_normalization_training(
+    input: _Array[_Shape, _Float],
+    scale: _Same,
+    bias: _Parameter,
+    fused_add: _Parameter | None = None,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: tuple[_Out[_Float], _Same | None, _Same | None] | None = None,
+) -> tuple[_Array[_Shape, _Float], _Same, _Same]: ...
+@overload
+def batch_normalization_training(
+    input: _LazySame,
+    scale: _Lazy | NDArray[Any],
+    bias: _Lazy | NDArray[Any],
+    fused_add: _Lazy | NDArray[Any] | None = None,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: None = None,
+) -> tuple[_LazySame, _LazySame, _LazySame]: ...
+@overload
+def batch_normalization_training(
+    input: _Buffer,
+    scale: _Buffer | NDArray[Any],
+    bias: _Parameter,
+    fused_add: _Parameter | None = None,
+    epsilon: _Number = 1e-05,
+    *,
+    fused_activation: FusedActivation | None = None,
+    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 @overload
 def batch_normalization_training(
     input: _Other,
@@ -218,8 +303,8 @@ def batch_normalization_training(
     epsilon: _Number = 1e-05,
     *,
     fused_activation: FusedActivation | None = None,
-    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+    out: tuple[_Parameter | None, _Parameter | None, _Parameter | None] | None = None,
+) -> tuple[Any, Any, Any]: ...
 @overload
 def batch_normalization_grad(
     input: _Array[_Shape, _Float],
@@ -235,13 +320,46 @@ def batch_normalization_grad(
 def batch_normalization_grad(
     input: _Same,
     input_gradient: _Parameter,
-    mean: _Parameter,
+    mean: _Group,
     variance: _Parameter,
     scale: _Parameter,
     epsilon: _Number = 1e-05,
     *,
-    out: tuple[_Same, _Same, _Same] | None = None,
-) -> tuple[_Same, _Same, _Same]: ...
+    out: tuple[_Same | None, _Group | None, _Group | None] | None = None,
+) -> tuple[_Same, _Group, _Group]: ...
+@overload
+def batch_normalization_grad(
+    input: _Array[_Shape, _Float],
+    input_gradient: _Parameter,
+    mean: _Same,
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[_Float], _Same | None, _Same | None] | None = None,
+) -> tuple[_Array[_Shape, _Float], _Same, _Same]: ...
+@overload
+def batch_normalization_grad(
+    input: _LazySame,
+    input_gradient: _Lazy | NDArray[Any],
+    mean: _Lazy | NDArray[Any],
+    variance: _Lazy | NDArray[Any],
+    scale: _Lazy | NDArray[Any],
+    epsilon: _Number = 1e-05,
+    *,
+    out: None = None,
+) -> tuple[_LazySame, _LazySame, _LazySame]: ...
+@overload
+def batch_normalization_grad(
+    input: _Buffer,
+    input_gradient: _Parameter,
+    mean: _Buffer | NDArray[Any],
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 @overload
 def batch_normalization_grad(
     input: _Other,
@@ -251,8 +369,8 @@ def batch_normalization_grad(
     scale: _Parameter,
     epsilon: _Number = 1e-05,
     *,
-    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+    out: tuple[_Parameter | None, _Parameter | None, _Parameter | None] | None = None,
+) -> tuple[Any, Any, Any]: ...
 @overload
 def batch_normalization_training_grad(
     input: _Array[_Shape, _Float],
@@ -268,13 +386,46 @@ def batch_normalization_training_grad(
 def batch_normalization_training_grad(
     input: _Same,
     input_gradient: _Parameter,
-    mean: _Parameter,
+    mean: _Group,
     variance: _Parameter,
     scale: _Parameter,
     epsilon: _Number = 1e-05,
     *,
-    out: tuple[_Same, _Same, _Same] | None = None,
-) -> tuple[_Same, _Same, _Same]: ...
+    out: tuple[_Same | None, _Group | None, _Group | None] | None = None,
+) -> tuple[_Same, _Group, _Group]: ...
+@overload
+def batch_normalization_training_grad(
+    input: _Array[_Shape, _Float],
+    input_gradient: _Parameter,
+    mean: _Same,
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[_Float], _Same | None, _Same | None] | None = None,
+) -> tuple[_Array[_Shape, _Float], _Same, _Same]: ...
+@overload
+def batch_normalization_training_grad(
+    input: _LazySame,
+    input_gradient: _Lazy | NDArray[Any],
+    mean: _Lazy | NDArray[Any],
+    variance: _Lazy | NDArray[Any],
+    scale: _Lazy | NDArray[Any],
+    epsilon: _Number = 1e-05,
+    *,
+    out: None = None,
+) -> tuple[_LazySame, _LazySame, _LazySame]: ...
+@overload
+def batch_normalization_training_grad(
+    input: _Buffer,
+    input_gradient: _Parameter,
+    mean: _Buffer | NDArray[Any],
+    variance: _Parameter,
+    scale: _Parameter,
+    epsilon: _Number = 1e-05,
+    *,
+    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
 @overload
 def batch_normalization_training_grad(
     input: _Other,
@@ -284,8 +435,8 @@ def batch_normalization_training_grad(
     scale: _Parameter,
     epsilon: _Number = 1e-05,
     *,
-    out: tuple[_Out[Any], _Out[Any], _Out[Any]] | None = None,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]: ...
+    out: tuple[_Parameter | None, _Parameter | None, _Parameter | None] | None = None,
+) -> tuple[Any, Any, Any]: ...
 @overload
 def log_softmax(
     input: _Array[_Shape, _Float],
@@ -297,6 +448,10 @@ def log_softmax(
 def log_softmax(
     input: _Same, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Same | None = None
 ) -> _Same: ...
+@overload
+def log_softmax(
+    input: _New, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: None = None
+) -> _New: ...
 @overload
 def log_softmax(
     input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None
@@ -314,6 +469,10 @@ def softmax(
 ) -> _Same: ...
 @overload
 def softmax(
+    input: _New, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: None = None
+) -> _New: ...
+@overload
+def softmax(
     input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None
 ) -> NDArray[Any]: ...
 @overload
@@ -327,6 +486,10 @@ def hardmax(
 def hardmax(
     input: _Same, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Same | None = None
 ) -> _Same: ...
+@overload
+def hardmax(
+    input: _New, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: None = None
+) -> _New: ...
 @overload
 def hardmax(
     input: _Other, axes: SupportsIndex | Sequence[SupportsIndex] = -1, *, out: _Out[Any] = None

@@ -74,6 +74,34 @@ class Tensor:
 assert_type(dmlops.gelu(Tensor(f32), out=Tensor(result)), Tensor)
 assert_type(dmlops.gelu(Tensor(f32), out=result), NDArray[Any])
 
+# Of several results, each has the type of the argument whose shape it has. Elements of `out` may be
+# None.
+group: NDArray[np.float32] = np.ones((1, 3), np.float32)
+Arrays = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+Tensors = tuple[Tensor, Tensor, Tensor]
+Both = tuple[Tensor, NDArray[np.float32], NDArray[np.float32]]
+assert_type(dmlops.batch_normalization_training(f32, group, group), Arrays)
+arrays = dmlops.batch_normalization_training(f32, group, group, out=(result, None, None))
+assert_type(arrays, Arrays)
+t, g = Tensor(f32), Tensor(group)
+assert_type(dmlops.batch_normalization_training(t, g, g), Tensors)
+first = dmlops.batch_normalization_training(t, g, g, out=(Tensor(result), None, None))
+assert_type(first, Tensors)
+second = dmlops.batch_normalization_grad(t, t, g, g, g, out=(None, Tensor(group.copy()), None))
+assert_type(second, Tensors)
+assert_type(dmlops.batch_normalization_training(t, group, group), Both)
+both = dmlops.batch_normalization_training(t, group, group, out=(None, group.copy(), None))
+assert_type(both, Both)
+both = dmlops.batch_normalization_training_grad(t, f32, group, group, group)
+assert_type(both, Both)
+numbers = dmlops.batch_normalization_training(f32, g, group)
+assert_type(numbers, tuple[NDArray[np.float32], Tensor, Tensor])
+mixed = dmlops.batch_normalization_training(t, g, g, out=(result, None, group.copy()))
+assert_type(mixed, tuple[Any, Any, Any])
+one: NDArray[np.float32] = np.ones(1, np.float32)
+buffers = dmlops.batch_normalization_training(array("f", [1, 2]), one, one)
+assert_type(buffers, tuple[NDArray[Any], NDArray[Any], NDArray[Any]])
+
 
 def standardized(
     x: NDArray[Float], mean: NDArray[Float], variance: NDArray[Float]

@@ -17,6 +17,16 @@ i64: NDArray[np.int64] = np.ones((2, 3), np.int64)
 tensor = dmlops.BufferTensorDesc.from_array(f32)
 
 
+class Series:
+    """The subset of pandas.Series by which the stubs tell it."""
+
+    name = "series"
+
+    def to_numpy(self) -> NDArray[np.float32]:
+        """Return the values."""
+        return f32
+
+
 def float64() -> None:
     dmlops.elu(f64)  # type: ignore[type-var]  # pyright: ignore
 
@@ -47,6 +57,30 @@ def another_dtype_of_out() -> None:
 
 def another_dtype_of_the_mean() -> None:
     dmlops.batch_normalization(f32, f16, f32, f32, f32)  # type: ignore[type-var]  # pyright: ignore
+
+
+def labels_and_several_results() -> None:
+    dmlops.batch_normalization_training(Series(), f32, f32)  # type: ignore[call-overload]  # pyright: ignore
+
+
+def labels_in_a_parameter() -> None:
+    dmlops.batch_normalization(np.float32(1), Series(), f32, f32, f32)  # type: ignore[call-overload]  # pyright: ignore
+
+
+def labels_in_out() -> None:
+    dmlops.gelu(Series(), out=Series())  # type: ignore[call-overload]  # pyright: ignore
+
+
+def another_dtype_of_several_results() -> None:
+    dmlops.batch_normalization_training(f32, f32, f32, out=(f16, None, None))  # type: ignore[type-var]  # pyright: ignore
+
+
+def float64_of_several_results() -> None:
+    dmlops.batch_normalization_training(f64, f64, f64)  # type: ignore[type-var]  # pyright: ignore
+
+
+def too_few_results() -> None:
+    dmlops.batch_normalization_training(f32, f32, f32, out=(f32, f32))  # type: ignore[arg-type]  # pyright: ignore
 
 
 def out_by_position() -> None:

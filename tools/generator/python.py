@@ -248,6 +248,43 @@ _PARAMETER_TYPES = {
 }
 
 
+# The types of an overload: the input, the parameter whose shape further results have, other arrays,
+# the elements of `out`, the results.
+_Types = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
+
+
+def _one_result(variable: str) -> Iterator[_Types]:
+    """Yield the types for ndarrays, for other libraries' arrays, and for buffers."""
+    ndarray, own, other = f"_Array[_Shape, {variable}]", f"NDArray[{variable}]", "_Parameter"
+    yield ndarray, own, own, (f"_Out[{variable}]",), (ndarray,)
+    yield "_Same", other, other, ("_Same | None",), ("_Same",)
+    yield "_New", other, other, ("None",), ("_New",)
+    yield "_Other", other, other, ("_Out[Any]",), ("NDArray[Any]",)
+
+
+def _several_results(variable: str, count: int) -> Iterator[_Types]:
+    """Yield the types of a function whose results, except the first, have a parameter's shape."""
+    ndarray, own, other = f"_Array[_Shape, {variable}]", f"NDArray[{variable}]", "_Parameter"
+    every, further = count, count - 1
+    yield ndarray, own, own, (f"_Out[{variable}]",) * every, (ndarray,) * every
+    for given, group, out in (
+        ("_Same", "_Group", "_Same | None"),
+        (ndarray, "_Same", f"_Out[{variable}]"),
+    ):
+        yield (
+            given,
+            group,
+            other,
+            (out, *(f"{group} | None",) * further),
+            (given, *(group,) * further),
+        )
+    lazy = "_Lazy | NDArray[Any]"
+    yield "_LazySame", lazy, lazy, (), ("_LazySame",) * every
+    dense = "_Buffer | NDArray[Any]"
+    yield "_Buffer", dense, other, ("_Out[Any]",) * every, ("NDArray[Any]",) * every
+    yield "_Other", other, other, (f"{other} | None",) * every, ("Any",) * every
+
+
 def parameter(field: Any, array: str) -> str:
     """Return a parameter of a function with its type and default."""
     optional = " | None" if field.argument == "None" else ""
@@ -256,23 +293,20 @@ def parameter(field: Any, array: str) -> str:
 
 
 def overloads(row: Any) -> Iterator[str]:
-    """Yield the types of a function: for ndarrays, for other libraries' arrays, and for buffers."""
+    """Yield a function's signature for each kind of arrays."""
     variable, count = row.types.variable, len(row.outputs)
-    ndarray = f"_Array[_Shape, {variable}]"
-    for given, array, out, result in (
-        (ndarray, f"NDArray[{variable}]", f"_Out[{variable}]", ndarray),
-        ("_Same", "_Parameter", "_Same | None", "_Same"),
-        ("_Other", "_Parameter", "_Out[Any]", "NDArray[Any]"),
-    ):
-        outputs, results = out, result
+    several = _several_results(variable, count)
+    for given, group, array, out, result in several if count > 1 else _one_result(variable):
+        outputs, results = "".join(out), "".join(result)
         if count > 1:
-            outputs = f"tuple[{', '.join([out.removesuffix(' | None')] * count)}] | None"
-            results = f"tuple[{', '.join([result] * count)}]"
+            outputs = f"tuple[{', '.join(out)}] | None" if out else "None"
+            results = f"tuple[{', '.join(result)}]"
+        arrays = {row.outputs[-1].like: group}
         parameters = [
             f"input: {given}",
-            *(parameter(field, array) for field in row.positional),
+            *(parameter(field, arrays.get(field.name, array)) for field in row.positional),
             "*",
-            *(parameter(field, array) for field in row.keyword_only),
+            *(parameter(field, arrays.get(field.name, array)) for field in row.keyword_only),
             f"out: {outputs} = None",
         ]
         yield "@overload"
@@ -287,8 +321,9 @@ def stubs(rows: list[Any]) -> str:
         "from collections.abc import Sequence",
         "from typing import Any, SupportsIndex, overload",
         "from numpy.typing import NDArray",
-        "from dmlops._core import _Array, _Element, _Float, _Narrow, _Number, _Other, _Out",
-        "from dmlops._core import _Parameter, _Same, _Shape, _Signed",
+        "from dmlops._core import _Array, _Buffer, _Element, _Float, _Group, _Lazy, _LazySame",
+        "from dmlops._core import _Narrow, _New, _Number, _Other, _Out, _Parameter, _Same, _Shape",
+        "from dmlops._core import _Signed",
         "from dmlops._fused_activation import FusedActivation",
         "from dmlops._scale_bias import ScaleBias",
         "",
