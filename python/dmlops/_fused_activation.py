@@ -26,8 +26,8 @@ def fused_activation(where: str, value: object) -> ActivationDesc:
             return desc
         if isinstance(getattr(value, "operator_type", None), OperatorType):
             raise TypeError(
-                f"{where} is the class {value.__name__}, which cannot be fused; it must be the "
-                f"descriptor or the name of one of {', '.join(_BY_NAME)}"
+                f"{where} must be the descriptor or the name of an activation that can be fused, "
+                f"one of {', '.join(_BY_NAME)}, or None, not the class {value.__name__}"
             )
     kind = value if isinstance(value, type) else type(value)
     raise TypeError(
