@@ -54,7 +54,8 @@ class GroupTiles {
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(const Visit& visit) {
     const std::int64_t size = elements_.sizes[elements_.rank - 1];
-    const bool is_long = !has_whole_groups() && size * size_ >= kShortestSpannedRun;
+    const std::int64_t shortest = size % kGroupStep == 0 ? kShortestWholeRun : kShortestSpannedRun;
+    const bool is_long = !has_whole_groups() && size * size_ >= shortest;
     const std::int64_t run = is_long ? size : count_;
     for (std::int64_t begin = 0, length; begin < count_; begin += length) {
       length = min(tile_length_, run - begin % run);
@@ -133,9 +134,9 @@ class GroupTiles {
  private:
   static constexpr std::int64_t kMaxSize = 4;       // of an element, in bytes
   static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed through a table
-  // Bytes of the shortest run if small tiles span the ends of runs: their overhead equals packing
-  // 2048 bytes.
-  static constexpr std::int64_t kShortestSpannedRun = 2048;
+  // Bytes of the shortest run within which tiles lie: if runs are whole steps, or if small tiles
+  // span the ends of runs, whose overhead equals packing 2048 bytes.
+  static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
   static constexpr std::int64_t kTableEntries = 1024;
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;

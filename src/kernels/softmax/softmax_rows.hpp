@@ -1,6 +1,7 @@
 // softmax of groups as dense rows.
 #pragma once
 
+#include "kernels/blocks/transform.hpp"
 #include "kernels/softmax/rows.hpp"
 #include "kernels/softmax/softmax_terms.hpp"
 
@@ -24,9 +25,8 @@ template <class T, class Terms>
 DMLOPS_INLINE void finish_row(T* target, const T* x, std::int64_t length, const Terms& terms,
                               float high, float low) {
   const f32x highs = splat<f32x>(high), lows = splat<f32x>(low);
-  for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-    const auto term = terms(load_elements(x, i, used));
-    store_elements(target, i, used, Terms::last(term.times(highs, lows)));
+  transform_row<f32x, 1>(target, x, length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+    return Terms::last(terms(v).times(highs, lows));
   });
 }
 
