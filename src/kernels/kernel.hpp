@@ -16,6 +16,7 @@ namespace dmlops {
 
 constexpr int kLineBytes = 64;                  // of the cache
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
+constexpr std::int64_t kTable = 1024;           // elements of rows that have offset tables, at most
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 

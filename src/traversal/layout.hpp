@@ -28,7 +28,6 @@ class LoopLayout {
   void run(std::int64_t shards, RowKernel kernel, const void* parameters);
 
  private:
-  static constexpr std::int64_t kTable = 1024;    // entries of an offset table
   static constexpr std::int64_t kRowTable = 128;  // rows that are joined
   // Rows and columns of fewer elements are extended by an offset table.
   static constexpr std::int64_t kShort = 32;

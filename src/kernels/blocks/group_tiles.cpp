@@ -9,7 +9,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
       kept_(reduction.kept),
       size_(element_size) {
   for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
-  const std::int64_t run = elements_.sizes[elements_.rank - 1];
+  const std::int64_t run = inner_size();
   const bool has_short_runs = elements_.rank > 1 && run < kShortestRun;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
     packed_tile_[o] = kNone;
@@ -66,7 +66,9 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), true);
   if (whole_groups && !has_short_runs) {
     const auto is_dense = [this](int o) { return loops_[o].rank == 1 && step(o) == size_; };
-    take_whole_groups(kTileGroups, 2, !is_dense(0) || !is_dense(1));
+    const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
+    const bool are_packed = !is_dense(0) || !is_dense(1);
+    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, are_packed);
   }
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
@@ -113,7 +115,7 @@ std::int64_t GroupTiles::select(std::int64_t first) {
 
 void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t length,
                       std::int64_t shortest_run) {
-  if (begin == loaded_tile_ && operands == loaded_operands_) return;
+  if (begin == loaded_tile_ && operands == loaded_operands_ && length == this->length()) return;
   loaded_tile_ = begin;
   loaded_operands_ = operands;
   const std::int64_t end = begin + length;
@@ -260,13 +262,13 @@ void GroupTiles::select_operand(int o, const std::int64_t* begun) {
 }
 
 std::int64_t GroupTiles::offset_of(int o, std::int64_t i) const {
-  if (loops_[o].rank == 1) return i * step(o);
+  const ElementLoops& loops = loops_[o];
   std::int64_t offset = 0;
-  for (int d = loops_[o].rank - 1; d >= 0; --d) {
-    offset += i % loops_[o].sizes[d] * loops_[o].strides[d];
-    i /= loops_[o].sizes[d];
+  for (int d = loops.rank - 1; d > 0; --d) {
+    offset += i % loops.sizes[d] * loops.strides[d];
+    i /= loops.sizes[d];
   }
-  return offset;
+  return offset + i * loops.strides[0];
 }
 
 Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length) {

@@ -27,9 +27,7 @@ class GroupTiles {
   static constexpr std::int64_t kOneRun = INT64_MAX, kShortestResults = 64;
   // Returns the shortest runs that are read in place for sums. Other ones than whole steps take
   // some vectors more.
-  std::int64_t shortest_summed() const {
-    return elements_.sizes[elements_.rank - 1] % kGroupStep == 0 ? 96 : 144;
-  }
+  std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
   // `whole_groups`: of an input and an output alone, groups that are dense or fit the buffers are
   // selected as a whole, and packed once for all passes. Short groups that alternate in memory
@@ -53,10 +51,7 @@ class GroupTiles {
   // within the runs if these are long, but for tiles of a step that span their ends.
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(const Visit& visit) {
-    const std::int64_t size = elements_.sizes[elements_.rank - 1];
-    const std::int64_t shortest = size % kGroupStep == 0 ? kShortestWholeRun : kShortestSpannedRun;
-    const bool is_long = !has_whole_groups() && size * size_ >= shortest;
-    const std::int64_t run = is_long ? size : count_;
+    const std::int64_t run = has_long_runs() && !has_whole_groups() ? inner_size() : count_;
     for (std::int64_t begin = 0, length; begin < count_; begin += length) {
       length = min(tile_length_, run - begin % run);
       if (begin + length < count_) length = length / kGroupStep * kGroupStep;
@@ -138,6 +133,7 @@ class GroupTiles {
   // span the ends of runs, whose overhead equals packing 2048 bytes.
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
   static constexpr std::int64_t kTableEntries = 1024;
+  static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   static constexpr std::int64_t kNone = -1;
@@ -160,6 +156,12 @@ class GroupTiles {
     }
   };
 
+  std::int64_t inner_size() const { return elements_.sizes[elements_.rank - 1]; }
+  // True if tiles lie within the runs of the innermost dimension.
+  bool has_long_runs() const {
+    const bool whole_steps = inner_size() % kGroupStep == 0;
+    return inner_size() * size_ >= (whole_steps ? kShortestWholeRun : kShortestSpannedRun);
+  }
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {

@@ -16,6 +16,7 @@ class Channels {
   using Factor = NormalizationFactor<T>;
 
   static constexpr std::int64_t kCapacity = 1024;
+  static_assert(kCapacity >= kTable, "output rows with runs of several elements are not split");
 
   // The parameters of a vector's elements.
   struct Vector {
