@@ -108,10 +108,11 @@ constexpr int kFirstGroupOperand = 5;
 // The lanes of the sums of the first sweep; those of the second sweep follow. Only for stages.
 constexpr int kGroupSums = 10;
 
+// Entries past `rank` are uninitialized, since clearing them would take a tenth of a small call.
 struct ReductionNest {
   int rank = 0;
-  std::int64_t sizes[kMaxRank] = {};
-  std::int64_t strides[kReductionOperands][kMaxRank] = {};  // in bytes
+  std::int64_t sizes[kMaxRank];
+  std::int64_t strides[kReductionOperands][kMaxRank];  // in bytes
 };
 
 // Calls task(context, part) for each part in [0, count), by several threads.
@@ -121,11 +122,11 @@ using ParallelFor = void (*)(int count, void (*task)(const void* context, int pa
 // The groups that an operator reduces, and the range of groups that a call of the kernel computes.
 // Operand 0 is the output, operand 1 the input; absent ones have null data.
 struct Reduction {
-  char* data[kReductionOperands] = {};
   // A group's elements are counted in row-major order over the reduced dimensions; that order fixes
   // the lanes of a sum, for any strides. The outermost dimension comes first.
-  ReductionNest elements;
-  ReductionNest kept;  // the dimensions that count groups, the innermost first
+  const ReductionNest& elements;
+  const ReductionNest& kept;  // the dimensions that count groups, the innermost first
+  char* data[kReductionOperands] = {};
   std::int64_t first = 0, end = 0;
   bool streaming = false;  // write the output by non-temporal stores
   // Groups that are distributed over processes are reduced in stages. Stage s writes the sums of

@@ -16,10 +16,17 @@
 namespace dmlops {
 
 struct ReductionParameters {
-  ReductionKernel kernel = nullptr;
+  using Own = std::variant<std::monostate, StatisticsParameters, GradientParameters>;
+
+  ReductionParameters(ReductionKernel kernel_, const ReductionTraits& traits_, const Own& own_,
+                      const ConstTensorView* const (&operands)[kReductionOperands],
+                      unsigned int reduced)
+      : kernel(kernel_), traits(traits_), own(own_), reduction(operands, reduced) {}
+
+  ReductionKernel kernel;
   ReductionTraits traits;
-  std::variant<std::monostate, StatisticsParameters, GradientParameters> parameters;
-  Reduction reduction;
+  Own own;
+  PlannedReduction reduction;
 };
 
 struct OperatorPlan {
@@ -52,21 +59,20 @@ struct OperatorPlan {
     dmlops::run(nest, data, kernel, &p);
   }
   void run(char* const* data, const ReductionParameters& p) const {
-    Reduction reduction = p.reduction;
-    for (int i = 0; i < kReductionOperands; ++i) {
-      if (data[i] != nullptr) reduction.data[i] = data[i];
-    }
+    char* operands[kReductionOperands];
+    for (int k = 0; k < kReductionOperands; ++k)
+      operands[k] = data[k] != nullptr ? data[k] : p.reduction.data[k];
     if (kernel != nullptr) {
-      char* const copied[] = {reduction.data[0] + (nest.data[0] - p.reduction.data[0]),
-                              reduction.data[1] + (nest.data[1] - p.reduction.data[1])};
+      char* const copied[] = {operands[0] + (nest.data[0] - p.reduction.data[0]),
+                              operands[1] + (nest.data[1] - p.reduction.data[1])};
       dmlops::run(nest, copied, kernel, nullptr);
-      reduction.data[1] = reduction.data[0];
+      operands[1] = operands[0];
     }
     std::visit(
         [&](const auto& own) {
-          dmlops::run(reduction, nest.element_size, p.traits, p.kernel, &own);
+          dmlops::run(p.reduction, operands, nest.element_size, p.traits, p.kernel, &own);
         },
-        p.parameters);
+        p.own);
   }
 };
 
@@ -103,8 +109,7 @@ using ReductionOperands = const ConstTensorView* [kReductionOperands];
 // in place.
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
-                            unsigned int reduced,
-                            const decltype(ReductionParameters::parameters)& parameters,
+                            unsigned int reduced, const ReductionParameters::Own& own,
                             bool copies_first, std::vector<ResultCopy> copies = {});
 
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers

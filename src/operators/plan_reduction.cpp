@@ -10,8 +10,7 @@ namespace dmlops {
 
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
-                            unsigned int reduced,
-                            const decltype(ReductionParameters::parameters)& parameters,
+                            unsigned int reduced, const ReductionParameters::Own& own,
                             bool copies_first, std::vector<ResultCopy> copies) {
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
@@ -28,11 +27,8 @@ OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
     plan.kernel = copy_kernel(size);
     read[1] = output;
   }
-  auto& planned = plan.parameters.emplace<ReductionParameters>();
-  planned.kernel = kernels[float_index(input.type)];
-  planned.traits = traits;
-  planned.parameters = parameters;
-  set_operands(planned.reduction, read, reduced);
+  auto& planned = plan.parameters.emplace<ReductionParameters>(kernels[float_index(input.type)],
+                                                               traits, own, read, reduced);
   planned.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
   return plan;
 }

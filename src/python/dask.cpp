@@ -133,13 +133,13 @@ void run_stage(std::uint32_t operator_type, int stage, std::int64_t group_elemen
     if (!read_fused_activation(op.name, fused_activation.ptr(), options.fused_activation))
       throw py::error_already_set();
     plan = plan_mean_variance_normalization(given, reduced, options);
-    auto& all = std::get<ReductionParameters>(plan.parameters).parameters;
-    std::get<StatisticsParameters>(all).per_group = flags[2];
+    auto& own = std::get<ReductionParameters>(plan.parameters).own;
+    std::get<StatisticsParameters>(own).per_group = flags[2];
   } else {
     plan = plan_batch_normalization_grad(
         given, op.family == Family::batch_normalization_training_grad, epsilon);
   }
-  Reduction& reduction = std::get<ReductionParameters>(plan.parameters).reduction;
+  PlannedReduction& reduction = std::get<ReductionParameters>(plan.parameters).reduction;
   reduction.stage = stage;
   reduction.group_elements = group_elements;
   run_without_gil([&plan] { plan.run(); });

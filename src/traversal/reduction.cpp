@@ -102,17 +102,16 @@ bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
 
 }  // namespace
 
-void set_operands(Reduction& reduction,
-                  const ConstTensorView* const (&operands)[kReductionOperands],
-                  unsigned int reduced) {
+PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kReductionOperands],
+                                   unsigned int reduced) {
   const ConstTensorView& input = *operands[1];
   for (int k = 0; k < kReductionOperands; ++k) {
     // Kernels write outputs alone.
     if (operands[k] != nullptr)
-      reduction.data[k] = const_cast<char*>(static_cast<const char*>(operands[k]->data));
+      data[k] = const_cast<char*>(static_cast<const char*>(operands[k]->data));
   }
-  ReducedDimension elements[kMaxRank], kept[kMaxRank], sorted[kMaxRank];
-  int elements_rank = 0, kept_rank = 0, sorted_rank = 0;
+  ReducedDimension inner[kMaxRank], outer[kMaxRank], sorted[kMaxRank];
+  int sorted_rank = 0;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if (input.sizes[axis] == 1) continue;
@@ -123,19 +122,19 @@ void set_operands(Reduction& reduction,
           operand == nullptr || operand->sizes[axis] == 1 ? 0 : operand->strides[axis];
     }
     if ((reduced >> d & 1u) != 0) {
-      append(elements, elements_rank, dimension);
+      append(inner, elements.rank, dimension);
     } else {
       sorted[sorted_rank++] = dimension;
     }
   }
-  if (elements_rank == 0) {
+  if (elements.rank == 0) {
     const auto size = static_cast<std::int64_t>(element_size(input.type));
-    elements[elements_rank++] = {1, {size, size}};
+    inner[elements.rank++] = {1, {size, size}};
   }
   // Groups in the order that uses whole cache lines: of the input, which is read more than once,
   // unless the elements of a group are contiguous; then of the output. A broadcast dimension is
   // outermost, since it touches no further cache line.
-  const bool by_output = std::llabs(elements[0].strides[1]) <= 16;
+  const bool by_output = std::llabs(inner[0].strides[1]) <= 16;
   const auto distance = [by_output](const ReducedDimension& d) {
     if (by_output) return std::llabs(d.strides[0]);
     return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);
@@ -143,20 +142,21 @@ void set_operands(Reduction& reduction,
   insertion_sort(sorted, sorted_rank, [&](const ReducedDimension& a, const ReducedDimension& b) {
     return distance(a) < distance(b);
   });
-  for (int d = 0; d < sorted_rank; ++d) append(kept, kept_rank, sorted[d]);
-  reduction.elements.rank = elements_rank;
-  for (int d = 0; d < elements_rank; ++d)
-    set(reduction.elements, d, elements[elements_rank - 1 - d]);
-  reduction.kept.rank = kept_rank;
-  reduction.end = 1;
-  for (int d = 0; d < kept_rank; ++d) {
-    set(reduction.kept, d, kept[d]);
-    reduction.end *= kept[d].size;
+  for (int d = 0; d < sorted_rank; ++d) append(outer, kept.rank, sorted[d]);
+  for (int d = 0; d < elements.rank; ++d) set(elements, d, inner[elements.rank - 1 - d]);
+  for (int d = 0; d < kept.rank; ++d) {
+    set(kept, d, outer[d]);
+    groups *= outer[d].size;
   }
 }
 
-void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits& traits,
-         ReductionKernel kernel, const void* parameters) {
+void run(const PlannedReduction& planned, char* const* data, std::int64_t element_size,
+         const ReductionTraits& traits, ReductionKernel kernel, const void* parameters) {
+  Reduction reduction{planned.elements, planned.kept};
+  std::copy_n(data, kReductionOperands, reduction.data);
+  reduction.end = planned.groups;
+  reduction.stage = planned.stage;
+  reduction.group_elements = planned.group_elements;
   std::int64_t elements = 1;
   for (int d = 0; d < reduction.elements.rank; ++d) elements *= reduction.elements.sizes[d];
   // Further operands with an element for each element of the input add to the traffic.

@@ -6,12 +6,19 @@
 
 namespace dmlops {
 
-// Operand 0 is the output, operand 1 the input; absent ones are null. An operand's dimensions of
-// size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0. Sets operands,
-// dimensions and groups of a new Reduction; a copy of its nests would take a tenth of a small call.
-void set_operands(Reduction& reduction,
-                  const ConstTensorView* const (&operands)[kReductionOperands],
-                  unsigned int reduced);
+// The loop nest of a reduction, and the memory of its operands; see `Reduction`.
+struct PlannedReduction {
+  // Operand 0 is the output, operand 1 the input; absent ones are null. An operand's dimensions of
+  // size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0.
+  PlannedReduction(const ConstTensorView* const (&operands)[kReductionOperands],
+                   unsigned int reduced);
+
+  ReductionNest elements, kept;
+  std::int64_t groups = 1;
+  char* data[kReductionOperands] = {};
+  int stage = Reduction::kAllStages;
+  std::int64_t group_elements = 0;
+};
 
 struct ReductionTraits {
   int weight = 1;                  // the time of an element, in units of an elementwise operator's
@@ -22,9 +29,9 @@ struct ReductionTraits {
   bool has_lanes = false;
 };
 
-// Splits the groups into shards where there is enough work, and calls the kernel. Sets
-// `reduction.streaming`, for the same reason.
-void run(Reduction& reduction, std::int64_t element_size, const ReductionTraits& traits,
-         ReductionKernel kernel, const void* parameters);
+// Runs the kernel on operands that begin at `data`. Splits the groups into shards where there is
+// enough work.
+void run(const PlannedReduction& planned, char* const* data, std::int64_t element_size,
+         const ReductionTraits& traits, ReductionKernel kernel, const void* parameters);
 
 }  // namespace dmlops

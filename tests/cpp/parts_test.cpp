@@ -59,10 +59,9 @@ std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
   const Tensor x(DataType::float32, sizes), y(DataType::float32, sizes);
   const ConstTensorView input = x.view(), output = y.view();
   const ConstTensorView* const operands[kReductionOperands] = {&output, &input};
-  Reduction reduction;
-  set_operands(reduction, operands, reduced);
+  const PlannedReduction reduction(operands, reduced);
   Calls calls;
-  run(reduction, 4, traits, record, &calls);
+  run(reduction, reduction.data, 4, traits, record, &calls);
   return {calls.count, calls.parts, calls.by_lanes};
 }
 

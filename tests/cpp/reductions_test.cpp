@@ -163,10 +163,14 @@ using Blockings = std::set<std::tuple<std::string, bool, bool>>;
 
 void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blockings& reached) {
   const auto add = [&](const char* op, const OperatorPlan& plan, const auto& along_rows) {
-    const Reduction& groups = std::get<ReductionParameters>(plan.parameters).reduction;
+    const PlannedReduction& planned = std::get<ReductionParameters>(plan.parameters).reduction;
+    Reduction groups{planned.elements, planned.kept};
+    std::copy_n(planned.data, kReductionOperands, groups.data);
+    groups.end = planned.groups;
     const bool rows = along_rows(groups);
-    const std::int64_t step =
-        rows ? baseline::element_loops(groups, 1).step() : groups.kept.strides[1][0];
+    const std::int64_t step = rows                    ? baseline::element_loops(groups, 1).step()
+                              : groups.kept.rank == 0 ? 0
+                                                      : groups.kept.strides[1][0];
     reached.emplace(op, rows, step == static_cast<std::int64_t>(element_size(x.view().type)));
   };
   unsigned int reduced = 0;

@@ -2,6 +2,7 @@
 // hold subnormal numbers, which take many times as long. The processor's flag of subnormal operands
 // shows them.
 #if defined(__x86_64__)
+#include <algorithm>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -37,16 +38,19 @@ bool reads_subnormals(const OperatorPlan& plan, std::uint32_t uninitialized) {
   std::visit(
       [&](const auto& parameters) {
         if constexpr (std::is_same_v<std::decay_t<decltype(parameters)>, ReductionParameters>) {
-          Reduction reduction = parameters.reduction;
+          const PlannedReduction& planned = parameters.reduction;
+          char* data[kReductionOperands];
+          std::copy_n(planned.data, kReductionOperands, data);
           if (plan.kernel != nullptr) {  // the copy of the input to the output
             run(plan.nest, plan.nest.data, plan.kernel, nullptr);
-            reduction.data[1] = reduction.data[0];
+            data[1] = data[0];
           }
           std::visit(
               [&](const auto& own) {
-                run(reduction, plan.nest.element_size, parameters.traits, parameters.kernel, &own);
+                run(planned, data, plan.nest.element_size, parameters.traits, parameters.kernel,
+                    &own);
               },
-              parameters.parameters);
+              parameters.own);
         } else {
           run(plan.nest, plan.nest.data, plan.kernel, &parameters);
         }

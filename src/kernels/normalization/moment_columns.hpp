@@ -76,7 +76,7 @@ class MomentColumns {
   bool is_adjacent() const {
     constexpr std::int64_t kLong = 256;
     const ReductionNest& kept = groups_.kept;
-    const bool whole = kept.rank == 1 || kept.sizes[0] % kLanesHere == 0 || kept.sizes[0] >= kLong;
+    const bool whole = kept.rank <= 1 || kept.sizes[0] % kLanesHere == 0 || kept.sizes[0] >= kLong;
     return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
            bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
   }
