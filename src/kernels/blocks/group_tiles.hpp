@@ -72,8 +72,9 @@ class GroupTiles {
   std::int64_t part_unit() const {
     std::int64_t unit = 1;
     for (int o = 0; o < kFirstGroupOperand; ++o) {
+      if (!has_table_[o]) continue;
       const std::int64_t run = loops_[o].run(), step = unit;
-      while (has_table_[o] && unit * kSumBlock % run != 0) unit += step;
+      while (unit * kSumBlock % run != 0) unit += step;
     }
     return unit;
   }
