@@ -30,6 +30,10 @@ constexpr std::int64_t kRepeatedBytes = 4 * kBlockBytes;
 // Bytes of a broadcast row from which non-temporal stores pay off.
 constexpr std::int64_t kShortestStreamedRow = 1024;
 
+// Bytes of a row in place from which non-temporal stores write it by itself: shorter rows share
+// most of their cache lines.
+constexpr std::int64_t kShortestStreamedInPlace = 256;
+
 // Bytes of the input and the output of a reduction up to which runs of groups are not prefetched.
 constexpr std::int64_t kLikelyCached = 16 << 20;
 

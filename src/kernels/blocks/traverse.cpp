@@ -27,7 +27,13 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
     return rows.layout[k] == Layout::in_place || k == constant;
   };
   if (t.inputs > 1 && !is_read_in_place(2)) return nullptr;
-  if (is_read_in_place(1)) return rows.streaming ? t.transforms.streaming : t.transforms.dense;
+  if (is_read_in_place(1)) {
+    if (!rows.streaming) return t.transforms.dense;
+    const bool is_short = t.elementwise && rows.length * t.size < kShortestStreamedInPlace;
+    if (!is_short || rows.count == 1) return t.transforms.streaming;
+    // Contiguous rows are written together, through a block.
+    return are_contiguous(rows, 0, t.size) ? nullptr : t.transforms.dense;
+  }
   // By regular stores also beyond the caches: a block in between takes longer than they do.
   const bool every_second = rows.layout[1] == Layout::strided && rows.step[1] == 2 * t.size &&
                             rows.length * t.size >= 2 * kVectorBytes;
