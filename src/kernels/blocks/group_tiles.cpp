@@ -13,11 +13,9 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
   const bool has_short_runs = elements_.rank > 1 && run < kShortestRun;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
     packed_tile_[o] = kNone;
-    const bool is_absent = reduction.data[o] == nullptr;
-    uniform_[o] = is_absent || (o > 1 && has_no_strides(elements_, o));
-    shared_[o] = is_absent || (o > 1 && has_no_strides(kept_, o));
-    if (is_absent) continue;
     merge(o);
+    uniform_[o] = o > 1 && has_no_strides(elements_, o);
+    shared_[o] = o > 1 && has_no_strides(kept_, o);
     std::int64_t back = 0;  // to the first run of the inner dimensions
     for (int d = elements_.rank - 2; d >= 0; --d) {
       const std::int64_t stride = elements_.strides[o][d];
@@ -57,8 +55,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
   if (!has_short_runs && unit <= tile_length_) tile_length_ = tile_length_ / unit * unit;
   tile_length_ = min(tile_length_, count_);
   for (int o = 0; o < kFirstGroupOperand; ++o) {
-    has_table_[o] =
-        has_short_runs && reduction.data[o] != nullptr && loops_[o].run() < kShortestRun;
+    has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun;
     // Tables have whole runs.
     if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
       loops_[o] = element_loops(reduction, o);
