@@ -13,6 +13,9 @@ constexpr std::int64_t kFewestNormalized = 16;  // likewise, of rows with furthe
 constexpr std::int64_t kSmallestTile = 256;     // elements, likewise
 constexpr std::int64_t kManyLines = 256;        // half of L1
 constexpr std::int64_t kShortestRepeated = 32;  // bytes of rows that repeat many times
+// Bytes of an output from which its rows are counted in the order of memory: of several rows near
+// each other, beyond L2; of few, which have more overhead, likely beyond all caches.
+constexpr std::int64_t kBeyondL2 = 1 << 20, kBeyondCaches = 16 << 20;
 constexpr std::int64_t kConstantRow = 16, kSharedRow = 192, kContiguousRow = 64;  // elements
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
@@ -237,7 +240,12 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       return has_parameters() && in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);
     });
   }
-  if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
+  // Beyond the caches, rows that nothing packs are read in the order of memory.
+  const std::int64_t large = rows_along(0) >= 4 ? kBeyondL2 : kBeyondCaches;
+  const bool is_large = element_count(nest_) * nest_.element_size >= large &&
+                        std::all_of(rows_.layout, rows_.layout + nest_.operands,
+                                    [](Layout layout) { return layout == Layout::in_place; });
+  if (is_large || rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });
 }
 

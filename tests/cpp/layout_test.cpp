@@ -222,6 +222,28 @@ TEST(LoopLayout, ExtendsShortContiguousRows) {
   EXPECT_EQ(is_extended(16, 64).first, false);
 }
 
+// Beyond the caches, six near rows in place are a block rather than thousands of distant ones.
+TEST(LoopLayout, CountsRowsInTheOrderOfMemory) {
+  static char memory[1];
+  const auto longest = [](std::int64_t size) {
+    const Dimensions sizes = {size, 6, 35}, dense = {6 * 140, 140, 4};
+    const ConstTensorView x(memory, DataType::float32, 3, sizes, {8 * 180, 180, 4});
+    const Nest nest = make_nest({memory, DataType::float32, 3, sizes, dense}, &x, 1);
+    std::int64_t rows = 0;
+    char* const data[] = {memory, memory};
+    LoopLayout layout(nest, data, false);
+    layout.run(
+        1,
+        [](const Rows& given, const void* result) {
+          *static_cast<std::int64_t*>(const_cast<void*>(result)) = given.count;
+        },
+        &rows);
+    return rows;
+  };
+  EXPECT_EQ(longest(100), 100);
+  EXPECT_EQ(longest(2000), 6);
+}
+
 // Each of many shards has few of the 32 rows that would share packed parameters.
 TEST(LoopLayout, DoesNotExtendRowsSharedByFewPerShard) {
   static char memory[1];
