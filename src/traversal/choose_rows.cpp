@@ -240,12 +240,12 @@ int LoopLayout::row_counter(const int* dimensions, int count) const {
       return has_parameters() && in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);
     });
   }
+  if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
   // Beyond the caches, rows that nothing packs are read in the order of memory.
   const std::int64_t large = rows_along(0) >= 4 ? kBeyondL2 : kBeyondCaches;
-  const bool is_large = element_count(nest_) * nest_.element_size >= large &&
-                        std::all_of(rows_.layout, rows_.layout + nest_.operands,
-                                    [](Layout layout) { return layout == Layout::in_place; });
-  if (is_large || rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
+  const bool is_packed = std::any_of(rows_.layout, rows_.layout + nest_.operands,
+                                     [](Layout layout) { return layout != Layout::in_place; });
+  if (!is_packed && element_count(nest_) * nest_.element_size >= large) return 0;
   return index_of_min([&](int i) { return -rows_of(i); });
 }
 

@@ -117,7 +117,7 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   loaded_tile_ = begin;
   loaded_operands_ = operands;
   const std::int64_t end = begin + length;
-  const bool splits = elements_.rank > 1 && elements_.sizes[elements_.rank - 1] >= shortest_run;
+  const bool splits = elements_.rank > 1 && inner_size() >= shortest_run;
   split_ = packed_ = 0;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
     whole_[0].offsets[o] = next_[o] = 0;
