@@ -156,8 +156,7 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
   return true;
 }
 
-bool read_float(const char* function, const char* argument, PyObject* value, float& result) {
-  if (value == nullptr) return true;
+bool read_any_float(const char* function, const char* argument, PyObject* value, float& result) {
   const FloatEnvironment environment;
   double wide = 0;
   if (!read_double(function, argument, value, wide)) return false;

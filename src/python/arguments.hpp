@@ -6,6 +6,8 @@
 
 #include <Python.h>
 
+#include "core/float16.hpp"
+#include "core/float_environment.hpp"
 #include "dmlops/operators.hpp"
 
 namespace dmlops::python {
@@ -32,7 +34,20 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
            PyObject* keyword_names, PyObject** values);
 
 // Each reads an argument, null if not given, and returns false with a Python error set.
-bool read_float(const char* function, const char* argument, PyObject* value, float& result);
+bool read_any_float(const char* function, const char* argument, PyObject* value, float& result);
+inline bool read_float(const char* function, const char* argument, PyObject* value, float& result) {
+  if (value == nullptr) return true;
+  if (PyFloat_CheckExact(value)) {
+    const FloatEnvironment environment;
+    const double wide = PyFloat_AS_DOUBLE(value);
+    const auto narrow = static_cast<float>(wide);
+    if (!is_overflow(narrow, wide)) {
+      result = narrow;
+      return true;
+    }
+  }
+  return read_any_float(function, argument, value, result);
+}
 bool read_bool(const char* function, const char* argument, PyObject* value, bool& result);
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result);
 inline bool read_bound(const char* function, const char* argument, PyObject* value,

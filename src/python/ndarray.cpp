@@ -13,33 +13,35 @@ namespace {
 
 PyArrayObject* as_array(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
 
-// Maps by kind and size, as C has several integer types of the same size.
-DataType data_type(PyArray_Descr* descr) {
-  const auto size = static_cast<std::size_t>(PyDataType_ELSIZE(descr));
-  const auto of_size = [size](DataType one, DataType two, DataType four, DataType eight) {
-    switch (size) {
-      case 1:
-        return one;
-      case 2:
-        return two;
-      case 4:
-        return four;
-      case 8:
-        return eight;
-      default:
-        return DataType::unknown;
-    }
-  };
-  switch (descr->kind) {
-    case 'f':
-      return of_size(DataType::unknown, DataType::float16, DataType::float32, DataType::float64);
-    case 'i':
-      return of_size(DataType::int8, DataType::int16, DataType::int32, DataType::int64);
-    case 'u':
-      return of_size(DataType::uint8, DataType::uint16, DataType::uint32, DataType::uint64);
-    default:
-      return DataType::unknown;
+// The types of NumPy's built-in types, by their numbers.
+struct DataTypes {
+  DataType by_number[NPY_HALF + 1] = {};
+
+  constexpr DataTypes() {
+    set<npy_byte>(NPY_BYTE);
+    set<npy_ubyte>(NPY_UBYTE);
+    set<npy_short>(NPY_SHORT);
+    set<npy_ushort>(NPY_USHORT);
+    set<npy_int>(NPY_INT);
+    set<npy_uint>(NPY_UINT);
+    set<npy_long>(NPY_LONG);
+    set<npy_ulong>(NPY_ULONG);
+    set<npy_longlong>(NPY_LONGLONG);
+    set<npy_ulonglong>(NPY_ULONGLONG);
+    set<float>(NPY_FLOAT);
+    set<double>(NPY_DOUBLE);
+    by_number[NPY_HALF] = DataType::float16;
   }
+  template <class T>
+  constexpr void set(NPY_TYPES number) {
+    by_number[number] = data_type_of<T>();
+  }
+};
+constexpr DataTypes kDataTypes;
+
+DataType data_type(PyArray_Descr* descr) {
+  const auto number = static_cast<unsigned int>(descr->type_num);
+  return number <= NPY_HALF ? kDataTypes.by_number[number] : DataType::unknown;
 }
 
 // Returns false with a Python error set for a PyTorch tensor with the negative bit: its elements
@@ -60,15 +62,21 @@ bool has_new_memory(PyArrayObject* array) {
   return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) != 0 && PyArray_SIZE(array) > 0;
 }
 
-// Returns a new reference to an array that shares an object's memory through DLPack or the buffer
-// protocol. The array of a NumPy scalar is a copy. Sets `has_type` if results should have the
-// value's own type.
+// Returns a new reference to an array that shares the memory of an object that is no plain ndarray:
+// a subclass, or through DLPack or the buffer protocol. The array of a NumPy scalar is a copy. Sets
+// `foreign` to the value if results should have its type.
 DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value,
-                            const char* accepted, bool& has_type) {
-  has_type = true;
+                            const char* accepted, PyObject*& foreign) {
+  if (PyArray_Check(value)) {
+    if (!require_unmasked(function, argument, value)) return nullptr;
+    Py_INCREF(value);
+    return value;
+  }
   if (PyArray_IsScalar(value, Generic)) {
     PyObject* const copy = PyArray_FromScalar(value, nullptr);
-    if (copy != nullptr) PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
+    if (copy == nullptr) return nullptr;
+    PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
+    foreign = value;
     return copy;
   }
   const int offers_dlpack = has_attribute(value, "__dlpack__");
@@ -85,15 +93,17 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
       PyErr_SetString(PyExc_BufferError, "the data pointer is null");
     }
   } else if (PyObject_CheckBuffer(value) != 0) {
-    has_type = false;
     PyObject* const memory = PyMemoryView_FromObject(value);
     if (memory == nullptr) return nullptr;
     array = PyArray_FROM_O(memory);
     Py_DECREF(memory);
     return array;
   }
-  if (array == nullptr && (PyErr_Occurred() == nullptr || value_is_at_fault()))
+  if (array != nullptr) {
+    foreign = value;
+  } else if (PyErr_Occurred() == nullptr || value_is_at_fault()) {
     refuse_value(function, argument, value, accepted);
+  }
   return array;
 }
 
@@ -127,9 +137,21 @@ DMLOPS_COLD PyObject* new_aligned_array(PyArrayObject* like) {
   return nullptr;
 }
 
-DMLOPS_COLD bool refuse_rank(const char* function, const char* argument, int rank) {
-  PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
-               argument, rank, kMaxRank);
+// Sets the error for an array of a wrong type or rank.
+DMLOPS_COLD bool refuse_array(const char* function, const char* argument, PyObject* value,
+                              PyArrayObject* array, const AcceptedTypes& accepted,
+                              const InputArray* like) {
+  auto* const descr = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
+  const bool is_accepted = accepted.has(data_type(PyArray_DESCR(array)));
+  if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
+    refuse_dtype(function, argument, value, descr, is_accepted ? nullptr : accepted.text);
+  } else if (like != nullptr && data_type(PyArray_DESCR(array)) != like->view().type) {
+    refuse_other_dtype(function, argument, value, descr,
+                       reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(like->object()))));
+  } else {
+    PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
+                 argument, PyArray_NDIM(array), kMaxRank);
+  }
   return false;
 }
 
@@ -145,15 +167,9 @@ bool Array<View>::read_input(const char* function, const char* argument, PyObjec
   if (PyArray_CheckExact(value)) {
     Py_INCREF(value);
     object_ = value;
-  } else if (PyArray_Check(value)) {
-    if (!require_unmasked(function, argument, value)) return false;
-    Py_INCREF(value);
-    object_ = value;
   } else {
-    bool has_type = false;
-    object_ = share(function, argument, value, accepted.text, has_type);
+    object_ = share(function, argument, value, accepted.text, foreign_);
     if (object_ == nullptr) return false;
-    if (has_type) foreign_ = value;
   }
   return set_view(function, argument, value, accepted, like);
 }
@@ -173,37 +189,28 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
     refuse_value(function, name.python, out, accepted.text);
     return false;
   }
-  if (PyArray_ISWRITEABLE(as_array(object_))) {
-    foreign_ = nullptr;
-    if (object_ != out) {  // returns the object that was passed
-      Py_INCREF(out);
-      kept_alive_ = std::exchange(object_, out);
-    }
-    return true;
+  if (!PyArray_ISWRITEABLE(as_array(object_))) {
+    PyErr_Format(PyExc_ValueError, "%s: %s is read-only", function, name.python);
+    return false;
   }
-  PyErr_Format(PyExc_ValueError, "%s: %s is read-only", function, name.python);
-  return false;
+  foreign_ = nullptr;
+  if (object_ != out) {  // returns the object that was passed
+    Py_INCREF(out);
+    kept_alive_ = std::exchange(object_, out);
+  }
+  return true;
 }
 
 template <class View>
 bool Array<View>::set_view(const char* function, const char* argument, PyObject* value,
                            const AcceptedTypes& accepted, const InputArray* like) {
   PyArrayObject* const array = as_array(object_);
-  PyArray_Descr* const descr = PyArray_DESCR(array);
-  const DataType type = data_type(descr);
-  const bool is_accepted = accepted.has(type);
-  if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
-    refuse_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
-                 is_accepted ? nullptr : accepted.text);
-    return false;
-  }
-  if (like != nullptr && type != like->view().type) {
-    refuse_other_dtype(function, argument, value, reinterpret_cast<PyObject*>(descr),
-                       reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(like->object()))));
-    return false;
-  }
+  const DataType type = data_type(PyArray_DESCR(array));
   const int rank = PyArray_NDIM(array);
-  if (rank > kMaxRank) return refuse_rank(function, argument, rank);
+  if (!accepted.has(type) || !PyArray_ISNOTSWAPPED(array) ||
+      (like != nullptr && type != like->view().type) || rank > kMaxRank) {
+    return refuse_array(function, argument, value, array, accepted, like);
+  }
   View& view = view_.emplace(PyArray_DATA(array), type, rank, Dimensions{}, Dimensions{});
   for (int d = 0; d < rank; ++d) {
     view.sizes[static_cast<std::size_t>(d)] = PyArray_DIM(array, d);

@@ -162,19 +162,19 @@ enum class Access : std::uint8_t {
 // Transforms of elements of type T by a formula on vectors of type V. The formula is copied, so
 // that stores cannot alias it and it stays in registers.
 template <class T, class In, class V, int kUnroll, class Formula, Access kAccess = Access::dense>
-void transform(const Block& given, const void* context) {
+void transform(const Block& block, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
-  const Block block = given;
+  const std::int64_t length = block.length;
   for (std::int64_t r = 0; r < block.count; ++r) {
     const In* const input = reinterpret_cast<const In*>(block.inputs[0][r]);
     T* const output = reinterpret_cast<T*>(block.output[r]);
     const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
     if constexpr (kAccess == Access::streaming) {
-      stream_row<V>(output, input, block.length, indexed);
+      stream_row<V>(output, input, length, indexed);
     } else if constexpr (kAccess == Access::every_second) {
-      transform_row<V, kUnroll>(output, EverySecond<In>{block.inputs[0][r]}, block.length, indexed);
+      transform_row<V, kUnroll>(output, EverySecond<In>{block.inputs[0][r]}, length, indexed);
     } else {
-      transform_row<V, kUnroll>(output, input, block.length, indexed);
+      transform_row<V, kUnroll>(output, input, length, indexed);
     }
   }
 }
