@@ -6,6 +6,7 @@
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/plan.hpp"
+#include "traversal/plain.hpp"
 
 namespace dmlops {
 

@@ -10,6 +10,7 @@
 #include "operators/check.hpp"
 #include "operators/plan.hpp"
 #include "operators/scalars.hpp"
+#include "traversal/plain.hpp"
 
 namespace dmlops {
 namespace {

@@ -9,11 +9,10 @@
 #include "operators/check.hpp"
 #include "operators/distances.hpp"
 #include "operators/plan.hpp"
+#include "traversal/plain.hpp"
 
 namespace dmlops {
 namespace {
-
-constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
 
 // True if it is faster to copy the input to the output, by the traversal of elementwise operators,
 // and to reduce the output in place: in the cases below, the input or the output would be accessed
@@ -75,22 +74,35 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   return kept[0].size < kBlock || std::min_element(kept, kept + count, inner) != kept;
 }
 
-OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], int weight, ConstTensorView input,
+constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
+constexpr ReductionTraits kSoftmax = {kExponentials, kSumLanes, 4}, kHardmax = {1, kSumLanes, 4};
+
+using Kernels = ReductionKernel[kFloatTypes];
+
+OperatorPlan plan(const Kernels& kernels, const ReductionTraits& traits, ConstTensorView input,
                   unsigned int reduced, TensorView output) {
   std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
-  return plan_reduction(kernels, {weight, kSumLanes, 4}, {&target, &input}, reduced, {},
+  return plan_reduction(kernels, traits, {&target, &input}, reduced, {},
                         copies_first(input, output, reduced), std::move(copies));
 }
 
-// Checks the arguments, plans and runs.
+// Checks the arguments, plans unless the call is a plain one, and runs.
 template <class Plan>
 void reduce(const char* op, const ConstTensorView& input, const std::int64_t* axes,
-            std::size_t axis_count, const TensorView& output, const Plan& plan) {
+            std::size_t axis_count, const TensorView& output, const Kernels& kernels,
+            const ReductionTraits& traits, const Plan& plan) {
   require_type(op, input, kFloats);
-  require_input(op, input);
+  constexpr std::int64_t kLeastWork = 8;
+  const std::int64_t elements = plain_elements(input, output, kLeastWork);
+  if (elements == 0) require_input(op, input);
   const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
   require_axes(op, reduced);
+  if (elements > 0) {
+    const FloatEnvironment environment;
+    if (reduce_if_rows(input, reduced, output, elements, traits, kernels[float_index(input.type)]))
+      return;
+  }
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
@@ -101,7 +113,7 @@ void reduce(const char* op, const ConstTensorView& input, const std::int64_t* ax
 
 OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output) {
-  return plan(kernels().softmax, kExponentials, input, reduced, output);
+  return plan(kernels().softmax, kSoftmax, input, reduced, output);
 }
 
 OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
@@ -111,27 +123,28 @@ OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced
     single = single && ((reduced >> d & 1u) == 0 || input.sizes[static_cast<std::size_t>(d)] == 1);
   // A single element gives 0, or NaN if it is not finite, as 0 x + 0 does.
   if (single) return plan_activation(Activation::linear, input, {0, 0}, output);
-  return plan(kernels().log_softmax, kExponentials, input, reduced, output);
+  return plan(kernels().log_softmax, kSoftmax, input, reduced, output);
 }
 
 OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output) {
-  return plan(kernels().hardmax, 1, input, reduced, output);
+  return plan(kernels().hardmax, kHardmax, input, reduced, output);
 }
 
 void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  reduce("softmax", input, axes, axis_count, output, plan_softmax);
+  reduce("softmax", input, axes, axis_count, output, kernels().softmax, kSoftmax, plan_softmax);
 }
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
                  const TensorView& output) {
-  reduce("log_softmax", input, axes, axis_count, output, plan_log_softmax);
+  reduce("log_softmax", input, axes, axis_count, output, kernels().log_softmax, kSoftmax,
+         plan_log_softmax);
 }
 
 void hardmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  reduce("hardmax", input, axes, axis_count, output, plan_hardmax);
+  reduce("hardmax", input, axes, axis_count, output, kernels().hardmax, kHardmax, plan_hardmax);
 }
 
 }  // namespace dmlops

@@ -14,8 +14,6 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kGroupOverhead = 8;  // of a group, in elements
-
 using ReducedDimension = Dimension<kReductionOperands>;
 
 void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
@@ -102,6 +100,13 @@ bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
 
 }  // namespace
 
+std::int64_t group_work(std::int64_t elements, std::int64_t element_size,
+                        const ReductionTraits& traits) {
+  constexpr std::int64_t kGroupOverhead = 8;  // in elements
+  // float16 elements take as long as float32 ones.
+  return (elements + kGroupOverhead) * traits.weight * std::max<std::int64_t>(2 * element_size, 8);
+}
+
 PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kReductionOperands],
                                    unsigned int reduced) {
   const ConstTensorView& input = *operands[1];
@@ -170,10 +175,8 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
                       !(side_by_side && traits.has_lanes);
   reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
-  // float16 elements take as long as float32 ones.
-  const std::int64_t work = traits.weight * std::max<std::int64_t>(2 * element_size, 8);
-  const std::int64_t group_work = (elements + kGroupOverhead) * work;
-  const std::int64_t wanted = shard_count(count * group_work);
+  const std::int64_t work = group_work(elements, element_size, traits);
+  const std::int64_t wanted = shard_count(count * work);
   const std::int64_t unit = groups_in_line(reduction, element_size);
   const std::int64_t units = (count + unit - 1) / unit, shards = std::min(wanted, units);
   const std::int64_t largest = (units + shards - 1) / shards;
@@ -181,8 +184,8 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   // Parts of groups would take at most 3/4 of the time of shards of whole units. Each time, the
   // threads wait for each other.
   const std::int64_t times = (count - 1) / groups_at_once(reduction, traits) + 1;
-  const std::int64_t in_parts = count * group_work / wanted + times * split_threshold();
-  if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * group_work &&
+  const std::int64_t in_parts = count * work / wanted + times * split_threshold();
+  if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * work &&
       reduction.stage == Reduction::kAllStages &&
       (traits.has_lanes || are_dense_rows(reduction, element_size)) &&
       run_in_parts(reduction, elements, wanted, traits, kernel, parameters))

@@ -29,6 +29,10 @@ struct ReductionTraits {
   bool has_lanes = false;
 };
 
+// Returns the time of a group, in bytes of an elementwise operator's traffic.
+std::int64_t group_work(std::int64_t elements, std::int64_t element_size,
+                        const ReductionTraits& traits);
+
 // Runs the kernel on operands that begin at `data`. Splits the groups into shards where there is
 // enough work.
 void run(const PlannedReduction& planned, char* const* data, std::int64_t element_size,

@@ -10,11 +10,4 @@ namespace dmlops {
 // kernel only copies elements.
 void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters);
 
-// Fast path for small dense calls, the most frequent ones. If both tensors have the same type and
-// sizes, are dense in row-major order, and are either disjoint or the same memory, every rule about
-// them holds and they form a single row: runs the kernel and returns true. Otherwise returns false.
-// `work` is that of make_nest. Non-temporal stores are never used.
-bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
-                  const void* parameters, std::int64_t work = 0);
-
 }  // namespace dmlops

@@ -1,0 +1,87 @@
+// Fast paths for small dense calls, the most frequent ones.
+#include "traversal/plain.hpp"
+
+#include <algorithm>
+
+#include "traversal/policy.hpp"
+
+namespace dmlops {
+
+std::int64_t plain_elements(const ConstTensorView& input, const TensorView& output,
+                            std::int64_t work) {
+  const int rank = input.rank;
+  if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return 0;
+  if (input.data == nullptr || output.data == nullptr) return 0;
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t threshold = split_threshold();
+  std::int64_t length = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    const auto axis = static_cast<std::size_t>(d);
+    const std::int64_t count = input.sizes[axis];
+    if (output.sizes[axis] != count) return 0;
+    if (count == 1) continue;
+    if (input.strides[axis] != length * size || output.strides[axis] != length * size) return 0;
+    if (count <= 0 || count >= threshold) return 0;
+    length *= count;
+    if (length * work >= threshold) return 0;
+  }
+  const auto from = reinterpret_cast<std::uintptr_t>(input.data);
+  const auto to = reinterpret_cast<std::uintptr_t>(output.data);
+  const auto bytes = static_cast<std::uintptr_t>(length * size);
+  return from == to || (to - from >= bytes && from - to >= bytes) ? length : 0;
+}
+
+bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
+                  const void* parameters, std::int64_t work) {
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t length = plain_elements(input, output, std::max(2 * size, work));
+  if (length == 0) return false;
+  Rows rows;
+  rows.length = length;
+  rows.count = 1;
+  rows.data[0] = static_cast<char*>(output.data);
+  rows.data[1] =
+      const_cast<char*>(static_cast<const char*>(input.data));  // kernels do not write their input
+  rows.layout[0] = rows.layout[1] = Layout::in_place;
+  kernel(rows, parameters);
+  return true;
+}
+
+bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const TensorView& output,
+                    std::int64_t elements, const ReductionTraits& traits, ReductionKernel kernel) {
+  std::int64_t length = 1;
+  bool are_rows = true;
+  for (int d = input.rank - 1; d >= 0; --d) {
+    const std::int64_t count = input.sizes[static_cast<std::size_t>(d)];
+    if (count == 1) continue;
+    if ((reduced >> d & 1u) == 0) {
+      are_rows = false;
+    } else if (!are_rows) {
+      return false;
+    } else {
+      length *= count;
+    }
+  }
+  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t groups = elements / length;
+  if (length == 1 || streams(2 * size * elements, false, output.data == input.data) ||
+      shard_count(groups * group_work(length, size, traits)) > 1)
+    return false;
+  ReductionNest inner, outer;
+  inner.rank = 1;
+  inner.sizes[0] = length;
+  outer.rank = groups > 1 ? 1 : 0;
+  outer.sizes[0] = groups;
+  for (int k = 0; k < kReductionOperands; ++k) {
+    inner.strides[k][0] = k < 2 ? size : 0;
+    outer.strides[k][0] = k < 2 ? length * size : 0;
+  }
+  Reduction reduction{inner, outer};
+  reduction.data[0] = static_cast<char*>(output.data);
+  reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+  reduction.end = groups;
+  kernel(reduction, nullptr);
+  return true;
+}
+
+}  // namespace dmlops
