@@ -3,15 +3,17 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bool whole_groups)
+GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, int operands,
+                       bool whole_groups)
     : reduction_(reduction),
       elements_(reduction.elements),
       kept_(reduction.kept),
-      size_(element_size) {
+      size_(element_size),
+      operands_(operands) {
   for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
   const std::int64_t run = inner_size();
   const bool has_short_runs = elements_.rank > 1 && run < kShortestRun;
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
+  for (int o = 0; o < operands_; ++o) {
     packed_tile_[o] = kNone;
     merge(o);
     uniform_[o] = o > 1 && has_no_strides(elements_, o);
@@ -27,7 +29,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
   batch_ = steps < kTileElements ? kTileElements / steps : 1;
   // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
   // where long groups are contiguous in the input alone.
-  for (int o = 0; o < kFirstGroupOperand && kept_.rank > 0; ++o) {
+  for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
     if (reduction.data[o] == nullptr || shared_[o] || step(o) == size_) continue;
     if (abs(kept_.strides[o][0]) >= min(kLineBytes, abs(step(o)))) continue;
     if (o != 1 && batch_ >= 4) continue;
@@ -46,7 +48,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
   if (has_short_runs) {  // in whole runs
     // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
     bool by_elements = false;
-    for (int o = 0; o < kFirstGroupOperand; ++o)
+    for (int o = 0; o < operands_; ++o)
       by_elements = by_elements || (reduction.data[o] != nullptr && !packs_runs(o));
     tile_length_ = min(tile_length_, kTableEntries * (by_elements ? 1 : run)) / unit * unit;
     if (tile_length_ == 0) tile_length_ = unit;
@@ -54,7 +56,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
   }
   if (!has_short_runs && unit <= tile_length_) tile_length_ = tile_length_ / unit * unit;
   tile_length_ = min(tile_length_, count_);
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
+  for (int o = 0; o < operands_; ++o) {
     has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun;
     // Tables have whole runs.
     if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
@@ -75,7 +77,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, bo
 
 int GroupTiles::buffers() const {
   int end = 0;
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
+  for (int o = 0; o < operands_; ++o) {
     if (reduction_.data[o] == nullptr || uniform_[o]) continue;
     if (!packs_runs(o)) return 0;
     end = o + 1;
@@ -105,7 +107,7 @@ std::int64_t GroupTiles::select(std::int64_t first) {
   common_ = kept_.rank == 0 || index[0] + groups_ <= kept_.sizes[0];
   for (int o = 0; o < kReductionOperands; ++o) {
     if (reduction_.data[o] == nullptr) continue;
-    if (o < kFirstGroupOperand && !shared_[o]) packed_tile_[o] = kNone;
+    if (o < operands_ && !shared_[o]) packed_tile_[o] = kNone;
     select_operand(o, index);
   }
   return groups_;
@@ -119,7 +121,7 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   const std::int64_t end = begin + length;
   const bool splits = elements_.rank > 1 && inner_size() >= shortest_run;
   split_ = packed_ = 0;
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
+  for (int o = 0; o < operands_; ++o) {
     whole_[0].offsets[o] = next_[o] = 0;
     if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
     if (!is_cached_) next_[o] = end < count_ ? offset_of(o, end) : groups_ * common_step(o);
@@ -158,7 +160,7 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
   TileRun* run = runs_;
   run->begin = 0;
   run->length = min(size - skipped, end - begin);
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
+  for (int o = 0; o < operands_; ++o) {
     run->offsets[o] = 0;
     for (int d = 0; d < inner; ++d) run->offsets[o] += index[d] * elements_.strides[o][d];
   }
@@ -168,11 +170,11 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
     for (; ++index[d] == elements_.sizes[d]; --d) index[d] = 0;
     run->begin = i;
     run->length = min(size, length - i);
-    for (int o = 0; o < kFirstGroupOperand; ++o)
+    for (int o = 0; o < operands_; ++o)
       run->offsets[o] = last.offsets[o] + to_next_run_[d][o];
   }
   split_count_ = static_cast<int>(run - runs_) + 1;
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
+  for (int o = 0; o < operands_; ++o) {
     if (uniform_[o]) continue;
     runs_[0].offsets[o] += skipped * size_;
     for (int r = 0; (packed_ >> o & 1u) != 0 && r < split_count_; ++r)

@@ -29,10 +29,11 @@ class GroupTiles {
   // some vectors more.
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
-  // `whole_groups`: of an input and an output alone, groups that are dense or fit the buffers are
-  // selected as a whole, and packed once for all passes. Short groups that alternate in memory
-  // always are.
-  GroupTiles(const Reduction& reduction, std::int64_t element_size, bool whole_groups = false);
+  // `operands`: those that have elements of a group, absent ones included. `whole_groups`: of an
+  // input and an output alone, groups that are dense or fit the buffers are selected as a whole, and
+  // packed once for all passes. Short groups that alternate in memory always are.
+  GroupTiles(const Reduction& reduction, std::int64_t element_size,
+             int operands = kFirstGroupOperand, bool whole_groups = false);
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool has_whole_groups() const { return tile_length_ >= count_; }
@@ -71,7 +72,7 @@ class GroupTiles {
   // Returns the number of blocks at whose multiples parts begin: tables have whole runs.
   std::int64_t part_unit() const {
     std::int64_t unit = 1;
-    for (int o = 0; o < kFirstGroupOperand; ++o) {
+    for (int o = 0; o < operands_; ++o) {
       if (!has_table_[o]) continue;
       const std::int64_t run = loops_[o].run(), step = unit;
       while (unit * kSumBlock % run != 0) unit += step;
@@ -204,6 +205,7 @@ class GroupTiles {
   const ReductionNest& elements_;
   const ReductionNest& kept_;
   const std::int64_t size_;  // of an element, in bytes
+  const int operands_;
   std::int64_t count_ = 1, batch_, tile_length_, groups_ = 0;
   bool streams_, is_cached_;
   bool common_ = true;  // true if the selected groups have common steps

@@ -120,7 +120,7 @@ class RowTiles {
   static constexpr unsigned int kOperands = 3;  // the output and the input, as bits
 
   explicit RowTiles(const Reduction& reduction, bool whole_groups = false)
-      : reduction_(reduction), tiles_(reduction, sizeof(T), whole_groups) {}
+      : reduction_(reduction), tiles_(reduction, sizeof(T), 2, whole_groups) {}
 
   // Calls visit(k, row, begin, length) for the elements from `begin` on of the groups [first, end),
   // tile by tile.
