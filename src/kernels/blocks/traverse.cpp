@@ -34,7 +34,6 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
     // Contiguous rows are written together, through a block.
     return are_contiguous(rows, 0, t.size) ? nullptr : t.transforms.dense;
   }
-  // By regular stores also beyond the caches: a block in between takes longer than they do.
   const bool every_second = rows.layout[1] == Layout::strided && rows.step[1] == 2 * t.size &&
                             rows.length * t.size >= 2 * kVectorBytes;
   return every_second ? t.transforms.every_second : nullptr;

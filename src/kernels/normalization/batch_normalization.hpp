@@ -129,10 +129,44 @@ class Normalization {
 
   // Normalizes elements with parameters of their own.
   DMLOPS_NO_INLINE void apply_unshared(const Block& chunk, const Rows& operands) const {
-    if (loops_.activate == nullptr) return normalize_unshared<T, T>(chunk, operands, epsilon_);
+    if (loops_.activate == nullptr) {
+      if (!kForSize && stalls(chunk, operands)) return normalize_in_pieces(chunk, operands);
+      return normalize_unshared<T, T>(chunk, operands, epsilon_);
+    }
     through_buffer(chunk, [&](const Block& normalized) {
       normalize_unshared<T, float>(normalized, operands, epsilon_);
     });
+  }
+
+  // True if normalize_unshared() would stall on store-to-load aliasing of the results and a
+  // parameter; the direction of its loop suits the input.
+  static bool stalls(const Block& chunk, const Rows& operands) {
+    if (chunk.length <= kUnalignedVectors * kLanes<f32x>) return false;
+    const char* const output = chunk.output[0];
+    const bool backwards = trails_closely(output, chunk.inputs[0][0]);
+    for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
+      const char* const operand =
+          row_of(operands, k, chunk.row) + chunk.column * std::int64_t{sizeof(T)};
+      if (backwards ? trails_closely(operand, output) : trails_closely(output, operand))
+        return true;
+    }
+    return false;
+  }
+
+  // Likewise, by way of a buffer.
+  void normalize_in_pieces(const Block& chunk, const Rows& operands) const {
+    constexpr std::int64_t kPiece = kBlockBytes / 2 / std::int64_t{sizeof(T)};
+    alignas(kVectorBytes) T buffer[kPiece];
+    for (std::int64_t r = 0; r < chunk.count; ++r) {
+      for (std::int64_t column = 0, length; column < chunk.length; column += length) {
+        length = min(kPiece, chunk.length - column);
+        Block piece = part(chunk, column, r, length, 1);
+        char* const results = piece.output.data;
+        piece.output = {reinterpret_cast<char*>(buffer)};
+        normalize_unshared<T, T>(piece, operands, epsilon_);
+        std::memcpy(results, buffer, static_cast<std::size_t>(length) * sizeof(T));
+      }
+    }
   }
 
   DMLOPS_NO_INLINE void normalize_long(const Block& chunk) const {
