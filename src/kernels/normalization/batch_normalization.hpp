@@ -54,7 +54,7 @@ class Normalization {
     // The maximum number of elements of a chunk.
     const bool buffered = dense_ ? loops_.activate != nullptr : is_long();
     const std::int64_t limit = buffered ? capacity : std::int64_t{1} << 62;
-    const std::int64_t largest = along_ ? min(capacity, limit) : limit;
+    const std::int64_t largest = along_ && !dense_ ? min(capacity, limit) : limit;
     // Rows of a block share the packed parameters of a chunk's columns.
     for (std::int64_t column = 0, length; column < block.length; column += length) {
       length = min(largest, block.length - column);
