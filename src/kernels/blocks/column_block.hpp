@@ -134,8 +134,10 @@ class ColumnBlock {
     return rows_from(0);
   }
 
-  // Prefetches the elements of the next groups at column `c` of a row of the loaded block, since
-  // the hardware prefetcher does not follow such short rows.
+  // Returns the rows of the next groups, to be prefetched, since the hardware prefetcher does not
+  // follow such short rows.
+  DMLOPS_INLINE const char* const* next_rows() const { return next_rows_; }
+  // Prefetches column `c` of a row of theirs.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
     __builtin_prefetch(next_rows_[row] + c * kSize);
   }

@@ -35,16 +35,12 @@ class ColumnSums {
   using Lane = typename Sums::Lane;
 
  public:
-  // Returns the sum of term(0), term(1), ..., of the only block of groups.
-  template <class Term>
-  DMLOPS_INLINE static Sums block_sum(std::int64_t rows, const Term& term) {
+  // Returns the sum of the only block of groups; lane_sum(lane) returns that of a lane.
+  template <class LaneSum>
+  DMLOPS_INLINE static Sums block_sum(std::int64_t rows, const LaneSum& lane_sum) {
     Sums lanes[kSumLanes];
     const std::int64_t used = min(rows, kSumLanes);
-    for (std::int64_t lane = 0; lane < used; ++lane) {
-      Sums sum = Sums::of(term(lane));
-      for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
-      lanes[lane] = sum;
-    }
+    for (std::int64_t lane = 0; lane < used; ++lane) lanes[lane] = lane_sum(lane);
     return add_lanes(used, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE { return lanes[lane]; });
   }
 
@@ -61,17 +57,36 @@ class ColumnSums {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         auto terms_here = terms(c);
         Seen seen_here;
-        const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
-          block.prefetch_next(r, c);
-          return terms_here.term(load_columns<T>(x, r, c), seen_here);
+        const std::int64_t offset = c * std::int64_t{sizeof(T)};
+        const char* const column = x.data + offset;
+        // Of the rows of a lane, which are 16 apart. Indices instead of pointers would not fit the
+        // registers.
+        const auto lane_sum = [&](std::int64_t lane, const Lane* begun) DMLOPS_LAMBDA_INLINE {
+          const char* row = column + lane * x.pitch;
+          const char* const* next = block.next_rows() + lane;
+          const std::int64_t pitch = kSumLanes * x.pitch;
+          const auto term = [&] DMLOPS_LAMBDA_INLINE {
+            __builtin_prefetch(*next + offset);
+            return terms_here.term(load<f32x>(reinterpret_cast<const T*>(row)), seen_here);
+          };
+          Sums sum = Sums::of(term());
+          if (begun != nullptr) sum += Sums::from(begun);
+          for (const char* const* const end = block.next_rows() + rows;
+               (next += kSumLanes) < end;) {
+            row += pitch;
+            sum += term();
+          }
+          return sum;
         };
-        if (blocks == 1) return done(c, block_sum(rows, term), seen_here);
+        if (blocks == 1) {
+          const auto whole = [&](std::int64_t lane)
+                                 DMLOPS_LAMBDA_INLINE { return lane_sum(lane, nullptr); };
+          return done(c, block_sum(rows, whole), seen_here);
+        }
         seen_here = seen[c / kLanes<f32x>];
         for (std::int64_t lane = 0; lane < min(rows, kSumLanes); ++lane) {
-          Sums sum = Sums::of(term(lane));
-          if (step != 0) sum += Sums::from(sums_[lane] + c);
-          for (std::int64_t r = lane + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
-          sum.store_to(sums_[lane] + c);
+          Lane* const sum = sums_[lane] + c;
+          lane_sum(lane, step != 0 ? sum : nullptr).store_to(sum);
         }
         seen[c / kLanes<f32x>] = seen_here;
       });

@@ -51,6 +51,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
         sum += PlainTerms<T>::exp(smaller);
       }
       store(log_sum_exp_.largest + c, largest);
+      store(smallest_ + c, smallest);
       sum.store_to(log_sum_exp_.plain_sum + c);
       exact &= largest - smallest <= kExactRange;
     });
@@ -63,11 +64,12 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   void find_maxima() { find_column_maxima(block_, log_sum_exp_.largest); }
 
   void add_plain() {
-    sums_.template add_up<Largest>(
+    sums_.template add_up<Range<T>>(
         block_, [](std::int64_t) { return PlainTerms<T>(); },
-        [&](std::int64_t c, const LaneSums<T>& sums, const Largest& seen) DMLOPS_LAMBDA_INLINE {
+        [&](std::int64_t c, const LaneSums<T>& sums, const Range<T>& seen) DMLOPS_LAMBDA_INLINE {
           sums.store_to(log_sum_exp_.plain_sum + c);
           store(log_sum_exp_.largest + c, seen.largest);
+          store(smallest_ + c, seen.smallest);
         });
   }
 
@@ -84,16 +86,31 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   }
 
   void finish() {
+    if constexpr (std::is_same_v<T, float>) {
+      bool in_range = true;
+      for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        in_range = in_range && Difference<T>::are_in_range(load<f32x>(smallest_ + c),
+                                                           load<f32x>(log_sum_exp_.high + c));
+      });
+      if (in_range) return write<true>();
+    }
+    write<false>();
+  }
+
+  template <bool kInRange>
+  DMLOPS_INLINE void write() {
     write_columns(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const Difference<T> difference(load<f32x>(log_sum_exp_.high + c),
                                      load<f32x>(log_sum_exp_.low + c));
-      return [=](f32x x, std::int64_t) DMLOPS_LAMBDA_INLINE { return difference.of(x); };
+      return [=](f32x x, std::int64_t)
+                 DMLOPS_LAMBDA_INLINE { return difference.template of<kInRange>(x); };
     });
   }
 
   SoftmaxBlock<T> block_;
   bool tries_short_ = elements() > 1 && elements() <= kSumLanes;  // until compute_short() fails
   ColumnSums<T> sums_;
+  alignas(kVectorBytes) float smallest_[kSoftmaxColumns];  // for float32
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -178,6 +178,12 @@ class Difference {
     return std::is_same_v<T, float> && high > 0.0f && high < 0x1p126f && smallest >= -same_exponent;
   }
 
+  static bool are_in_range(f32x smallest, f32x high) {
+    const auto same_exponent = bit_cast<f32x>(bit_cast<u32x>(high) | 0x7fffffu);
+    const i32x in_range = (high > 0.0f) & (high < 0x1p126f) & (smallest >= -same_exponent);
+    return !any_bit(bit_cast<u32x>(~in_range), ~0u);
+  }
+
   template <bool kInRange = false>
   DMLOPS_INLINE f32x of(f32x x) const {
     const f32x difference = x - high_;

@@ -58,9 +58,15 @@ class SoftmaxColumns {
       const auto term = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE { return kept(r, c).rounded(); };
       const auto lane = [&](std::int64_t r)
                             DMLOPS_LAMBDA_INLINE { return LaneSums<T>::of(term(r)); };
+      const auto lane_sum = [&](std::int64_t first) DMLOPS_LAMBDA_INLINE {
+        LaneSums<T> sum = lane(first);
+        for (std::int64_t r = first + kSumLanes; r < rows; r += kSumLanes) sum += term(r);
+        return sum;
+      };
       // With a term in each lane, all sums stay in registers.
-      store_sum(c, rows <= kSumLanes ? add_lanes(rows, lane) : ColumnSums<T>::block_sum(rows, term),
-                seen);
+      store_sum(
+          c, rows <= kSumLanes ? add_lanes(rows, lane) : ColumnSums<T>::block_sum(rows, lane_sum),
+          seen);
     });
     return all;
   }
