@@ -126,12 +126,14 @@ class ColumnBlock {
     return {buffer_, kPitch};
   }
 
-  // Returns the rows of a block: few rows of whole vectors in place, others packed. Many rows a
-  // power of two apart would map to the same cache sets.
+  // Returns the rows of a block: those of whole vectors in place, unless many of them map to the
+  // same cache sets; others packed.
   ColumnRows view(std::int64_t block) {
-    if (count_ > kRowsInPlace || !in_place()) return load_rows(block * kBlockRows);
-    set_next_rows(0, input_, count_);
-    return rows_from(0);
+    const bool share_sets = count_ > kRowsInPlace && in_.step() % kSetPeriod == 0;
+    const std::int64_t begin = block * kBlockRows;
+    if (share_sets || !in_place()) return load_rows(begin);
+    set_next_rows(0, input_ + begin * in_.step(), rows(block));
+    return rows_from(begin);
   }
 
   // Returns the rows of the next groups, to be prefetched, since the hardware prefetcher does not
@@ -170,7 +172,8 @@ class ColumnBlock {
   using Run = typename OperandGroups<kWidth>::Run;
 
   static constexpr std::int64_t kNone = -1;
-  static constexpr std::int64_t kRowsInPlace = 8;
+  static constexpr std::int64_t kRowsInPlace = 8;   // at any distance
+  static constexpr std::int64_t kSetPeriod = 1024;  // bytes
 
   // Sets the rows of the next groups for elements [i, i + length) of a block.
   void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {
