@@ -26,7 +26,7 @@ struct TransposeTile {
 
 // Longer rows have less overhead; higher tiles use more of each input line.
 template <class U>
-constexpr std::int64_t kTileLines = sizeof(U) >= 4 ? 4 : 2;
+constexpr std::int64_t kTileLines = sizeof(U) >= 2 ? 4 : 2;
 template <class U>
 constexpr std::int64_t kMaxTileRows = 256 / kTileLines<U>;
 
