@@ -170,8 +170,7 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
     for (; ++index[d] == elements_.sizes[d]; --d) index[d] = 0;
     run->begin = i;
     run->length = min(size, length - i);
-    for (int o = 0; o < operands_; ++o)
-      run->offsets[o] = last.offsets[o] + to_next_run_[d][o];
+    for (int o = 0; o < operands_; ++o) run->offsets[o] = last.offsets[o] + to_next_run_[d][o];
   }
   split_count_ = static_cast<int>(run - runs_) + 1;
   for (int o = 0; o < operands_; ++o) {

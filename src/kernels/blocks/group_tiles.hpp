@@ -30,8 +30,8 @@ class GroupTiles {
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
   // `operands`: those that have elements of a group, absent ones included. `whole_groups`: of an
-  // input and an output alone, groups that are dense or fit the buffers are selected as a whole, and
-  // packed once for all passes. Short groups that alternate in memory always are.
+  // input and an output alone, groups that are dense or fit the buffers are selected as a whole,
+  // and packed once for all passes. Short groups that alternate in memory always are.
   GroupTiles(const Reduction& reduction, std::int64_t element_size,
              int operands = kFirstGroupOperand, bool whole_groups = false);
 
