@@ -2,6 +2,7 @@
 #include "ndarray.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numpy/arrayobject.h>
 
 #include "core/attributes.hpp"
@@ -13,35 +14,29 @@ namespace {
 
 PyArrayObject* as_array(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
 
-// The types of NumPy's built-in types, by their numbers.
-struct DataTypes {
-  DataType by_number[NPY_HALF + 1] = {};
-
-  constexpr DataTypes() {
-    set<npy_byte>(NPY_BYTE);
-    set<npy_ubyte>(NPY_UBYTE);
-    set<npy_short>(NPY_SHORT);
-    set<npy_ushort>(NPY_USHORT);
-    set<npy_int>(NPY_INT);
-    set<npy_uint>(NPY_UINT);
-    set<npy_long>(NPY_LONG);
-    set<npy_ulong>(NPY_ULONG);
-    set<npy_longlong>(NPY_LONGLONG);
-    set<npy_ulonglong>(NPY_ULONGLONG);
-    set<float>(NPY_FLOAT);
-    set<double>(NPY_DOUBLE);
-    by_number[NPY_HALF] = DataType::float16;
-  }
-  template <class T>
-  constexpr void set(NPY_TYPES number) {
-    by_number[number] = data_type_of<T>();
-  }
-};
-constexpr DataTypes kDataTypes;
+// Returns the types of NumPy's built-in types, by their numbers.
+constexpr std::array<DataType, NPY_HALF + 1> data_types() {
+  std::array<DataType, NPY_HALF + 1> types = {};
+  types[NPY_BYTE] = data_type_of<npy_byte>();
+  types[NPY_UBYTE] = data_type_of<npy_ubyte>();
+  types[NPY_SHORT] = data_type_of<npy_short>();
+  types[NPY_USHORT] = data_type_of<npy_ushort>();
+  types[NPY_INT] = data_type_of<npy_int>();
+  types[NPY_UINT] = data_type_of<npy_uint>();
+  types[NPY_LONG] = data_type_of<npy_long>();
+  types[NPY_ULONG] = data_type_of<npy_ulong>();
+  types[NPY_LONGLONG] = data_type_of<npy_longlong>();
+  types[NPY_ULONGLONG] = data_type_of<npy_ulonglong>();
+  types[NPY_HALF] = DataType::float16;
+  types[NPY_FLOAT] = DataType::float32;
+  types[NPY_DOUBLE] = DataType::float64;
+  return types;
+}
+constexpr std::array<DataType, NPY_HALF + 1> kDataTypes = data_types();
 
 DataType data_type(PyArray_Descr* descr) {
   const auto number = static_cast<unsigned int>(descr->type_num);
-  return number <= NPY_HALF ? kDataTypes.by_number[number] : DataType::unknown;
+  return number < kDataTypes.size() ? kDataTypes[number] : DataType::unknown;
 }
 
 // Returns false with a Python error set for a PyTorch tensor with the negative bit: its elements

@@ -65,7 +65,7 @@ class ColumnSums {
           const char* row = column + lane * x.pitch;
           const char* const* next = block.next_rows() + lane;
           const std::int64_t pitch = kSumLanes * x.pitch;
-          const auto term = [&] DMLOPS_LAMBDA_INLINE {
+          const auto term = [&]() DMLOPS_LAMBDA_INLINE {
             __builtin_prefetch(*next + offset);
             return terms_here.term(load<f32x>(reinterpret_cast<const T*>(row)), seen_here);
           };
