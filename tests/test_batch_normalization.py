@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import reference
 import samples
 from crossing import cross_layouts, packed
+from guarded import GuardedMemory
 from layouts import BY_NAME, LARGE, LAYOUTS, OUT_LAYOUTS, SHAPES, SIZES
 from normalization import NAMES, check, parameter, parameters, per_channel
 from operators import normalize
@@ -286,6 +288,43 @@ def test_operands_just_beyond_each_other(dtype: str, order: str) -> None:
         assert not memory[(order.index("y") * step + size) :][:64].any()  # no write past the end
         for name, operand in zip("xmvsb", operands, strict=True):
             assert_same_bits(near[name], operand, name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_parameter_ends_at_a_guard_page(dtype: str) -> None:
+    """Blocks of results that alias a parameter are whole vectors: no load passes the operands."""
+    for count in (513, 1025, 1031, 2049):
+        memory = np.zeros(3 << 20, np.uint8)
+        size = count * np.dtype(dtype).itemsize
+        x = samples.uniform((count,), dtype, -3, 3, seed=count)
+        values = parameters((count,), dtype)
+        expected = normalize(x, values)
+        mean, out = (memory[begin:][:size].view(dtype) for begin in (0, (1 << 20) + 64))
+        bias = GuardedMemory(size).place((count,), dtype, x.strides, at_end=True)
+        mean[:], bias[:] = values[0], values[3]
+        normalize(x, [mean, *values[1:3], bias], out=out)
+        assert_same_bits(out, expected, str(count))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_rows_just_beyond_a_parameter(dtype: str, step: int) -> None:
+    """Rows of an output with gaps, in one and two dimensions, each with parameters of its own."""
+    for shape in ((3, 5, 70), (4, 3, 100), (2, 2, 1100)):
+        planes, rows, length = shape
+        x = samples.uniform((planes, rows, length * step), dtype, -3, 3)[..., ::step]
+        values = parameters(shape, dtype)
+        expected = normalize(np.ascontiguousarray(x), values)
+        memory = np.full(3 << 20, 77, np.uint8)
+        mean = memory[: values[0].nbytes].view(dtype).reshape(shape)
+        mean[:] = values[0]
+        size = mean.itemsize
+        strides = ((rows + 1) * (length + 7) * size + 64, (length + 7) * size, size)
+        out = np.ndarray(shape, dtype, memory.data, (1 << 20) + 64, strides)
+        normalize(x, [mean, *values[1:]], out=out)
+        assert_same_bits(out, expected, f"{shape}")
+        assert (memory[(1 << 20) + 64 + length * size :][: 7 * size] == 77).all()  # a gap
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

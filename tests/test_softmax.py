@@ -13,6 +13,7 @@ import samples
 from reference import FLOATS, assert_same_bits, assert_within
 
 import dmlops
+from dmlops import _core
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
@@ -180,3 +181,37 @@ def test_groups_in_runs_have_the_bits_of_contiguous_ones(name: str, dtype: str, 
         for out in (y, x):
             function(x, (0, 2), out=out)
             assert_same_bits(out.transpose(1, 0, 2).reshape(3, -1), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("operator", ["softmax", "log_softmax", "hardmax"])
+def test_small_dense_calls_as_others(operator: str, dtype: str) -> None:
+    """Calls below the threshold for threads skip the plan where groups are rows."""
+    function = getattr(dmlops, operator)
+    special = [np.nan, np.inf, -np.inf, 0.0, 1e4, -1e4]
+    for shape in (
+        (),
+        (1,),
+        (7,),
+        (1, 10),
+        (5, 1, 33),
+        (3, 4, 5),
+        (2, 1, 3, 1),
+        (16, 128),
+        (64, 70),
+    ):
+        axes = [(k,) for k in range(max(len(shape), 1))]
+        for reduced in [*axes, tuple(range(len(shape)))[-2:] or (0,)]:
+            for values in (samples.uniform(shape, dtype, -3, 3), np.resize(special, shape)):
+                x = np.asarray(values, dtype)
+                threshold = _core.split_threshold()
+                result, in_place = function(x, reduced), x.copy()
+                function(in_place, reduced, out=in_place)
+                try:
+                    _core.set_split_threshold(1)
+                    with dmlops.num_threads(1):
+                        planned = function(x, reduced)
+                finally:
+                    _core.set_split_threshold(threshold)
+                assert_same_bits(result, planned, f"{shape}, {reduced}")
+                assert_same_bits(in_place, planned, f"{shape}, {reduced}, in place")

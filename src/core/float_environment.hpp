@@ -11,8 +11,8 @@
 namespace dmlops {
 
 // Enters the default state, and restores the caller's state and sticky flags on destruction.
-// OperatorPlan::run() and the code that converts or compares parameters enter it; a worker stays in
-// it.
+// OperatorPlan::run(), the paths of small calls, and the code that converts or compares parameters
+// enter it; a worker stays in it.
 class FloatEnvironment {
  public:
 #if defined(__x86_64__) || defined(_M_X64)

@@ -93,16 +93,14 @@ void reduce(const char* op, const ConstTensorView& input, const std::int64_t* ax
             std::size_t axis_count, const TensorView& output, const Kernels& kernels,
             const ReductionTraits& traits, const Plan& plan) {
   require_type(op, input, kFloats);
-  constexpr std::int64_t kLeastWork = 8;
-  const std::int64_t elements = plain_elements(input, output, kLeastWork);
+  // reduce_if_rows() applies the exact threshold.
+  const std::int64_t elements = plain_elements(input, output, kReducedBytes);
   if (elements == 0) require_input(op, input);
   const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
   require_axes(op, reduced);
-  if (elements > 0) {
-    const FloatEnvironment environment;
-    if (reduce_if_rows(input, reduced, output, elements, traits, kernels[float_index(input.type)]))
-      return;
-  }
+  if (elements > 0 &&
+      reduce_if_rows(input, reduced, output, elements, traits, kernels[float_index(input.type)]))
+    return;
   require_output(op, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);

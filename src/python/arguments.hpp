@@ -33,7 +33,8 @@ struct Signature {
 bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values);
 
-// Each reads an argument, null if not given, and returns false with a Python error set.
+// Each reads an argument, null if not given, and returns false with a Python error set. Those of
+// `any` type are the rare ones, and must be given.
 bool read_any_float(const char* function, const char* argument, PyObject* value, float& result);
 inline bool read_float(const char* function, const char* argument, PyObject* value, float& result) {
   if (value == nullptr) return true;

@@ -14,7 +14,8 @@ namespace {
 
 PyArrayObject* as_array(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
 
-// Returns the types of NumPy's built-in types, by their numbers.
+// Returns the DataType of each type number of NumPy, which has several for integers of one size;
+// unknown for the others.
 constexpr std::array<DataType, NPY_HALF + 1> data_types() {
   std::array<DataType, NPY_HALF + 1> types = {};
   types[NPY_BYTE] = data_type_of<npy_byte>();
@@ -30,6 +31,7 @@ constexpr std::array<DataType, NPY_HALF + 1> data_types() {
   types[NPY_HALF] = DataType::float16;
   types[NPY_FLOAT] = DataType::float32;
   types[NPY_DOUBLE] = DataType::float64;
+  if (sizeof(npy_longdouble) == sizeof(double)) types[NPY_LONGDOUBLE] = DataType::float64;
   return types;
 }
 constexpr std::array<DataType, NPY_HALF + 1> kDataTypes = data_types();
@@ -57,9 +59,9 @@ bool has_new_memory(PyArrayObject* array) {
   return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) != 0 && PyArray_SIZE(array) > 0;
 }
 
-// Returns a new reference to an array that shares the memory of an object that is no plain ndarray:
-// a subclass, or through DLPack or the buffer protocol. The array of a NumPy scalar is a copy. Sets
-// `foreign` to the value if results should have its type.
+// Returns a new reference to a value that is an ndarray of a subclass, or to an array that shares
+// the value's memory through DLPack or the buffer protocol. The array of a NumPy scalar is a copy.
+// Sets `foreign` to the value if results should have its type.
 DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value,
                             const char* accepted, PyObject*& foreign) {
   if (PyArray_Check(value)) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/float_environment.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {
@@ -80,6 +81,7 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
   reduction.data[0] = static_cast<char*>(output.data);
   reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
   reduction.end = groups;
+  const FloatEnvironment environment;
   kernel(reduction, nullptr);
   return true;
 }

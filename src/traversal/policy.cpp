@@ -100,8 +100,8 @@ std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, 
 }
 
 bool streams(std::int64_t traffic, bool packed, bool in_place) {
-  // Packing does not overlap with the reads that regular stores cause, so half of the traffic
-  // suffices.
+  // Packing does not overlap with the reads that regular stores cause, and every second element
+  // reads unused bytes, so half of the traffic suffices.
   return !in_place && traffic >= non_temporal_threshold() / (packed ? 2 : 1);
 }
 

@@ -21,7 +21,8 @@ std::int64_t shard_count(std::int64_t bytes);
 std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit);
 
 // True if an operator with this memory traffic, in bytes, writes its output by non-temporal stores.
-// `packed`: the input is packed into blocks. `in_place`: the output shares the memory of an input.
+// `packed`: the input is packed into blocks, or has every second element. `in_place`: the output
+// shares the memory of an input.
 bool streams(std::int64_t traffic, bool packed, bool in_place);
 
 // True if an elementwise operator writes its output by non-temporal stores. `data` points to the

@@ -103,8 +103,7 @@ bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
 std::int64_t group_work(std::int64_t elements, std::int64_t element_size,
                         const ReductionTraits& traits) {
   constexpr std::int64_t kGroupOverhead = 8;  // in elements
-  // float16 elements take as long as float32 ones.
-  return (elements + kGroupOverhead) * traits.weight * std::max<std::int64_t>(2 * element_size, 8);
+  return (elements + kGroupOverhead) * traits.weight * std::max(2 * element_size, kReducedBytes);
 }
 
 PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kReductionOperands],

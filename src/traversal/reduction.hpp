@@ -29,7 +29,11 @@ struct ReductionTraits {
   bool has_lanes = false;
 };
 
-// Returns the time of a group, in bytes of an elementwise operator's traffic.
+// The minimum time of an element, in bytes of an elementwise operator's traffic: float16 elements
+// take as long as float32 ones.
+constexpr std::int64_t kReducedBytes = 8;
+
+// Returns the time of a group, likewise.
 std::int64_t group_work(std::int64_t elements, std::int64_t element_size,
                         const ReductionTraits& traits);
 

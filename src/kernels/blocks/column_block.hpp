@@ -139,7 +139,7 @@ class ColumnBlock {
   // Returns the rows of the next groups, to be prefetched, since the hardware prefetcher does not
   // follow such short rows.
   DMLOPS_INLINE const char* const* next_rows() const { return next_rows_; }
-  // Prefetches column `c` of a row of theirs.
+  // Prefetches column `c` of a row of the next groups.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
     __builtin_prefetch(next_rows_[row] + c * kSize);
   }
@@ -172,8 +172,8 @@ class ColumnBlock {
   using Run = typename OperandGroups<kWidth>::Run;
 
   static constexpr std::int64_t kNone = -1;
-  static constexpr std::int64_t kRowsInPlace = 8;   // at any distance
-  static constexpr std::int64_t kSetPeriod = 1024;  // bytes
+  // More rows that are a multiple of kSetPeriod bytes apart would evict each other from L1.
+  static constexpr std::int64_t kRowsInPlace = 8, kSetPeriod = 1024;
 
   // Sets the rows of the next groups for elements [i, i + length) of a block.
   void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {

@@ -43,6 +43,12 @@ DMLOPS_INLINE V load_partial(EverySecond<T> source, std::size_t count) {
   return load<V>(lanes);
 }
 
+// True if a vector's load reads past its last element.
+template <class Source>
+constexpr bool kReadsPast = false;
+template <class T>
+constexpr bool kReadsPast<EverySecond<T>> = true;
+
 // Loads the last vector of a row that has several, without reading past the row.
 template <class V, class T>
 DMLOPS_INLINE V load_last(const T* source) {
@@ -56,12 +62,12 @@ DMLOPS_INLINE V load_last(EverySecond<T> source) {
 // Pointers to the elements of several inputs, and a vector of each.
 template <class T, int kCount>
 struct Inputs {
-  const T* first[kCount];
+  const T* data[kCount];
 
   DMLOPS_INLINE Inputs operator+(std::int64_t i) const {
     Inputs moved;
 #pragma GCC unroll 16
-    for (int k = 0; k < kCount; ++k) moved.first[k] = first[k] + i;
+    for (int k = 0; k < kCount; ++k) moved.data[k] = data[k] + i;
     return moved;
   }
 };
@@ -73,7 +79,7 @@ template <class V, class T, int kCount>
 DMLOPS_INLINE VectorsOf<V, kCount> load(const Inputs<T, kCount>& source) {
   VectorsOf<V, kCount> vectors;
 #pragma GCC unroll 16
-  for (int k = 0; k < kCount; ++k) vectors.of[k] = load<V>(source.first[k]);
+  for (int k = 0; k < kCount; ++k) vectors.of[k] = load<V>(source.data[k]);
   return vectors;
 }
 template <class V, class T, int kCount>
@@ -81,7 +87,7 @@ DMLOPS_INLINE VectorsOf<V, kCount> load_partial(const Inputs<T, kCount>& source,
                                                 std::size_t count) {
   VectorsOf<V, kCount> vectors;
 #pragma GCC unroll 16
-  for (int k = 0; k < kCount; ++k) vectors.of[k] = load_partial<V>(source.first[k], count);
+  for (int k = 0; k < kCount; ++k) vectors.of[k] = load_partial<V>(source.data[k], count);
   return vectors;
 }
 template <class V, class T, int kCount>
@@ -102,7 +108,7 @@ DMLOPS_INLINE bool stalls_forwards(const T*, EverySecond<In>) {
 template <class T, class In, int kCount>
 DMLOPS_INLINE bool stalls_forwards(const T* target, const Inputs<In, kCount>& source) {
   bool stalls = false;
-  for (const In* first : source.first) stalls = stalls || trails_closely(target, first);
+  for (const In* data : source.data) stalls = stalls || trails_closely(target, data);
   return stalls;
 }
 
@@ -178,8 +184,8 @@ DMLOPS_INLINE void stream_row(T* target, Source source, std::int64_t count,
   const std::int64_t begun = bytes_past_line(target) / size;
   const std::int64_t begin = min((line - begun) % line, count);
   std::int64_t end = count - (count - begin) % line;
-  // A vector of every second element ends past the last one.
-  if (!std::is_pointer_v<Source> && end == count && end > begin) end -= line;
+  // The last vector would read past the row.
+  if (kReadsPast<Source> && end == count && end > begin) end -= line;
   const bool backwards = stalls_forwards(target, source);
   const std::int64_t step = backwards ? -lanes : lanes;
   const std::int64_t ahead = backwards ? -kStreamedAhead : kStreamedAhead;
@@ -209,7 +215,7 @@ DMLOPS_INLINE void stream_row(T* target, Source source, std::int64_t count,
 // The memory accesses of a loop.
 enum class Access : std::uint8_t {
   dense,
-  every_second,  // reads every second element; also by non-temporal stores
+  every_second,  // reads every second element; writes by non-temporal stores if the rows do
   streaming,     // writes by non-temporal stores
 };
 

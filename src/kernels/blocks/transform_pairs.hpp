@@ -44,13 +44,13 @@ DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* conte
     const Inputs<T, 2> inputs = {{reinterpret_cast<const T*>(block.inputs[0][r]),
                                   reinterpret_cast<const T*>(block.inputs[1][r])}};
     if constexpr (kConstant == 1) {
-      const V x = load_broadcast<V>(inputs.first[0]);
-      transform_row<V, kPairs>(output, inputs.first[1], block.length,
+      const V x = load_broadcast<V>(inputs.data[0]);
+      transform_row<V, kPairs>(output, inputs.data[1], block.length,
                                [&](V y, std::int64_t)
                                    DMLOPS_LAMBDA_INLINE { return formula(x, y); });
     } else if constexpr (kConstant == 2) {
-      const V y = load_broadcast<V>(inputs.first[1]);
-      transform_row<V, kPairs>(output, inputs.first[0], block.length,
+      const V y = load_broadcast<V>(inputs.data[1]);
+      transform_row<V, kPairs>(output, inputs.data[0], block.length,
                                [&](V x, std::int64_t)
                                    DMLOPS_LAMBDA_INLINE { return formula(x, y); });
     } else {

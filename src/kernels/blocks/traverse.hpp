@@ -50,7 +50,7 @@ using Transform = void (*)(const Block& block, const void* context);
 // packing and unpacking.
 struct Transforms {
   Transform dense;
-  Transform every_second = nullptr;  // the input has a step of 2 elements
+  Transform every_second = nullptr;  // the input has a step of 2 elements; streaming or not
   Transform streaming = nullptr;     // writes the output by non-temporal stores
 };
 

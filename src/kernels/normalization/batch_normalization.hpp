@@ -130,7 +130,7 @@ class Normalization {
   // Normalizes elements with parameters of their own.
   DMLOPS_NO_INLINE void apply_unshared(const Block& chunk, const Rows& operands) const {
     if (loops_.activate == nullptr) {
-      if (!kForSize && stalls(chunk, operands)) return normalize_in_pieces(chunk, operands);
+      if (!kForSize && stalls(chunk, operands)) return normalize_through_blocks(chunk, operands);
       return normalize_unshared<T, T>(chunk, operands, epsilon_);
     }
     through_buffer(chunk, [&](const Block& normalized) {
@@ -153,17 +153,21 @@ class Normalization {
     return false;
   }
 
-  // Likewise, by way of a buffer.
-  void normalize_in_pieces(const Block& chunk, const Rows& operands) const {
-    constexpr std::int64_t kPiece = kBlockBytes / 2 / std::int64_t{sizeof(T)};
-    alignas(kVectorBytes) T buffer[kPiece];
+  // Normalizes as normalize_unshared(), block by block into a buffer that is then copied, so that
+  // no load follows an aliased store.
+  void normalize_through_blocks(const Block& chunk, const Rows& operands) const {
+    constexpr std::int64_t kBlock = kBlockBytes / 2 / std::int64_t{sizeof(T)};
+    alignas(kVectorBytes) T buffer[kBlock];
     for (std::int64_t r = 0; r < chunk.count; ++r) {
       for (std::int64_t column = 0, length; column < chunk.length; column += length) {
-        length = min(kPiece, chunk.length - column);
-        Block piece = part(chunk, column, r, length, 1);
-        char* const results = piece.output.data;
-        piece.output = {reinterpret_cast<char*>(buffer)};
-        normalize_unshared<T, T>(piece, operands, epsilon_);
+        const std::int64_t remaining = chunk.length - column;
+        length = min(kBlock, remaining);
+        // The last block, too, is at least a vector long.
+        if (length < remaining && remaining - length < kLanes<f32x>) length -= kLanes<f32x>;
+        Block block = part(chunk, column, r, length, 1);
+        char* const results = block.output[0];
+        block.output = {reinterpret_cast<char*>(buffer)};
+        normalize_unshared<T, T>(block, operands, epsilon_);
         std::memcpy(results, buffer, static_cast<std::size_t>(length) * sizeof(T));
       }
     }

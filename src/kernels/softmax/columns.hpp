@@ -59,8 +59,8 @@ class ColumnSums {
         Seen seen_here;
         const std::int64_t offset = c * std::int64_t{sizeof(T)};
         const char* const column = x.data + offset;
-        // Of the rows of a lane, which are 16 apart. Indices instead of pointers would not fit the
-        // registers.
+        // Returns the sum of a lane, whose rows are 16 apart. With indices of rows instead of
+        // pointers, the loop would not fit the registers.
         const auto lane_sum = [&](std::int64_t lane, const Lane* begun) DMLOPS_LAMBDA_INLINE {
           const char* row = column + lane * x.pitch;
           const char* const* next = block.next_rows() + lane;
@@ -71,9 +71,10 @@ class ColumnSums {
           };
           Sums sum = Sums::of(term());
           if (begun != nullptr) sum += Sums::from(begun);
-          for (const char* const* const end = block.next_rows() + rows;
-               (next += kSumLanes) < end;) {
+          for (std::int64_t remaining = rows - lane; remaining > kSumLanes;
+               remaining -= kSumLanes) {
             row += pitch;
+            next += kSumLanes;
             sum += term();
           }
           return sum;

@@ -69,7 +69,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
         [&](std::int64_t c, const LaneSums<T>& sums, const Range<T>& seen) DMLOPS_LAMBDA_INLINE {
           sums.store_to(log_sum_exp_.plain_sum + c);
           store(log_sum_exp_.largest + c, seen.largest);
-          store(smallest_ + c, seen.smallest);
+          if constexpr (std::is_same_v<T, float>) store(smallest_ + c, seen.smallest);
         });
   }
 

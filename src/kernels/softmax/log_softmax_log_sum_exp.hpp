@@ -170,18 +170,16 @@ class Difference {
         low_(low),
         unordered_(canonical_nan(high == high ? splat<f32x>(-kInfinity) : high)) {}
 
-  // True if of<true>() may be used for float32 elements: high > 0, no |x| has a larger exponent
-  // than high, and no result is infinite.
-  static bool is_in_range(float smallest, float high) {
-    const auto same_exponent =  // the largest number with this exponent
-        bit_cast<float>(bit_cast<std::uint32_t>(high) | 0x7fffffu);
-    return std::is_same_v<T, float> && high > 0.0f && high < 0x1p126f && smallest >= -same_exponent;
-  }
-
-  static bool are_in_range(f32x smallest, f32x high) {
+  // True if of<true>() may be used, for float32 elements of all groups: high > 0, no |x| has a
+  // larger exponent than high, and no result is infinite.
+  DMLOPS_INLINE static bool are_in_range(f32x smallest, f32x high) {
+    // The largest number with this exponent.
     const auto same_exponent = bit_cast<f32x>(bit_cast<u32x>(high) | 0x7fffffu);
     const i32x in_range = (high > 0.0f) & (high < 0x1p126f) & (smallest >= -same_exponent);
-    return !any_bit(bit_cast<u32x>(~in_range), ~0u);
+    return std::is_same_v<T, float> && !any_bit(bit_cast<u32x>(~in_range), ~0u);
+  }
+  static bool is_in_range(float smallest, float high) {
+    return are_in_range(splat<f32x>(smallest), splat<f32x>(high));
   }
 
   template <bool kInRange = false>
