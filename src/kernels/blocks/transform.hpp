@@ -44,10 +44,14 @@ DMLOPS_INLINE V load_partial(EverySecond<T> source, std::size_t count) {
 }
 
 // True if a vector's load reads past its last element.
-template <class Source>
-constexpr bool kReadsPast = false;
 template <class T>
-constexpr bool kReadsPast<EverySecond<T>> = true;
+constexpr bool reads_past(const T*) {
+  return false;
+}
+template <class T>
+constexpr bool reads_past(EverySecond<T>) {
+  return true;
+}
 
 // Loads the last vector of a row that has several, without reading past the row.
 template <class V, class T>
@@ -185,7 +189,7 @@ DMLOPS_INLINE void stream_row(T* target, Source source, std::int64_t count,
   const std::int64_t begin = min((line - begun) % line, count);
   std::int64_t end = count - (count - begin) % line;
   // The last vector would read past the row.
-  if (kReadsPast<Source> && end == count && end > begin) end -= line;
+  if (reads_past(source) && end == count && end > begin) end -= line;
   const bool backwards = stalls_forwards(target, source);
   const std::int64_t step = backwards ? -lanes : lanes;
   const std::int64_t ahead = backwards ? -kStreamedAhead : kStreamedAhead;
