@@ -177,6 +177,15 @@ def test_integer_scalars() -> None:
     assert result == 6
 
 
+@pytest.mark.parametrize("code", "bBhHiIlLqQ")
+def test_every_integer_type_of_c(code: str) -> None:
+    """C has several types of the same size, which NumPy numbers apart."""
+    x = np.arange(5).astype(code)
+    result = dmlops.clip(x, 1, 3)
+    assert result.dtype == x.dtype
+    assert result.tolist() == [1, 1, 2, 3, 3]
+
+
 def test_native_byte_order_by_any_name() -> None:
     native = "<" if sys.byteorder == "little" else ">"
     x = np.arange(5, dtype=f"{native}f4")

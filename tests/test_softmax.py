@@ -11,9 +11,9 @@ import pytest
 import reference
 import samples
 from reference import FLOATS, assert_same_bits, assert_within
+from variants import small_shards
 
 import dmlops
-from dmlops import _core
 
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
@@ -204,14 +204,9 @@ def test_small_dense_calls_as_others(operator: str, dtype: str) -> None:
         for reduced in [*axes, tuple(range(len(shape)))[-2:] or (0,)]:
             for values in (samples.uniform(shape, dtype, -3, 3), np.resize(special, shape)):
                 x = np.asarray(values, dtype)
-                threshold = _core.split_threshold()
                 result, in_place = function(x, reduced), x.copy()
                 function(in_place, reduced, out=in_place)
-                try:
-                    _core.set_split_threshold(1)
-                    with dmlops.num_threads(1):
-                        planned = function(x, reduced)
-                finally:
-                    _core.set_split_threshold(threshold)
+                with small_shards(1, split_threshold=1):
+                    planned = function(x, reduced)
                 assert_same_bits(result, planned, f"{shape}, {reduced}")
                 assert_same_bits(in_place, planned, f"{shape}, {reduced}, in place")

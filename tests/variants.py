@@ -37,10 +37,10 @@ FIXTURES = ("isa", "policy")
 
 
 @contextlib.contextmanager
-def small_shards(threads: int) -> Iterator[None]:
+def small_shards(threads: int, split_threshold: int = 256) -> Iterator[None]:
     """Run with threads that share calls on small arrays."""
     threshold = _core.split_threshold()
-    _core.set_split_threshold(256)
+    _core.set_split_threshold(split_threshold)
     try:
         with dmlops.num_threads(threads):
             yield

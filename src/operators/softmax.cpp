@@ -74,44 +74,52 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   return kept[0].size < kBlock || std::min_element(kept, kept + count, inner) != kept;
 }
 
-constexpr int kExponentials = 4;  // the weight of formulas with an exponential per element
-constexpr ReductionTraits kSoftmax = {kExponentials, kSumLanes, 4}, kHardmax = {1, kSumLanes, 4};
+// An operator of the family.
+struct Operator {
+  const char* name;
+  ReductionKernel (KernelTable::*kernels)[kFloatTypes];
+  ReductionTraits traits;
+  OperatorPlan (*plan)(const ConstTensorView& input, unsigned int reduced,
+                       const TensorView& output);
+};
 
-using Kernels = ReductionKernel[kFloatTypes];
+constexpr ReductionTraits kExponentials = {4, kSumLanes, 4}, kComparisons = {1, kSumLanes, 4};
+constexpr Operator kSoftmax = {"softmax", &KernelTable::softmax, kExponentials, plan_softmax};
+constexpr Operator kLogSoftmax = {"log_softmax", &KernelTable::log_softmax, kExponentials,
+                                  plan_log_softmax};
+constexpr Operator kHardmax = {"hardmax", &KernelTable::hardmax, kComparisons, plan_hardmax};
 
-OperatorPlan plan(const Kernels& kernels, const ReductionTraits& traits, ConstTensorView input,
-                  unsigned int reduced, TensorView output) {
+OperatorPlan plan(const Operator& op, ConstTensorView input, unsigned int reduced,
+                  TensorView output) {
   std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
-  return plan_reduction(kernels, traits, {&target, &input}, reduced, {},
+  return plan_reduction(kernels().*op.kernels, op.traits, {&target, &input}, reduced, {},
                         copies_first(input, output, reduced), std::move(copies));
 }
 
 // Checks the arguments, plans unless the call is a plain one, and runs.
-template <class Plan>
-void reduce(const char* op, const ConstTensorView& input, const std::int64_t* axes,
-            std::size_t axis_count, const TensorView& output, const Kernels& kernels,
-            const ReductionTraits& traits, const Plan& plan) {
-  require_type(op, input, kFloats);
+void reduce(const Operator& op, const ConstTensorView& input, const std::int64_t* axes,
+            std::size_t axis_count, const TensorView& output) {
+  require_type(op.name, input, kFloats);
   // reduce_if_rows() applies the exact threshold.
   const std::int64_t elements = plain_elements(input, output, kReducedBytes);
-  if (elements == 0) require_input(op, input);
-  const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
-  require_axes(op, reduced);
-  if (elements > 0 &&
-      reduce_if_rows(input, reduced, output, elements, traits, kernels[float_index(input.type)]))
+  if (elements == 0) require_input(op.name, input);
+  const unsigned int reduced = reduced_axes(op.name, input, axes, axis_count);
+  require_axes(op.name, reduced);
+  if (elements > 0 && reduce_if_rows(input, reduced, output, elements, op.traits,
+                                     (kernels().*op.kernels)[float_index(input.type)]))
     return;
-  require_output(op, output, input);
+  require_output(op.name, output, input);
   if (is_empty(input)) return;
   const ReadableInput readable(input, output);
-  plan(readable.view(), reduced, output).run();
+  op.plan(readable.view(), reduced, output).run();
 }
 
 }  // namespace
 
 OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output) {
-  return plan(kernels().softmax, kSoftmax, input, reduced, output);
+  return plan(kSoftmax, input, reduced, output);
 }
 
 OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
@@ -121,28 +129,27 @@ OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced
     single = single && ((reduced >> d & 1u) == 0 || input.sizes[static_cast<std::size_t>(d)] == 1);
   // A single element gives 0, or NaN if it is not finite, as 0 x + 0 does.
   if (single) return plan_activation(Activation::linear, input, {0, 0}, output);
-  return plan(kernels().log_softmax, kSoftmax, input, reduced, output);
+  return plan(kLogSoftmax, input, reduced, output);
 }
 
 OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output) {
-  return plan(kernels().hardmax, kHardmax, input, reduced, output);
+  return plan(kHardmax, input, reduced, output);
 }
 
 void softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  reduce("softmax", input, axes, axis_count, output, kernels().softmax, kSoftmax, plan_softmax);
+  reduce(kSoftmax, input, axes, axis_count, output);
 }
 
 void log_softmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
                  const TensorView& output) {
-  reduce("log_softmax", input, axes, axis_count, output, kernels().log_softmax, kSoftmax,
-         plan_log_softmax);
+  reduce(kLogSoftmax, input, axes, axis_count, output);
 }
 
 void hardmax(const ConstTensorView& input, const std::int64_t* axes, std::size_t axis_count,
              const TensorView& output) {
-  reduce("hardmax", input, axes, axis_count, output, kernels().hardmax, kHardmax, plan_hardmax);
+  reduce(kHardmax, input, axes, axis_count, output);
 }
 
 }  // namespace dmlops

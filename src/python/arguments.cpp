@@ -83,14 +83,6 @@ bool not_a_number(const char* function, const char* argument, PyObject* value,
   return false;
 }
 
-// Reads a real number through __float__: strings have none, and complex numbers are refused.
-bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
-  if (to_double(value, result)) return true;
-  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
-  PyErr_Clear();
-  return not_a_number(function, argument, value, "a number");
-}
-
 // Reads an integer of any size. One beyond 64 bits becomes a double, since bounds of integer
 // tensors saturate.
 bool read_integer(PyObject* value, Scalar& result) {
@@ -156,17 +148,17 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
   return true;
 }
 
-bool read_any_float(const char* function, const char* argument, PyObject* value, float& result) {
-  const FloatEnvironment environment;
-  double wide = 0;
-  if (!read_double(function, argument, value, wide)) return false;
-  result = static_cast<float>(wide);
-  if (is_overflow(result, wide)) {
-    PyErr_Format(PyExc_ValueError, "%s: %s is %s, which does not fit float32", function, argument,
-                 text_of(value).c_str());
-    return false;
-  }
-  return true;
+bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
+  if (to_double(value, result)) return true;
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
+  PyErr_Clear();
+  return not_a_number(function, argument, value, "a number");
+}
+
+bool refuse_overflow(const char* function, const char* argument, PyObject* value) {
+  PyErr_Format(PyExc_ValueError, "%s: %s is %s, which does not fit float32", function, argument,
+               text_of(value).c_str());
+  return false;
 }
 
 bool read_bool(const char* function, const char* argument, PyObject* value, bool& result) {

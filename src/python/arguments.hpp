@@ -6,6 +6,7 @@
 
 #include <Python.h>
 
+#include "core/attributes.hpp"
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
 #include "dmlops/operators.hpp"
@@ -33,21 +34,24 @@ struct Signature {
 bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
            PyObject* keyword_names, PyObject** values);
 
-// Each reads an argument, null if not given, and returns false with a Python error set. Those of
-// `any` type are the rare ones, and must be given.
-bool read_any_float(const char* function, const char* argument, PyObject* value, float& result);
+// Reads a real number through __float__: strings have none, and complex numbers are refused.
+// Returns false with a Python error set.
+bool read_double(const char* function, const char* argument, PyObject* value, double& result);
+// Sets the error for a number beyond float32, and returns false.
+DMLOPS_COLD bool refuse_overflow(const char* function, const char* argument, PyObject* value);
+
+// Each reads an argument, null if not given, and returns false with a Python error set.
 inline bool read_float(const char* function, const char* argument, PyObject* value, float& result) {
   if (value == nullptr) return true;
+  const FloatEnvironment environment;
+  double wide = 0;
   if (PyFloat_CheckExact(value)) {
-    const FloatEnvironment environment;
-    const double wide = PyFloat_AS_DOUBLE(value);
-    const auto narrow = static_cast<float>(wide);
-    if (!is_overflow(narrow, wide)) {
-      result = narrow;
-      return true;
-    }
+    wide = PyFloat_AS_DOUBLE(value);
+  } else if (!read_double(function, argument, value, wide)) {
+    return false;
   }
-  return read_any_float(function, argument, value, result);
+  result = static_cast<float>(wide);
+  return !is_overflow(result, wide) || refuse_overflow(function, argument, value);
 }
 bool read_bool(const char* function, const char* argument, PyObject* value, bool& result);
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result);

@@ -66,7 +66,7 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
   const auto size = static_cast<std::int64_t>(element_size(input.type));
   const std::int64_t groups = elements / length;
   if (length == 1 || streams(2 * size * elements, false, output.data == input.data) ||
-      shard_count(groups * group_work(length, size, traits)) > 1)
+      shard_count(groups * group_work(length, traits)) > 1)
     return false;
   ReductionNest inner, outer;
   inner.rank = 1;

@@ -100,10 +100,9 @@ bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
 
 }  // namespace
 
-std::int64_t group_work(std::int64_t elements, std::int64_t element_size,
-                        const ReductionTraits& traits) {
+std::int64_t group_work(std::int64_t elements, const ReductionTraits& traits) {
   constexpr std::int64_t kGroupOverhead = 8;  // in elements
-  return (elements + kGroupOverhead) * traits.weight * std::max(2 * element_size, kReducedBytes);
+  return (elements + kGroupOverhead) * traits.weight * kReducedBytes;
 }
 
 PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kReductionOperands],
@@ -174,7 +173,7 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
                       !(side_by_side && traits.has_lanes);
   reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
-  const std::int64_t work = group_work(elements, element_size, traits);
+  const std::int64_t work = group_work(elements, traits);
   const std::int64_t wanted = shard_count(count * work);
   const std::int64_t unit = groups_in_line(reduction, element_size);
   const std::int64_t units = (count + unit - 1) / unit, shards = std::min(wanted, units);

@@ -29,13 +29,12 @@ struct ReductionTraits {
   bool has_lanes = false;
 };
 
-// The minimum time of an element, in bytes of an elementwise operator's traffic: float16 elements
-// take as long as float32 ones.
+// The time of an element at weight 1, in bytes of an elementwise operator's traffic: float16
+// elements take as long as float32 ones.
 constexpr std::int64_t kReducedBytes = 8;
 
 // Returns the time of a group, likewise.
-std::int64_t group_work(std::int64_t elements, std::int64_t element_size,
-                        const ReductionTraits& traits);
+std::int64_t group_work(std::int64_t elements, const ReductionTraits& traits);
 
 // Runs the kernel on operands that begin at `data`. Splits the groups into shards where there is
 // enough work.

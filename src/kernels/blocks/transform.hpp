@@ -63,42 +63,6 @@ DMLOPS_INLINE V load_last(EverySecond<T> source) {
   return load<V, 1>(EverySecond<T>{source.begin - sizeof(T)});
 }
 
-// Pointers to the elements of several inputs, and a vector of each.
-template <class T, int kCount>
-struct Inputs {
-  const T* data[kCount];
-
-  DMLOPS_INLINE Inputs operator+(std::int64_t i) const {
-    Inputs moved;
-#pragma GCC unroll 16
-    for (int k = 0; k < kCount; ++k) moved.data[k] = data[k] + i;
-    return moved;
-  }
-};
-template <class V, int kCount>
-struct VectorsOf {
-  V of[kCount];
-};
-template <class V, class T, int kCount>
-DMLOPS_INLINE VectorsOf<V, kCount> load(const Inputs<T, kCount>& source) {
-  VectorsOf<V, kCount> vectors;
-#pragma GCC unroll 16
-  for (int k = 0; k < kCount; ++k) vectors.of[k] = load<V>(source.data[k]);
-  return vectors;
-}
-template <class V, class T, int kCount>
-DMLOPS_INLINE VectorsOf<V, kCount> load_partial(const Inputs<T, kCount>& source,
-                                                std::size_t count) {
-  VectorsOf<V, kCount> vectors;
-#pragma GCC unroll 16
-  for (int k = 0; k < kCount; ++k) vectors.of[k] = load_partial<V>(source.data[k], count);
-  return vectors;
-}
-template <class V, class T, int kCount>
-DMLOPS_INLINE VectorsOf<V, kCount> load_last(const Inputs<T, kCount>& source) {
-  return load<V>(source);
-}
-
 // True if a forward loop would stall on store-to-load aliasing at every vector: 4 to 10 times the
 // time.
 template <class T, class In>
@@ -108,12 +72,6 @@ DMLOPS_INLINE bool stalls_forwards(const T* target, const In* source) {
 template <class T, class In>
 DMLOPS_INLINE bool stalls_forwards(const T*, EverySecond<In>) {
   return false;  // the distance changes by a vector per iteration, so aliasing does not persist
-}
-template <class T, class In, int kCount>
-DMLOPS_INLINE bool stalls_forwards(const T* target, const Inputs<In, kCount>& source) {
-  bool stalls = false;
-  for (const In* data : source.data) stalls = stalls || trails_closely(target, data);
-  return stalls;
 }
 
 // target[i] = formula(source[i]) for i < count; `formula(vector, i)` also gets the index of its

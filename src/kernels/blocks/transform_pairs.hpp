@@ -16,6 +16,34 @@ DMLOPS_INLINE V load_broadcast(const T* source) {
   return load<V>(reinterpret_cast<const T*>(&elements));
 }
 
+// Pointers to the elements of both inputs, and a vector of each.
+template <class T>
+struct Pair {
+  const T *first, *second;
+
+  DMLOPS_INLINE Pair operator+(std::int64_t i) const { return {first + i, second + i}; }
+};
+template <class V>
+struct PairOf {
+  V first, second;
+};
+template <class V, class T>
+DMLOPS_INLINE PairOf<V> load(Pair<T> source) {
+  return {load<V>(source.first), load<V>(source.second)};
+}
+template <class V, class T>
+DMLOPS_INLINE PairOf<V> load_partial(Pair<T> source, std::size_t count) {
+  return {load_partial<V>(source.first, count), load_partial<V>(source.second, count)};
+}
+template <class V, class T>
+DMLOPS_INLINE PairOf<V> load_last(Pair<T> source) {
+  return load<V>(source);
+}
+template <class T>
+DMLOPS_INLINE bool stalls_forwards(const T* target, Pair<T> source) {
+  return trails_closely(target, source.first) || trails_closely(target, source.second);
+}
+
 // True if the hardware prefetcher does not follow an input from row to row.
 DMLOPS_INLINE bool prefetches_rows(const Block& block, std::int64_t size) {
   const std::int64_t bytes = block.length * size;
@@ -41,22 +69,22 @@ DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* conte
         prefetch_lines(rows.data + (r + kRowsAhead) * rows.pitch, bytes);
     }
     T* const output = reinterpret_cast<T*>(block.output[r]);
-    const Inputs<T, 2> inputs = {{reinterpret_cast<const T*>(block.inputs[0][r]),
-                                  reinterpret_cast<const T*>(block.inputs[1][r])}};
+    const Pair<T> inputs{reinterpret_cast<const T*>(block.inputs[0][r]),
+                         reinterpret_cast<const T*>(block.inputs[1][r])};
     if constexpr (kConstant == 1) {
-      const V x = load_broadcast<V>(inputs.data[0]);
-      transform_row<V, kPairs>(output, inputs.data[1], block.length,
+      const V x = load_broadcast<V>(inputs.first);
+      transform_row<V, kPairs>(output, inputs.second, block.length,
                                [&](V y, std::int64_t)
                                    DMLOPS_LAMBDA_INLINE { return formula(x, y); });
     } else if constexpr (kConstant == 2) {
-      const V y = load_broadcast<V>(inputs.data[1]);
-      transform_row<V, kPairs>(output, inputs.data[0], block.length,
+      const V y = load_broadcast<V>(inputs.second);
+      transform_row<V, kPairs>(output, inputs.first, block.length,
                                [&](V x, std::int64_t)
                                    DMLOPS_LAMBDA_INLINE { return formula(x, y); });
     } else {
       transform_row<V, kPairs>(output, inputs, block.length,
-                               [&](const VectorsOf<V, 2>& pair, std::int64_t) DMLOPS_LAMBDA_INLINE {
-                                 return formula(pair.of[0], pair.of[1]);
+                               [&](const PairOf<V>& pair, std::int64_t) DMLOPS_LAMBDA_INLINE {
+                                 return formula(pair.first, pair.second);
                                });
     }
   }
