@@ -3,8 +3,8 @@
     python guard_drawn.py [SHARE]    on one of SHARE layouts each (default: on all)
 
 Functions, also with an input as the output, and compiled operators on exactly the bytes that they
-need; on one thread and on several; on every instruction set, with the policies by turns. Prints each
-step before running it, so that a crash shows its cause.
+need; on one thread and on several; on every instruction set, with the policies by turns. Prints
+each step before running it, so that a crash shows its cause.
 """
 
 from __future__ import annotations
@@ -198,6 +198,7 @@ def check(
     random: Random,
     elements: int,
     memory: list[GuardedMemory],
+    *,
     policy: str,
 ) -> None:
     """Expect the bits of dense arrays in ordinary memory, and no write between elements."""
@@ -265,7 +266,7 @@ def main(share: int) -> None:
             for k, dtype in enumerate(case.types):
                 random = Random(f"{SEED} {case.name} {k} {elements}")
                 for _ in range(-(-draws // share)):
-                    check(case, dtype, random, elements, memory, next(policies))
+                    check(case, dtype, random, elements, memory, policy=next(policies))
     print("done")
 
 

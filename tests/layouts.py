@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,21 @@ class Placed:
         raw = np.full(room + GUARD, CANARY, np.uint8)
         aligned = -raw.ctypes.data % GUARD
         self.bytes: npt.NDArray[np.uint8] = raw[aligned : aligned + room]
-        start = GUARD + before + misalignment
-        first: Array = self.bytes[start : start + dtype.itemsize].view(dtype)
+        self._start = GUARD + before + misalignment
+        first: Array = self.bytes[self._start : self._start + dtype.itemsize].view(dtype)
         self.view: Array = np.lib.stride_tricks.as_strided(first, tuple(shape), tuple(strides))
-        inside = np.zeros(room, bool)
+
+    @cached_property
+    def _outside(self) -> npt.NDArray[np.bool_]:
+        """Which bytes do not belong to elements."""
+        outside = np.ones(self.bytes.shape, bool)
         cells = np.lib.stride_tricks.as_strided(
-            inside[start:], (*shape, dtype.itemsize), (*strides, 1)
+            outside[self._start :],
+            (*self.view.shape, self.view.itemsize),
+            (*self.view.strides, 1),
         )
-        cells[...] = True
-        self._outside = ~inside
+        cells[...] = False
+        return outside
 
     def fill(self, values: npt.ArrayLike) -> Placed:
         """Store the values in the view; where elements share memory, the first of them stays."""
