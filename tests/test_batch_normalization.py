@@ -348,3 +348,18 @@ def test_many_images_with_gaps(dtype: str) -> None:
     values = parameters((4000, 1, 1), dtype)
     result = check(x, values, "4,000 images with gaps")
     assert_same_bits(result, dmlops.batch_normalization(packed(x), *values), "without gaps")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_long_rows_with_gaps_between_several_of_them(dtype: str) -> None:
+    for columns in (1023, 1025, 2600):
+        values = parameters((1, 1, columns), dtype)
+        base = samples.uniform((5, 4, columns + 3), dtype)
+        for x in (base[:, :3, :columns], base[:, 1:, -columns:][..., ::-1], base[::2, :2, 1:-2]):
+            expected = dmlops.batch_normalization(np.array(x), *values)
+            assert_same_bits(dmlops.batch_normalization(x, *values), expected)
+            out = np.full_like(base, 7)
+            dmlops.batch_normalization(x, *values, out=out[: len(x), 1:][:, : x.shape[1], 2:-1])
+            assert_same_bits(out[: len(x), 1:][:, : x.shape[1], 2:-1], expected)
+            assert np.all(out[..., :2] == 7)
+            assert np.all(out[..., -1] == 7)

@@ -240,10 +240,36 @@ class Normalization {
   Channels<T> channels_;
 };
 
+// True if all iterations of the outer loops have the same parameters, which vary along long rows.
+template <class T>
+bool repeats_long_rows(const Rows& rows) {
+  if (rows.length <= Channels<T>::kCapacity || rows.outer_rank == 0) return false;
+  bool along = false;
+  for (int k = 0; k < kBatchNormalizationEnd; ++k) {
+    if (rows.offsets[k] != nullptr) return false;
+    if (k < kMean) continue;
+    along = along || rows.layout[k] != Layout::broadcast;
+    if (rows.count > 1 && !broadcasts_row(rows, k)) return false;
+    for (int d = 0; d < rows.outer_rank; ++d) {
+      if (rows.outer[d].strides[k] != 0) return false;
+    }
+  }
+  return along;
+}
+
 template <class T>
 DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
                                      const NormalizationLoops<T>& loops, const void* act) {
-  Normalization<T>(rows, epsilon, loops, act).traverse_rows();
+  if (!repeats_long_rows<T>(rows))
+    return Normalization<T>(rows, epsilon, loops, act).traverse_rows();
+  // By columns, so that parameters are packed once for all iterations.
+  Rows part = rows;
+  for (std::int64_t column = 0; column < rows.length; column += part.length) {
+    part.length = min(Channels<T>::kCapacity, rows.length - column);
+    for (int k = 0; k < kBatchNormalizationEnd; ++k)
+      part.data[k] = rows.data[k] + column * rows.step[k];
+    Normalization<T>(part, epsilon, loops, act).traverse_rows();
+  }
 }
 
 template <class T, class Act>
