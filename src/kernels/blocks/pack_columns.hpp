@@ -56,13 +56,14 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
   return true;
 }
 
-// Columns `step` bytes apart, prefetched since the hardware prefetcher does not follow them.
+// Columns `step` bytes apart, prefetched if the hardware prefetcher does not follow them.
 struct SteppedColumns {
   const char* source;
   std::int64_t step, bytes, columns;
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
   DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
+    if (abs(step) <= kLineBytes) return;  // prefetches would take a tenth of the time
     const std::int64_t first = begin + kColumnsAhead;
     for (std::int64_t c = first; c < min(first + count, columns); ++c)
       prefetch_lines(source + c * step, bytes);
