@@ -134,7 +134,10 @@ void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
 
 // ---- Transposition by squares ------------------------------------------------------------------
 
-// Iterates over tiles along the columns, the memory order of a transposed input.
+constexpr std::int64_t kShortTiles = 4;  // of a short row
+
+// Iterates over tiles along the columns, the memory order of a transposed input, or along short
+// rows.
 template <class U>
 void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
   constexpr std::int64_t size = sizeof(U), side = kSide<U>;
@@ -163,9 +166,17 @@ void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
     return TransposeTile{Span(from.column, width, rows.length, side),
                          Span(from.row, height, rows.count, side)};
   };
-  for (Corner corner{left, top}, next; corner.column < rows.length; corner = next) {
-    next = {corner.column, corner.row + height};
-    if (next.row >= rows.count) next = {corner.column + width, top};
+  // Short rows are written as a whole, since their cache lines span tiles.
+  const bool by_rows = rows.length <= kShortTiles * width;
+  for (Corner corner{left, top}, next; corner.column < rows.length && corner.row < rows.count;
+       corner = next) {
+    if (by_rows) {
+      next = {corner.column + width, corner.row};
+      if (next.column >= rows.length) next = {left, corner.row + height};
+    } else {
+      next = {corner.column, corner.row + height};
+      if (next.row >= rows.count) next = {corner.column + width, top};
+    }
     const TransposeTile tile = tile_at(corner);
     if (prefetches) {
       for (std::int64_t r = 0; r < tile.rows.count; ++r)
