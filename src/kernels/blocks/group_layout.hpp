@@ -79,21 +79,35 @@ class OperandGroups {
     }
     step = kept.rank > 0 ? strides[0] : 0;
     filled_ = false;
+    std::int64_t k = 0;
     Run* last = runs;
     *last = {0, 0, offset};
-    for (std::int64_t k = 0; k < count;) {
-      const std::int64_t length = kept.rank > 0 ? min(count - k, kept.sizes[0] - index[0]) : count;
+    const auto add = [&](std::int64_t length) DMLOPS_LAMBDA_INLINE {
       if (last->offset + last->count * step != offset) *++last = {k, 0, offset};
       last->count += length;
       k += length;
-      if (k == count) break;
-      offset += length * step;
-      index[0] += length;
-      for (int d = 0; index[d] == kept.sizes[d]; ++d) {
+    };
+    const auto carry = [&](int d) DMLOPS_LAMBDA_INLINE {
+      for (; d < outermost && index[d] == kept.sizes[d]; ++d) {
         offset += strides[d + 1] - kept.sizes[d] * strides[d];
         index[d] = 0;
         ++index[d + 1];
       }
+    };
+    const std::int64_t run = kept.rank > 0 ? kept.sizes[0] : count;
+    for (;;) {
+      const std::int64_t length = min(count - k, run - index[0]);
+      add(length);
+      if (k == count) break;
+      offset += length * step;
+      index[0] += length;
+      carry(0);
+      // Short runs are many: a loop over one dimension.
+      const std::int64_t whole = min((count - k) / run, kept.sizes[1] - index[1]);
+      for (std::int64_t i = 0; i < whole; ++i, offset += strides[1]) add(run);
+      if (k == count) break;
+      index[1] += whole;
+      carry(1);
     }
     run_count = static_cast<int>(last - runs) + 1;
   }
