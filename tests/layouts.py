@@ -43,7 +43,7 @@ class Placed:
 
     @cached_property
     def _outside(self) -> npt.NDArray[np.bool_]:
-        """Which bytes do not belong to elements."""
+        """The mask of the bytes outside the elements."""
         outside = np.ones(self.bytes.shape, bool)
         cells = np.lib.stride_tricks.as_strided(
             outside[self._start :],

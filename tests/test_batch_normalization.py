@@ -19,7 +19,7 @@ from layouts import BY_NAME, LARGE, LAYOUTS, OUT_LAYOUTS, SHAPES, SIZES
 from normalization import NAMES, check, parameter, parameters, per_channel
 from operators import normalize
 from reference import FLOATS, assert_same_bits
-from variants import Extent
+from variants import Extent, small_shards
 
 import dmlops
 
@@ -351,7 +351,7 @@ def test_many_images_with_gaps(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_long_rows_with_gaps_between_several_of_them(dtype: str) -> None:
+def test_long_rows_in_several_images(dtype: str) -> None:
     for columns in (1023, 1025, 2600):
         values = parameters((1, 1, columns), dtype)
         base = samples.uniform((5, 4, columns + 3), dtype)
@@ -359,7 +359,8 @@ def test_long_rows_with_gaps_between_several_of_them(dtype: str) -> None:
             expected = dmlops.batch_normalization(np.array(x), *values)
             assert_same_bits(dmlops.batch_normalization(x, *values), expected)
             out = np.full_like(base, 7)
-            dmlops.batch_normalization(x, *values, out=out[: len(x), 1:][:, : x.shape[1], 2:-1])
+            with small_shards(3):
+                dmlops.batch_normalization(x, *values, out=out[: len(x), 1:][:, : x.shape[1], 2:-1])
             assert_same_bits(out[: len(x), 1:][:, : x.shape[1], 2:-1], expected)
             assert np.all(out[..., :2] == 7)
             assert np.all(out[..., -1] == 7)

@@ -5,9 +5,8 @@
 #   tools/sanitize.sh thread                       data races: C++ tests
 #
 # By default pytest runs the tests of untrusted input only, without three that take minutes there and
-# are about digits and numbers of threads; `address tests` runs all tests. The elementary functions,
-# the guard pages and, under the address sanitizer, the golden digests run on every instruction set of
-# the processor.
+# are about digits and numbers of threads; `address tests` runs all tests. The golden digests, the
+# elementary functions and the guard pages run on every instruction set of the processor.
 #
 # Needs Clang with its runtimes (GCC compiles the kernels many times slower); the Python tests need
 # `pip install '.[test]' -r requirements-dev.txt`.

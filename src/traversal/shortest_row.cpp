@@ -22,13 +22,14 @@ namespace {
 std::int64_t shortest_row_of_one_input(const Nest& nest) {
   const std::int64_t size = nest.element_size, step = nest.strides[1][0];
   if (step == size && nest.strides[0][0] == size) return 64;
-  // Extended rows compute broadcast results more than once, unless the rows repeat.
+  // Extended rows compute broadcast results more than once. This pays off if the rows repeat, since
+  // they are computed once for all.
   if (step == 0 && nest.rank > 1) {
-    bool repeats = false;
-    for (int d = 2; d < nest.rank; ++d)
-      repeats = repeats || (nest.strides[1][d] == 0 && nest.sizes[d] >= kFewRows);
+    constexpr std::int64_t kFewRuns = 4;
+    for (int d = 2; d < nest.rank && nest.sizes[1] >= kFewRuns; ++d) {
+      if (nest.strides[1][d] == 0 && nest.sizes[d] >= kFewRows) return 512;
+    }
     const bool contiguous = nest.strides[0][1] == nest.sizes[0] * size;
-    if (repeats) return 512;
     return nest.sizes[1] < 16 ? 64 : contiguous ? 0 : 32;
   }
   return std::llabs(step) <= 4 * size ? 128 : 256;

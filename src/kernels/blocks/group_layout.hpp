@@ -102,7 +102,8 @@ class OperandGroups {
       offset += length * step;
       index[0] += length;
       carry(0);
-      // Short runs are many: a loop over one dimension.
+      // Adds whole runs along dimension 1 without carries, since short runs are many. Further
+      // groups imply that there is a dimension 1.
       const std::int64_t whole = min((count - k) / run, kept.sizes[1] - index[1]);
       for (std::int64_t i = 0; i < whole; ++i, offset += strides[1]) add(run);
       if (k == count) break;

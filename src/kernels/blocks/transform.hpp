@@ -252,8 +252,8 @@ constexpr Transforms transforms_of() {
 template <class T, class V, int kUnroll, bool kIsLong = false, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
   static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula, kIsLong>();
-  if constexpr (!kIsLong && !kForSize) {  // a small call takes a tenth less time
-    if (is_dense_row(rows) && rows.length < kLanes<V>) {
+  if constexpr (!kIsLong && !kForSize) {  // the smallest calls take less time
+    if (is_single_dense_row(rows) && rows.length < kLanes<V>) {
       const auto count = static_cast<std::size_t>(rows.length);
       return store_partial(
           reinterpret_cast<T*>(rows.data[0]),

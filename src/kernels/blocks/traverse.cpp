@@ -134,7 +134,7 @@ void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
 
 // ---- Transposition by squares ------------------------------------------------------------------
 
-constexpr std::int64_t kShortTiles = 4;  // of a short row
+constexpr std::int64_t kShortTiles = 4;  // rows of up to so many tiles are written row by row
 
 // Iterates over tiles along the columns, the memory order of a transposed input, or along short
 // rows.

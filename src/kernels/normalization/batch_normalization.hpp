@@ -240,10 +240,14 @@ class Normalization {
   Channels<T> channels_;
 };
 
-// True if all iterations of the outer loops have the same parameters, which vary along long rows.
+constexpr std::int64_t kManyShared = 16;  // rows that are enough to share packed parameters
+
+// True if the iterations of the outer loops, of few rows each, have the same parameters, which vary
+// along the rows and are too many for Channels.
 template <class T>
-bool repeats_long_rows(const Rows& rows) {
-  if (rows.length <= Channels<T>::kCapacity || rows.outer_rank == 0) return false;
+bool repeats_parameters(const Rows& rows) {
+  if (rows.length <= Channels<T>::kCapacity || rows.count >= kManyShared || rows.outer_rank == 0)
+    return false;
   bool along = false;
   for (int k = 0; k < kBatchNormalizationEnd; ++k) {
     if (rows.offsets[k] != nullptr) return false;
@@ -260,15 +264,16 @@ bool repeats_long_rows(const Rows& rows) {
 template <class T>
 DMLOPS_NO_INLINE void normalize_rows(const Rows& rows, float epsilon,
                                      const NormalizationLoops<T>& loops, const void* act) {
-  if (!repeats_long_rows<T>(rows))
+  if (!repeats_parameters<T>(rows))
     return Normalization<T>(rows, epsilon, loops, act).traverse_rows();
-  // By columns, so that parameters are packed once for all iterations.
-  Rows part = rows;
-  for (std::int64_t column = 0; column < rows.length; column += part.length) {
-    part.length = min(Channels<T>::kCapacity, rows.length - column);
+  // By columns, so that parameters are packed once for all iterations. For is_cached(), the columns
+  // are an array of their own: what follows them in a row is needed much later.
+  Rows columns = rows;
+  for (std::int64_t first = 0; first < rows.length; first += columns.length) {
+    columns.length = min(Channels<T>::kCapacity, rows.length - first);
     for (int k = 0; k < kBatchNormalizationEnd; ++k)
-      part.data[k] = rows.data[k] + column * rows.step[k];
-    Normalization<T>(part, epsilon, loops, act).traverse_rows();
+      columns.data[k] = rows.data[k] + first * rows.step[k];
+    Normalization<T>(columns, epsilon, loops, act).traverse_rows();
   }
 }
 
