@@ -3,8 +3,8 @@
     python guard_drawn.py [SHARE]    on one of SHARE layouts each (default: on all)
 
 Functions, also with an input as the output, and compiled operators on exactly the bytes that they
-need; on one thread and on several; on every instruction set, with the policies by turns. Prints
-each step before running it, so that a crash shows its cause.
+need; on one thread and on several; on every instruction set and with every policy, which alternates
+if SHARE is not 1. Prints each step before running it, so that a crash shows its cause.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def check(
     elements: int,
     memory: list[GuardedMemory],
     *,
-    policy: str,
+    policies: Sequence[str],
 ) -> None:
     """Expect the bits of dense arrays in ordinary memory, and no write between elements."""
     sizes = drawn_layouts.shape(random, elements)
@@ -229,7 +229,7 @@ def check(
     if desc is not None:
         absent = [None] * (operands(desc)[0] - len(inputs))
         bindings = [*map(bytes_of, inputs), *absent], [*map(bytes_of, outs)]
-    for isa, threads in itertools.product(ISAS, (1, 3)):
+    for isa, policy, threads in itertools.product(ISAS, policies, (1, 3)):
         print(isa, policy, threads, flush=True)
         _core.set_isa(isa)
         with thresholds(policy), small_shards(threads):
@@ -259,14 +259,14 @@ def compare(outs: list[Array], expected: Sequence[Array], written: list[GuardedM
 def main(share: int) -> None:
     """Run a share of the layouts."""
     faulthandler.enable()
-    policies = itertools.cycle(POLICIES)
+    turns = itertools.cycle([[name] for name in POLICIES] if share > 1 else [[*POLICIES]])
     for draws, elements, capacity in EXTENTS:
         memory = [GuardedMemory(capacity) for _ in range(8)]
         for case in CASES:
             for k, dtype in enumerate(case.types):
                 random = Random(f"{SEED} {case.name} {k} {elements}")
                 for _ in range(-(-draws // share)):
-                    check(case, dtype, random, elements, memory, policy=next(policies))
+                    check(case, dtype, random, elements, memory, policies=next(turns))
     print("done")
 
 

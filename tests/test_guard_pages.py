@@ -31,7 +31,7 @@ def test_every_operator_on_all_layouts(isa: str, policy: str) -> None:
 
 @pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_every_operator_on_drawn_layouts(share: int) -> None:
-    """Run each layout on every instruction set, the policies by turns."""
+    """Run on every instruction set and with every policy."""
     forced = {"DMLOPS_ISA": FORCED_ISA} if FORCED_ISA else {}
     expect_success("guard_drawn.py", share, **forced)
 

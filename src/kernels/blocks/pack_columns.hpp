@@ -63,7 +63,7 @@ struct SteppedColumns {
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
   DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
-    if (abs(step) <= kLineBytes) return;  // the hardware prefetcher follows them
+    if (abs(step) <= kLineBytes) return;
     const std::int64_t first = begin + kColumnsAhead;
     for (std::int64_t c = first; c < min(first + count, columns); ++c)
       prefetch_lines(source + c * step, bytes);
