@@ -1,6 +1,8 @@
 // Sums of groups down columns, in the order of GroupSum.
 #pragma once
 
+#include <iterator>
+
 #include "kernels/blocks/column_block.hpp"
 #include "kernels/simd/doubles.hpp"
 
@@ -17,7 +19,7 @@ class MomentColumnSums {
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
                             const MakeTerms& make_terms) {
-    const bool whole = lanes.period != kMomentLanes;
+    const bool whole = lanes.period != kMomentLanes, at_once = count <= kRows && whole;
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
       const std::int64_t rows = min(kRows, count - begin), in_block = begin % kSumBlock;
@@ -26,23 +28,32 @@ class MomentColumnSums {
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         if (!is_needed(c)) return;
         const auto add = make_terms(c);
-        // If all rows are loaded at once, the lanes are folded at once, so that all vectors share
-        // lanes that stay in L1.
-        const std::int64_t v = count <= kRows && whole ? 0 : c / kLanesHere;
+        const auto add_lane = [&](std::int64_t lane, V* sums) DMLOPS_LAMBDA_INLINE {
+          for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
+        };
+        if (at_once) {
+          const auto wide_lane = [&](std::int64_t lane, Doubles* sums) DMLOPS_LAMBDA_INLINE {
+            V lane_sums[kSums] = {};
+            add_lane(lane, lane_sums);
+            copy_wide(lane_sums, sums);
+          };
+          return fold(end, wide_lane, totals_[c / kLanesHere]);
+        }
+        const std::int64_t v = c / kLanesHere;
         for (std::int64_t lane = lanes.first; lane < end; ++lane) {
           // Element by element, so that the sums stay in registers.
           V sums[kSums];
 #pragma GCC unroll 16
           for (int s = 0; s < kSums; ++s) sums[s] = in_block != 0 ? lanes_[v][lane][s] : V{};
-          for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
+          add_lane(lane, sums);
 #pragma GCC unroll 16
           for (int s = 0; s < kSums; ++s) lanes_[v][lane][s] = sums[s];
         }
         if (!ends) return;
         const std::int64_t used = min(in_block + rows, kMomentLanes);
-        if (whole && count <= kSumBlock) return fold(lanes_[v], used, totals_[c / kLanesHere]);
+        if (whole && count <= kSumBlock) return fold_lanes(lanes_[v], used, totals_[v]);
         end_block(v, lanes.first, min(used, lanes.end), begin < kSumBlock);
-        if (whole && last) fold(blocks_[v], kMomentLanes, totals_[c / kLanesHere]);
+        if (whole && last) fold_lanes(blocks_[v], kMomentLanes, totals_[v]);
       });
     }
   }
@@ -53,7 +64,7 @@ class MomentColumnSums {
   void fold_shared(std::int64_t count, std::int64_t columns, const IsNeeded& is_needed) {
     for_each_vector(columns, [&](std::int64_t c) {
       if (!is_needed(c)) return;
-      fold(blocks_[c / kLanesHere], min(count, kMomentLanes), totals_[c / kLanesHere]);
+      fold_lanes(blocks_[c / kLanesHere], min(count, kMomentLanes), totals_[c / kLanesHere]);
     });
   }
 
@@ -78,27 +89,49 @@ class MomentColumnSums {
   DMLOPS_INLINE static Doubles wide(f32x v) { return to_double(v); }
   DMLOPS_INLINE static Doubles wide(Doubles v) { return v; }
 
-  // Adds lane j + 16 to lane j, and so on, from the first step that has two lanes to add.
   template <class Lane>
-  static void fold(const Lane (&lanes)[kMomentLanes][kSums], std::int64_t used,
-                   Doubles (&total)[kSums]) {
-    Doubles sums[kMomentLanes / 2][kSums];
-    std::int64_t half = kMomentLanes / 2;
-    while (half >= used && half > 1) half /= 2;
-    for (std::int64_t j = 0; j < min(used, half); ++j) {
+  DMLOPS_INLINE static void copy_wide(const Lane* from, Doubles* to) {
 #pragma GCC unroll 16
-      for (int s = 0; s < kSums; ++s) {
-        sums[j][s] = wide(lanes[j][s]);
-        if (j + half < used) sums[j][s] = sums[j][s] + wide(lanes[j + half][s]);
-      }
-    }
-    for (used = min(used, half), half /= 2; half > 0; used = min(used, half), half /= 2) {
-      for (std::int64_t j = 0; j + half < used; ++j) {
+    for (int s = 0; s < kSums; ++s) to[s] = wide(from[s]);
+  }
+  DMLOPS_INLINE static void add(Doubles* sums, const Doubles* others) {
 #pragma GCC unroll 16
-        for (int s = 0; s < kSums; ++s) sums[j][s] = sums[j][s] + sums[j + half][s];
+    for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + others[s];
+  }
+
+  // Adds the first `used` lanes in the fixed order: lane j + 16 to lane j, then lane j + 8, and so
+  // on. lane(j, sums) sets `sums` to those of a lane. Each sum is added as soon as both of its
+  // parts are known, so that few parts wait.
+  template <class Lane>
+  DMLOPS_INLINE static void fold(std::int64_t used, const Lane& lane, Doubles (&total)[kSums]) {
+    constexpr std::int64_t kReversed[] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+    static_assert(kMomentLanes == 2 * std::size(kReversed));
+    Doubles waiting[5][kSums];
+    std::int64_t half = 1;
+    int level = 0;
+    while (2 * half < used) half *= 2;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const std::int64_t j = kReversed[i] * half / (kMomentLanes / 2);
+      Doubles sums[kSums];
+      lane(j, sums);
+      if (j + half < used) {
+        Doubles other[kSums];
+        lane(j + half, other);
+        add(sums, other);
       }
+      level = 0;
+      for (std::int64_t bits = i; bits % 2 != 0; bits /= 2) add(sums, waiting[level++]);
+      copy_wide(sums, waiting[level]);
     }
-    for (int s = 0; s < kSums; ++s) total[s] = sums[0][s];
+    copy_wide(waiting[level], total);
+  }
+  template <class Lane>
+  static void fold_lanes(const Lane (&lanes)[kMomentLanes][kSums], std::int64_t used,
+                         Doubles (&total)[kSums]) {
+    fold(
+        used,
+        [&](std::int64_t j, Doubles* sums) DMLOPS_LAMBDA_INLINE { copy_wide(lanes[j], sums); },
+        total);
   }
 
   alignas(kVectorBytes) V lanes_[kVectors][kMomentLanes][kSums];  // of the block
