@@ -212,11 +212,14 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   }
   if (from.offsets != nullptr)
     return pack_gathered<U>(target, target_pitch, length, count, from, spills);
-  if (has_contiguous_columns && !is_packed_by_vectors<U>(step, length) &&
-      (pack_columns<U>(target, target_pitch, length, count,
-                       SteppedColumns{source, step, count * size, length}, spills) ||
-       pack_narrow<U>(target, target_pitch, length, count, source, step)))
-    return;
+  if (has_contiguous_columns && !is_packed_by_vectors<U>(step, length)) {
+    const SteppedColumns columns{source, step, count * size, length};
+    const bool packed =
+        keeps_lines<U>(step)
+            ? pack_columns<U, kWideQuads>(target, target_pitch, length, count, columns, spills)
+            : pack_columns<U>(target, target_pitch, length, count, columns, spills);
+    if (packed || pack_narrow<U>(target, target_pitch, length, count, source, step)) return;
+  }
   if (is_strided_columns<U>(from, length, count))
     return pack_strided_columns<U>(target, target_pitch, length, count, from);
   if (step == size && dense && target_pitch <= 2 * kVectorBytes) {

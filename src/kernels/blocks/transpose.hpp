@@ -58,22 +58,26 @@ DMLOPS_INLINE V load_quad(const Source& source, int i) {
   }
 }
 
+// Loads kQuads such vectors, of the rows from i on, and of those that many rows after them.
+template <class U, int kWidth, int kQuads, class Source>
+DMLOPS_INLINE auto load_quads(const Source& source, int i) {
+  using V = typename VectorOf<U, 16 * kQuads>::type;
+  if constexpr (kQuads == 1) {
+    return load_quad<V, kWidth>(source, i);
+  } else {
+    constexpr int half = kLanes<V> / 2;
+    return join<V>(load_quads<U, kWidth, kQuads / 2>(source, i),
+                   load_quads<U, kWidth, kQuads / 2>(source, i + half));
+  }
+}
+
 // Transposes rows of kWidth elements, row i at source(i), into kWidth rows of 16 * kQuads bytes. In
 // each 16 bytes of the vectors, each of the log2(n) rounds interleaves row i with row i + n/2.
 template <class U, int kWidth, int kQuads, class Source>
 DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
-  using Quad = typename VectorOf<U, 16>::type;
-  using V = typename VectorOf<U, 16 * kQuads>::type;
-  V rows[kWidth];
+  typename VectorOf<U, 16 * kQuads>::type rows[kWidth];
 #pragma GCC unroll 16
-  for (int i = 0; i < kWidth; ++i) {
-    const Quad quad = load_quad<Quad, kWidth>(source, i);
-    if constexpr (kQuads == 1) {
-      rows[i] = quad;
-    } else {
-      rows[i] = join<V>(quad, load_quad<Quad, kWidth>(source, kLanes<Quad> + i));
-    }
-  }
+  for (int i = 0; i < kWidth; ++i) rows[i] = load_quads<U, kWidth, kQuads>(source, i);
   transpose_quads(rows);
 #pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) store_element(target + i * target_pitch, rows[i]);
