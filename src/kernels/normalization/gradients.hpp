@@ -84,11 +84,13 @@ class Gradients {
     const f64x variance = group.variance + static_cast<double>(parameters_.epsilon);
     const f64x inverse = 1.0 / sqrt(variance);
     group.factor = group.scale * inverse;
-    group.mean_gradient = sum / count;
-    group.slope = product / count / variance;
-    group.scale_gradient =
-        (parameters_.training ? product + (group.center - group.mean) * sum : product) * inverse;
+    group.scale_gradient = product * inverse;
     group.bias_gradient = sum;
+    if (parameters_.training) {
+      group.mean_gradient = sum / count;
+      group.slope = product / count / variance;
+      group.scale_gradient = (product + (group.center - group.mean) * sum) * inverse;
+    }
   }
 
   // Calls visit(operand, number) for the outputs with an element for each group.
@@ -145,8 +147,9 @@ class Gradients {
   };
   template <bool, class Load>
   DMLOPS_INLINE Factors factors(const Numbers& group, const Load&) const {
-    Factors f;
+    Factors f = {};
     f.factor = group.factor;
+    if (!parameters_.training) return f;
     const f64x of_input = -group.factor * group.slope;
     const f64x addend = group.factor * (group.center * group.slope - group.mean_gradient);
     f.of_gradient = HalfPair(f.factor);
@@ -156,7 +159,6 @@ class Gradients {
     f.mean_gradient = group.mean_gradient;
     f.slope = group.slope;
     f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(of_input) & fits_pair(addend);
-    if (!parameters_.training) f.in_pairs = Mask{};
     return f;
   }
   template <bool>
