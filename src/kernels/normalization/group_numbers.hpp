@@ -10,17 +10,22 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 void load_numbers(const Reduction& reduction, int operand, std::int64_t first, std::int64_t count,
                   double* numbers) {
-  alignas(kVectorBytes) char packed[kColumns * sizeof(T)] = {};
   OperandGroups<kColumns> groups;
   groups.select(reduction.kept, operand, first, count);
   const char* const data = reduction.data[operand];
   const bool uniform = groups.is_uniform();
+  const auto convert = [&](const char* elements) {
+    for_each_vector(count, [&](std::int64_t c) {
+      store(numbers + c, to_double(load<f32x>(reinterpret_cast<const T*>(elements) + c)));
+    });
+  };
+  if (uniform && groups.step == sizeof(T) && count % kLanes<f32x> == 0)
+    return convert(data + groups.runs[0].offset);
+  alignas(kVectorBytes) char packed[kColumns * sizeof(T)] = {};
   pack<Bits<T>>(packed, 0, count, 1,
                 {uniform ? data + groups.runs[0].offset : data, 0, groups.step,
                  uniform ? nullptr : groups.offsets()});
-  for_each_vector(count, [&](std::int64_t c) {
-    store(numbers + c, to_double(load<f32x>(reinterpret_cast<const T*>(packed) + c)));
-  });
+  convert(packed);
 }
 
 // Writes the numbers of `count` groups from `first` on, at most 64, unless the operand is absent.
