@@ -47,7 +47,7 @@ def run(name: str, full: list[Array], numbers: list[Array], out: Array) -> tuple
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", [(3, 1100), (20, 1030), (70, 4100), (20, 90)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 1100), (20, 1030), (70, 4100), (20, 90), (520, 20)], ids=str)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     "name",

@@ -21,27 +21,30 @@ struct RowLanes {
 };
 
 // A column block: 64 elements of up to kWidth groups as dense rows, or any number of groups in
-// place. Unused columns are initialized, but arbitrary.
+// place. Unused columns are initialized, but arbitrary. `overlaps`: where columns in place are not
+// whole vectors, the last vector overlaps the previous one, see column().
 template <class T, int kWidth = kColumns>
 class ColumnBlock {
  public:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kWidth * kSize;
 
-  explicit ColumnBlock(const Reduction& groups)
-      : ColumnBlock(groups, 1, element_loops(groups, 1)) {}
+  explicit ColumnBlock(const Reduction& groups, bool overlaps = false)
+      : ColumnBlock(groups, 1, element_loops(groups, 1), overlaps) {}
   // Of another operand than the input.
-  ColumnBlock(const Reduction& groups, int operand, const ElementLoops& in)
+  ColumnBlock(const Reduction& groups, int operand, const ElementLoops& in, bool overlaps)
       : groups_(groups),
         in_(in),
         out_(element_loops(groups, 0)),
         operand_(operand),
+        overlaps_(overlaps),
         input_(groups.data[operand]),
         count_(in.count()) {}
 
   // Selects `columns` groups from `first` on.
   void select(std::int64_t first, std::int64_t columns) {
     columns_ = columns;
+    overlaps_here_ = overlaps_;
     packed_begin_ = kNone;
     read_.select(groups_.kept, operand_, first, columns);
     written_.select(groups_.kept, 0, first, columns);
@@ -76,7 +79,9 @@ class ColumnBlock {
     std::int64_t columns = kWidth;
     if (max_columns > kWidth) {
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
-      const std::int64_t adjacent = min(min(max_columns, run), groups_.end - first);
+      const std::int64_t left = min(run, groups_.end - first), rest = left - max_columns;
+      if (overlaps_ && rest < lanes) return rest <= 0 ? left : max_columns - lanes;
+      const std::int64_t adjacent = min(max_columns, left);
       return adjacent < lanes ? adjacent : adjacent / lanes * lanes;
     }
     if (kept.rank > 1 && kept.sizes[0] >= kWidth / 2 && kept.sizes[0] % lanes == 0) {
@@ -97,10 +102,19 @@ class ColumnBlock {
     return min(kBlockRows, count_ - block * kBlockRows);
   }
 
+  // Returns the first column of a vector, where vectors are counted by columns.
+  DMLOPS_INLINE std::int64_t column(std::int64_t c) const {
+    return has_whole_vectors() ? min(c, columns_ - kLanes<f32x>) : c;
+  }
+  bool has_whole_vectors() const {
+    return columns_ % kLanes<f32x> == 0 || (overlaps_here_ && columns_ > kLanes<f32x>);
+  }
+  // Ends overlapping in the selection, as packed rows require, whose results replace them.
+  void end_overlap() { overlaps_here_ = false; }
+
   // True if the groups' elements are rows of whole vectors in memory.
   bool in_place() const {
-    return in_.rank == 1 && read_.is_uniform() && read_.step == kSize &&
-           columns_ % kLanes<f32x> == 0;
+    return in_.rank == 1 && read_.is_uniform() && read_.step == kSize && has_whole_vectors();
   }
   // True if any number of groups that follow each other is in place.
   bool is_adjacent() const {
@@ -149,8 +163,8 @@ class ColumnBlock {
   // enough, otherwise to the block, from which they are unpacked.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
-    const bool direct = written_.is_uniform() && written_.step == kSize &&
-                        columns_ % kLanes<f32x> == 0 && !groups_.streaming;
+    const bool direct = written_.is_uniform() && written_.step == kSize && has_whole_vectors() &&
+                        !groups_.streaming;
     const std::int64_t pitch = max(columns_ * kSize, kPitch);
     if (!direct) {
       write(buffer_, pitch, 0, rows);
@@ -234,8 +248,10 @@ class ColumnBlock {
   const Reduction& groups_;
   const ElementLoops in_, out_;
   const int operand_;
+  const bool overlaps_;
   const char* const input_;
   std::int64_t count_, columns_ = 0;
+  bool overlaps_here_ = false;  // true if vectors of the selection overlap
   std::int64_t packed_begin_ = kNone;
   OperandGroups<kWidth> read_, written_;  // the selected groups
   bool has_next_rows_ = false;            // true if further groups lie beside the selected ones

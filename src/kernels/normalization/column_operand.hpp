@@ -11,13 +11,14 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class ColumnOperand {
  public:
-  ColumnOperand(const Reduction& groups, int operand)
+  ColumnOperand(const Reduction& groups, int operand, bool overlaps)
       : exists_(operand != 0 && groups.data[operand] != nullptr),
         uniform_(has_no_strides(groups.elements, operand)),
         shared_(has_no_strides(groups.kept, operand)),
         constant_(uniform_ && shared_),
         block_(groups, operand,
-               uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand)) {
+               uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand),
+               overlaps) {
     if (!exists_ || !constant_) return;
     pack<Bits<T>>(reinterpret_cast<char*>(vector_), 0, kLanes<f32x>, 1,
                   {groups.data[operand], 0, 0, nullptr});

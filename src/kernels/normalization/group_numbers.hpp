@@ -28,17 +28,12 @@ void load_numbers(const Reduction& reduction, int operand, std::int64_t first, s
   convert(packed);
 }
 
-// Writes the numbers of `count` groups from `first` on, at most 64, unless the operand is absent.
-// numbers(c) returns those of the vector of groups at first + c.
-template <class T, class Numbers>
+// Writes the numbers of `count` groups from `first` on, at most 64.
+template <class T>
 void store_numbers(const Reduction& reduction, int operand, std::int64_t first, std::int64_t count,
-                   const Numbers& numbers) {
+                   const T* numbers) {
   char* const data = reduction.data[operand];
-  if (data == nullptr) return;
-  alignas(kVectorBytes) char packed[kColumns * sizeof(T)];
-  for_each_vector(count, [&](std::int64_t c) {
-    store(reinterpret_cast<T*>(packed) + c, canonical_nan(rounded(numbers(c))));
-  });
+  const auto* const packed = reinterpret_cast<const char*>(numbers);
   OperandGroups<kColumns> groups;
   groups.select(reduction.kept, operand, first, count);
   if (groups.is_uniform() && groups.step == sizeof(T)) {

@@ -19,12 +19,7 @@ template <class T, class Formula>
 class MomentColumns {
  public:
   MomentColumns(const Reduction& groups, const Formula& formula)
-      : groups_(groups),
-        formula_(formula),
-        block_(groups),
-        second_(groups, Formula::kSecond),
-        scale_(groups, Formula::kScale),
-        bias_(groups, Formula::kBias) {}
+      : MomentColumns(groups, formula, !writes_to_input(groups)) {}
 
   void run() {
     const auto compute = [&](std::int64_t first, std::int64_t columns) {
@@ -65,6 +60,22 @@ class MomentColumns {
   }
 
  private:
+  MomentColumns(const Reduction& groups, const Formula& formula, bool overlaps)
+      : groups_(groups),
+        formula_(formula),
+        block_(groups, overlaps),
+        second_(groups, Formula::kSecond, overlaps),
+        scale_(groups, Formula::kScale, overlaps),
+        bias_(groups, Formula::kBias, overlaps),
+        overlaps_(overlaps) {}
+
+  // True if the results replace elements of an operand, which vectors that overlap would read.
+  static bool writes_to_input(const Reduction& groups) {
+    const auto is_output = [&](int operand) { return groups.data[operand] == groups.data[0]; };
+    return is_output(1) || is_output(Formula::kSecond) ||
+           (Formula::kScale != 0 && (is_output(Formula::kScale) || is_output(Formula::kBias)));
+  }
+
   using Numbers = typename Formula::Numbers;
   using W = typename Formula::W;
   using Vector = typename Formula::Vector;
@@ -72,16 +83,19 @@ class MomentColumns {
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
 
   // True if groups that follow each other are adjacent in all operands. Runs of groups that end
-  // within a vector are combined instead, unless they are long.
+  // within a vector are combined instead, unless they have many elements.
   bool is_adjacent() const {
-    constexpr std::int64_t kLong = 256;
+    constexpr std::int64_t kLong = 256, kManyElements = 512;
     const ReductionNest& kept = groups_.kept;
-    const bool whole = kept.rank <= 1 || kept.sizes[0] % kLanesHere == 0 || kept.sizes[0] >= kLong;
+    const std::int64_t run = kept.rank > 0 ? kept.sizes[0] : 0;
+    const bool is_large =
+        overlaps_ ? run > kLanesHere && run * block_.count() >= kManyElements : run >= kLong;
+    const bool whole = kept.rank <= 1 || run % kLanesHere == 0 || is_large;
     return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
            bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
   }
 
-  // The vector of columns from c on, in row r of the loaded block.
+  // The vector of columns from c on, a value of column(), in row r of the loaded block.
   struct At {
     const MomentColumns& columns;
     const ColumnRows& rows;
@@ -107,6 +121,7 @@ class MomentColumns {
       operand->select(first, columns);
       in_place_ = in_place_ && operand->in_place();
     }
+    if (!in_place_) block_.end_overlap();
   }
 
   // Calls visit(c, count) for each 64 columns.
@@ -116,15 +131,28 @@ class MomentColumns {
       visit(c, min(block_.columns() - c, std::int64_t{kColumns}));
   }
 
+  // Returns the first column of the vector whose numbers are at c.
+  DMLOPS_INLINE std::int64_t column(std::int64_t c) const { return block_.column(c); }
+
   // Writes the numbers of the groups, after all reads, since outputs may share the memory of
   // inputs.
   void report() {
     Formula::for_each_output([&](int operand, f64x Numbers::*number) {
+      if (groups_.data[operand] == nullptr) return;
       for_each_block([&](std::int64_t first, std::int64_t count) {
-        store_numbers<T>(groups_, operand, first_ + first, count,
-                         [&](std::int64_t c) { return moments_.numbers(first + c, number); });
+        alignas(kVectorBytes) T numbers[kColumns];
+        const std::int64_t begin = first_column(first, count);
+        for_each_vector(count, [&](std::int64_t c) {
+          store(numbers + (column(first + c) - begin),
+                canonical_nan(rounded(moments_.numbers(first + c, number))));
+        });
+        store_numbers<T>(groups_, operand, first_ + begin, first + count - begin, numbers);
       });
     });
+  }
+  // Returns the first column of the vectors of the block of `count` columns from `first` on.
+  std::int64_t first_column(std::int64_t first, std::int64_t count) const {
+    return min(first, column(first + (count - 1) / kLanesHere * kLanesHere));
   }
 
   void reduce(std::int64_t first, std::int64_t columns) {
@@ -143,13 +171,16 @@ class MomentColumns {
 
   void begin(std::int64_t first, std::int64_t columns) {
     alignas(kVectorBytes) double numbers[Formula::kGroupOperandsEnd][kColumns];
+    const std::int64_t from = first_column(first, columns);
     if constexpr (Formula::kScale == 0) {  // otherwise scale_ and bias_ have them
       Formula::for_each_group_operand([&](int operand) {
-        load_numbers<T>(groups_, operand, first_ + first, columns, numbers[operand]);
+        load_numbers<T>(groups_, operand, first_ + from, first + columns - from, numbers[operand]);
       });
     }
-    moments_.begin(formula_, first, whole_vectors(columns),
-                   [&](int operand, std::int64_t c) { return load<f64x>(numbers[operand] + c); });
+    moments_.begin(formula_, first, whole_vectors(columns), [&](int operand, std::int64_t c) {
+      const std::int64_t half = c % kLanesHere;
+      return load<f64x>(numbers[operand] + (column(first + c - half) + half - from));
+    });
   }
 
   bool needs_sweep(int s, std::int64_t first, std::int64_t columns) const {
@@ -196,11 +227,11 @@ class MomentColumns {
   DMLOPS_INLINE void add_up_rows(int s, std::int64_t first, std::int64_t columns,
                                  const MakeTerms& terms) {
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      return [this, first, c, add_terms = terms(c), x = x_](std::int64_t r, Vector* sums)
-                 DMLOPS_LAMBDA_INLINE {
-                   if constexpr (kRows == kBlockRows) block_.prefetch_next(r, c);
-                   add_terms(At{*this, x, r, first + c}, sums);
-                 };
+      return [this, c, here = column(first + c), add_terms = terms(c), x = x_](
+                 std::int64_t r, Vector* sums) DMLOPS_LAMBDA_INLINE {
+        if constexpr (kRows == kBlockRows) block_.prefetch_next(r, c);
+        add_terms(At{*this, x, r, here}, sums);
+      };
     };
     const auto load_block = [&](std::int64_t begin) { load_rows(0, begin); };
     const auto is_needed = [&](std::int64_t c)
@@ -247,7 +278,7 @@ class MomentColumns {
       const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
       const auto factors = [&](int half) {
         return formula_.template factors<kPerGroup>(numbers[half], [&](int operand) {
-          const T* const row = (operand == Formula::kScale ? scale_ : bias_).row(0, c);
+          const T* const row = (operand == Formula::kScale ? scale_ : bias_).row(0, column(c));
           const Doubles both = to_double(load<f32x>(row));
           return half == 0 ? both.lower : both.upper;
         });
@@ -276,10 +307,11 @@ class MomentColumns {
           const Results terms = results[c / kLanesHere];
           const InPairs& pairs = in_pairs[c / kLanesHere];
           using Element = std::remove_pointer_t<decltype(target)>;
-          char* row = reinterpret_cast<char*>(target + c);
+          const std::int64_t here = column(c);
+          char* row = reinterpret_cast<char*>(target + here);
           const auto put = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
             for (std::int64_t r = first; r < first + rows; ++r, row += pitch)
-              store(reinterpret_cast<Element*>(row), canonical_nan(result(At{*this, x, r, c})));
+              store(reinterpret_cast<Element*>(row), canonical_nan(result(At{*this, x, r, here})));
           };
           if (pairs.all) {
             put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
@@ -294,7 +326,8 @@ class MomentColumns {
       };
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
-        const std::int64_t width = whole_vectors(block_.columns());
+        const std::int64_t columns = block_.columns(),
+                           width = block_.has_whole_vectors() ? columns : whole_vectors(columns);
         write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
         formula_.activate(normalized, count * width);
         block_.store_results(
@@ -302,8 +335,8 @@ class MomentColumns {
             [&](char* target, std::int64_t pitch, std::int64_t first, std::int64_t rows) {
               const float* row = normalized + first * width;
               for (std::int64_t r = 0; r < rows; ++r, target += pitch, row += width) {
-                for_each_vector(block_.columns(), [&](std::int64_t c) {
-                  store(reinterpret_cast<T*>(target) + c, load<f32x>(row + c));
+                for_each_vector(columns, [&](std::int64_t c) {
+                  store(reinterpret_cast<T*>(target) + column(c), load<f32x>(row + column(c)));
                 });
               }
             });
@@ -320,6 +353,7 @@ class MomentColumns {
   const Formula& formula_;
   ColumnBlock<T> block_;
   ColumnOperand<T> second_, scale_, bias_;
+  const bool overlaps_;  // true if vectors of columns may overlap
   MomentColumnSums<kSums, Vector> sums_;
   RowLanes lanes_;          // the lanes whose terms are added up
   std::int64_t first_ = 0;  // the first selected group
