@@ -48,8 +48,10 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   if (has_short_runs) {  // in whole runs
     // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
     bool by_elements = false;
-    for (int o = 0; o < operands_; ++o)
-      by_elements = by_elements || (reduction.data[o] != nullptr && !packs_runs(o));
+    for (int o = 0; o < operands_; ++o) {
+      const bool has_offsets = !packs_runs(o) && !transposes(o);
+      by_elements = by_elements || (reduction.data[o] != nullptr && has_offsets);
+    }
     tile_length_ = min(tile_length_, kTableEntries * (by_elements ? 1 : run)) / unit * unit;
     if (tile_length_ == 0) tile_length_ = unit;
     batch_ = min(batch_, kTileElements / tile_length_);
@@ -57,7 +59,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   if (!has_short_runs && unit <= tile_length_) tile_length_ = tile_length_ / unit * unit;
   tile_length_ = min(tile_length_, count_);
   for (int o = 0; o < operands_; ++o) {
-    has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun;
+    has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun && !transposes(o);
     // Tables have whole runs.
     if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
       loops_[o] = element_loops(reduction, o);
@@ -184,6 +186,21 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
 void GroupTiles::store(std::int64_t begin, std::int64_t length) {
   if ((packed_ & 1u) == 0) return;
   const std::int64_t group_step = common_step(0), element_step = step(0), pitch = this->pitch(0);
+  if (transposes(0)) {
+    return for_each_transposed(
+        0, begin, length,
+        [&](std::int64_t offset, std::int64_t i, std::int64_t run, std::int64_t rows) {
+          for (std::int64_t k = 0; k < groups_; ++k) {
+            char* const target = groups_data_[0][k] + offset;
+            const char* const source = buffer(0) + k * pitch + i * size_;
+            if (rows == 1) {
+              unpack(size_, target, element_step, nullptr, source, run);
+            } else {
+              pack(size_, target, element_step, rows, run, {source, size_, run * size_});
+            }
+          }
+        });
+  }
   const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
   if (has_table_[0] && side_by_side) {
     const Source elements = tabulate(0, begin, length);
@@ -282,10 +299,32 @@ Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length) {
   return source;
 }
 
+template <class Visit>
+void GroupTiles::for_each_transposed(int o, std::int64_t begin, std::int64_t length,
+                                     const Visit& visit) const {
+  const ElementLoops& loops = loops_[o];
+  const std::int64_t run = loops.run(), rows = loops.sizes[loops.rank - 2], end = begin + length;
+  for (std::int64_t i = begin; i < end;) {
+    const std::int64_t whole = i % run == 0 ? min((end - i) / run, rows - i / run % rows) : 0;
+    const std::int64_t count = whole > 0 ? whole * run : min(run - i % run, end - i);
+    visit(offset_of(o, i), i - begin, whole > 0 ? run : count, max(whole, std::int64_t{1}));
+    i += count;
+  }
+}
+
 void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
   if (packed_tile_[o] == begin) return;
   packed_tile_[o] = begin;
   const std::int64_t pitch = this->pitch(o);
+  if (transposes(o)) {
+    return for_each_transposed(
+        o, begin, length,
+        [&](std::int64_t offset, std::int64_t i, std::int64_t run, std::int64_t rows) {
+          for (std::int64_t k = 0; k < (pitch == 0 ? 1 : groups_); ++k)
+            pack(size_, buffer(o) + k * pitch + i * size_, run * size_, run, rows,
+                 {groups_data_[o][k] + offset, size_, step(o)});
+        });
+  }
   const std::int64_t group_step = common_step(o);
   const bool together = group_step != 0 && pitch != 0;
   const std::int64_t calls = together || pitch == 0 ? 1 : groups_, rows = together ? groups_ : 1;

@@ -2,8 +2,8 @@
 //
 // Independent of the element type and of the formulas of reductions, which receive rows only.
 // Elements that are contiguous in an operand are read and written in place, run by run; the others
-// are packed, by transposition where groups are contiguous side by side, and several groups in the
-// order of memory where their runs alternate.
+// are packed, by transposition where groups or the runs of a group are contiguous side by side, and
+// several groups in the order of memory where their runs alternate.
 #pragma once
 
 #include "kernels/blocks/group_layout.hpp"
@@ -176,6 +176,18 @@ class GroupTiles {
     const bool side_by_side = kept_.rank > 0 && kept_.strides[o][0] == size_;
     return step(o) == 0 || (step(o) == size_ && !side_by_side);
   }
+  // True if an operand is packed by transposition within each group: runs that lie side by side.
+  bool transposes(int o) const {
+    constexpr std::int64_t kSmallest = 32;  // elements
+    const ElementLoops& loops = loops_[o];
+    return loops.rank > 1 && loops.strides[loops.rank - 2] == size_ && step(o) != 0 &&
+           (o > 0 || step(0) > 0) && loops.run() * loops.sizes[loops.rank - 2] >= kSmallest;
+  }
+  // Calls visit(offset, i, length, rows) for the blocks of such an operand in a tile: `rows` runs
+  // of `length` elements from element i of the tile on, whose first one is at `offset` in a group.
+  template <class Visit>
+  void for_each_transposed(int o, std::int64_t begin, std::int64_t length,
+                           const Visit& visit) const;
   // True if runs of several groups lie between those of a group.
   bool alternates(int o) const {
     return elements_.rank > 1 && kept_.rank > 0 && step(o) == size_ &&
