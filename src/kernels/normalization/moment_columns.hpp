@@ -227,9 +227,9 @@ class MomentColumns {
   DMLOPS_INLINE void add_up_rows(int s, std::int64_t first, std::int64_t columns,
                                  const MakeTerms& terms) {
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      return [this, c, here = column(first + c), add_terms = terms(c), x = x_](
+      return [this, here = column(first + c), add_terms = terms(c), x = x_](
                  std::int64_t r, Vector* sums) DMLOPS_LAMBDA_INLINE {
-        if constexpr (kRows == kBlockRows) block_.prefetch_next(r, c);
+        if constexpr (kRows == kBlockRows) block_.prefetch_next(r, here);
         add_terms(At{*this, x, r, here}, sums);
       };
     };
