@@ -1,8 +1,6 @@
 // Sums of groups down columns, in the order of GroupSum.
 #pragma once
 
-#include <iterator>
-
 #include "kernels/blocks/column_block.hpp"
 #include "kernels/simd/doubles.hpp"
 
@@ -105,7 +103,7 @@ class MomentColumnSums {
   template <class Lane>
   DMLOPS_INLINE static void fold(std::int64_t used, const Lane& lane, Doubles (&total)[kSums]) {
     constexpr std::int64_t kReversed[] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-    static_assert(kMomentLanes == 2 * std::size(kReversed));
+    static_assert(kMomentLanes == 2 * sizeof kReversed / sizeof kReversed[0]);
     Doubles waiting[5][kSums];
     std::int64_t half = 1;
     int level = 0;
