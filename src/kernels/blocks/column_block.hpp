@@ -48,9 +48,7 @@ class ColumnBlock {
     packed_begin_ = kNone;
     read_.select(groups_.kept, operand_, first, columns);
     written_.select(groups_.kept, 0, first, columns);
-    // Packing leaves unused columns as they are.
-    if (columns < kWidth && !in_place())
-      std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
+    initialize();
     has_next_rows_ =
         read_.is_uniform() && read_.step == kSize && first + columns + kWidth <= groups_.end;
   }
@@ -72,7 +70,7 @@ class ColumnBlock {
   // Returns the number of groups of the next selection, from `first` on. Up to kWidth columns: long
   // runs of groups are not combined if they are whole vectors, which need no packing. Other runs
   // take less time to pack than blocks that are not full. With non-temporal stores, selections end
-  // at cache lines of the output.
+  // at cache lines of the output. Where vectors overlap, no selection leaves less than a vector.
   std::int64_t next(std::int64_t first, std::int64_t max_columns) {
     constexpr std::int64_t lanes = kLanes<f32x>;
     const ReductionNest& kept = groups_.kept;
@@ -102,19 +100,26 @@ class ColumnBlock {
     return min(kBlockRows, count_ - block * kBlockRows);
   }
 
-  // Returns the first column of a vector, where vectors are counted by columns.
+  // Returns the first column of the vector at c, a multiple of the lanes: c, but the last vector
+  // ends at the last column, and so may overlap the previous one.
   DMLOPS_INLINE std::int64_t column(std::int64_t c) const {
-    return has_whole_vectors() ? min(c, columns_ - kLanes<f32x>) : c;
+    return fills_vectors() ? min(c, columns_ - kLanes<f32x>) : c;
   }
-  bool has_whole_vectors() const {
+  // True if vectors cover exactly the selected columns, perhaps with an overlap.
+  bool fills_vectors() const {
     return columns_ % kLanes<f32x> == 0 || (overlaps_here_ && columns_ > kLanes<f32x>);
   }
-  // Ends overlapping in the selection, as packed rows require, whose results replace them.
-  void end_overlap() { overlaps_here_ = false; }
+  // Ends the overlap in this selection, for rows that are packed: results are written to the buffer
+  // that has them, so that a vector that overlaps would read results.
+  void end_overlap() {
+    const bool is_initialized = !in_place();
+    overlaps_here_ = false;
+    if (!is_initialized) initialize();
+  }
 
-  // True if the groups' elements are rows of whole vectors in memory.
+  // True if the groups' elements are rows in memory that vectors cover exactly.
   bool in_place() const {
-    return in_.rank == 1 && read_.is_uniform() && read_.step == kSize && has_whole_vectors();
+    return in_.rank == 1 && read_.is_uniform() && read_.step == kSize && fills_vectors();
   }
   // True if any number of groups that follow each other is in place.
   bool is_adjacent() const {
@@ -163,8 +168,8 @@ class ColumnBlock {
   // enough, otherwise to the block, from which they are unpacked.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
-    const bool direct = written_.is_uniform() && written_.step == kSize && has_whole_vectors() &&
-                        !groups_.streaming;
+    const bool direct =
+        written_.is_uniform() && written_.step == kSize && fills_vectors() && !groups_.streaming;
     const std::int64_t pitch = max(columns_ * kSize, kPitch);
     if (!direct) {
       write(buffer_, pitch, 0, rows);
@@ -188,6 +193,12 @@ class ColumnBlock {
   static constexpr std::int64_t kNone = -1;
   // More rows that are a multiple of kSetPeriod bytes apart would evict each other from L1.
   static constexpr std::int64_t kRowsInPlace = 8, kSetPeriod = 1024;
+
+  // Initializes unused columns, which packing leaves as they are.
+  void initialize() {
+    if (columns_ < kWidth && !in_place())
+      std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
+  }
 
   // Sets the rows of the next groups for elements [i, i + length) of a block.
   void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {

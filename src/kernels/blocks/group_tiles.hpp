@@ -129,8 +129,9 @@ class GroupTiles {
   void store(std::int64_t begin, std::int64_t length);
 
  private:
-  static constexpr std::int64_t kMaxSize = 4;       // of an element, in bytes
-  static constexpr std::int64_t kShortestRun = 64;  // shorter runs are packed through a table
+  static constexpr std::int64_t kMaxSize = 4;  // of an element, in bytes
+  // Shorter runs are packed through a table, unless transposes().
+  static constexpr std::int64_t kShortestRun = 64;
   // Bytes of the shortest run within which tiles lie: if runs are whole steps, or if small tiles
   // span the ends of runs, whose overhead equals packing 2048 bytes.
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
@@ -180,11 +181,12 @@ class GroupTiles {
   bool transposes(int o) const {
     constexpr std::int64_t kSmallest = 32;  // elements
     const ElementLoops& loops = loops_[o];
-    return loops.rank > 1 && loops.strides[loops.rank - 2] == size_ && step(o) != 0 &&
+    return loops.rank > 1 && loops.strides[loops.rank - 2] == size_ && abs(step(o)) > size_ &&
            (o > 0 || step(0) > 0) && loops.run() * loops.sizes[loops.rank - 2] >= kSmallest;
   }
   // Calls visit(offset, i, length, rows) for the blocks of such an operand in a tile: `rows` runs
   // of `length` elements from element i of the tile on, whose first one is at `offset` in a group.
+  // A run that the tile's ends cut is a block of its own.
   template <class Visit>
   void for_each_transposed(int o, std::int64_t begin, std::int64_t length,
                            const Visit& visit) const;

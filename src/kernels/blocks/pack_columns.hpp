@@ -10,8 +10,8 @@ namespace dmlops::DMLOPS_TARGET {
 // Transposes contiguous columns, that of index c at column(c), into `count` rows of `length`
 // elements, `target_pitch` bytes apart. Works in blocks of kWidth rows; the last blocks overlap the
 // previous ones. Iterates over the rows first, so that each cache line is used completely before it
-// can be evicted. For the same reason blocks are 16 bytes wide (kQuads = 1) unless keeps_lines().
-// Returns false if there are too few rows or columns.
+// can be evicted. For the same reason blocks of stepped columns are 16 bytes wide (kQuads = 1)
+// unless keeps_lines(). Returns false if there are too few rows or columns.
 //
 // If `spills`, rows narrower than 16 bytes are allowed: the last column is repeated, the target's
 // rows must be dense, and less than 16 bytes after the target are overwritten.

@@ -58,7 +58,8 @@ DMLOPS_INLINE V load_quad(const Source& source, int i) {
   }
 }
 
-// Loads kQuads such vectors, of the rows from i on, and of those that many rows after them.
+// Loads kQuads such vectors, and joins them: of the rows from i, i + n, i + 2 n, ... on, with n
+// elements in 16 bytes.
 template <class U, int kWidth, int kQuads, class Source>
 DMLOPS_INLINE auto load_quads(const Source& source, int i) {
   using V = typename VectorOf<U, 16 * kQuads>::type;

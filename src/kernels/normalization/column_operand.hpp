@@ -30,6 +30,9 @@ class ColumnOperand {
     if (exists_ && !constant_ && !(shared_ && columns <= block_.columns()))
       block_.select(first, columns);
   }
+  void end_overlap() {
+    if (exists_ && !constant_) block_.end_overlap();
+  }
   bool in_place() const { return !exists_ || constant_ || block_.in_place(); }
   // True if any number of adjacent groups is in place.
   bool is_adjacent() const { return !exists_ || constant_ || block_.is_adjacent(); }

@@ -17,7 +17,9 @@ class MomentColumnSums {
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
                             const MakeTerms& make_terms) {
-    const bool whole = lanes.period != kMomentLanes, at_once = count <= kRows && whole;
+    const bool whole = lanes.period != kMomentLanes;
+    // All rows are loaded at once: their lanes are folded without being stored.
+    const bool at_once = count <= kRows && whole;
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
       const std::int64_t rows = min(kRows, count - begin), in_block = begin % kSumBlock;
@@ -33,7 +35,7 @@ class MomentColumnSums {
           const auto wide_lane = [&](std::int64_t lane, Doubles* sums) DMLOPS_LAMBDA_INLINE {
             V lane_sums[kSums] = {};
             add_lane(lane, lane_sums);
-            copy_wide(lane_sums, sums);
+            copy_sums(lane_sums, sums);
           };
           return fold(end, wide_lane, totals_[c / kLanesHere]);
         }
@@ -88,18 +90,18 @@ class MomentColumnSums {
   DMLOPS_INLINE static Doubles wide(Doubles v) { return v; }
 
   template <class Lane>
-  DMLOPS_INLINE static void copy_wide(const Lane* from, Doubles* to) {
+  DMLOPS_INLINE static void copy_sums(const Lane* from, Doubles* to) {
 #pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) to[s] = wide(from[s]);
   }
-  DMLOPS_INLINE static void add(Doubles* sums, const Doubles* others) {
+  DMLOPS_INLINE static void add_sums(Doubles* sums, const Doubles* others) {
 #pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + others[s];
   }
 
   // Adds the first `used` lanes in the fixed order: lane j + 16 to lane j, then lane j + 8, and so
-  // on. lane(j, sums) sets `sums` to those of a lane. Each sum is added as soon as both of its
-  // parts are known, so that few parts wait.
+  // on. lane(j, sums) sets `sums` to those of a lane. Lanes are visited in bit-reversed order, so
+  // that few sums wait for others.
   template <class Lane>
   DMLOPS_INLINE static void fold(std::int64_t used, const Lane& lane, Doubles (&total)[kSums]) {
     constexpr std::int64_t kReversed[] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
@@ -115,20 +117,20 @@ class MomentColumnSums {
       if (j + half < used) {
         Doubles other[kSums];
         lane(j + half, other);
-        add(sums, other);
+        add_sums(sums, other);
       }
       level = 0;
-      for (std::int64_t bits = i; bits % 2 != 0; bits /= 2) add(sums, waiting[level++]);
-      copy_wide(sums, waiting[level]);
+      for (std::int64_t bits = i; bits % 2 != 0; bits /= 2) add_sums(sums, waiting[level++]);
+      copy_sums(sums, waiting[level]);
     }
-    copy_wide(waiting[level], total);
+    copy_sums(waiting[level], total);
   }
   template <class Lane>
   static void fold_lanes(const Lane (&lanes)[kMomentLanes][kSums], std::int64_t used,
                          Doubles (&total)[kSums]) {
     fold(
         used,
-        [&](std::int64_t j, Doubles* sums) DMLOPS_LAMBDA_INLINE { copy_wide(lanes[j], sums); },
+        [&](std::int64_t j, Doubles* sums) DMLOPS_LAMBDA_INLINE { copy_sums(lanes[j], sums); },
         total);
   }
 

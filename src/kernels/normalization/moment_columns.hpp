@@ -69,11 +69,13 @@ class MomentColumns {
         bias_(groups, Formula::kBias, overlaps),
         overlaps_(overlaps) {}
 
-  // True if the results replace elements of an operand, which vectors that overlap would read.
+  // True if the results replace elements of an operand, which vectors that overlap would read
+  // again.
   static bool writes_to_input(const Reduction& groups) {
-    const auto is_output = [&](int operand) { return groups.data[operand] == groups.data[0]; };
-    return is_output(1) || is_output(Formula::kSecond) ||
-           (Formula::kScale != 0 && (is_output(Formula::kScale) || is_output(Formula::kBias)));
+    for (int o = 1; o < kFirstGroupOperand; ++o) {
+      if (groups.data[o] == groups.data[0]) return true;
+    }
+    return false;
   }
 
   using Numbers = typename Formula::Numbers;
@@ -83,7 +85,8 @@ class MomentColumns {
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
 
   // True if groups that follow each other are adjacent in all operands. Runs of groups that end
-  // within a vector are combined instead, unless they have many elements.
+  // within a vector are combined instead, unless they are long or, where vectors may overlap, have
+  // many elements.
   bool is_adjacent() const {
     constexpr std::int64_t kLong = 256, kManyElements = 512;
     const ReductionNest& kept = groups_.kept;
@@ -121,7 +124,9 @@ class MomentColumns {
       operand->select(first, columns);
       in_place_ = in_place_ && operand->in_place();
     }
-    if (!in_place_) block_.end_overlap();
+    if (in_place_) return;
+    block_.end_overlap();
+    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) operand->end_overlap();
   }
 
   // Calls visit(c, count) for each 64 columns.
@@ -327,7 +332,7 @@ class MomentColumns {
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
         const std::int64_t columns = block_.columns(),
-                           width = block_.has_whole_vectors() ? columns : whole_vectors(columns);
+                           width = block_.fills_vectors() ? columns : whole_vectors(columns);
         write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
         formula_.activate(normalized, count * width);
         block_.store_results(
