@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ class Case:
         """The axes along which the normalization's other tensors vary."""
         return self.axes("varying" if self.operator in OVER_AXES else "axes")
 
-    @property
+    @cached_property
     def fields(self) -> dict[str, Any]:
         """The function's keyword arguments except tensors."""
         integers = self.dtype not in FLOATS and self.operator.startswith("clip")
@@ -126,7 +126,7 @@ class Case:
             found["scale_bias"] = dmlops.ScaleBias(found.pop("scale"), found.pop("scale_bias"))
         return found
 
-    @property
+    @cached_property
     def tensors(self) -> tuple[list[str], list[str]]:
         """The names of the inputs that the call has, and of the outputs."""
         missing = dict(self.parameters).get("without", "").split("+")
@@ -183,7 +183,7 @@ def tensor_names(desc: Any) -> list[str]:
     return [f.name.removesuffix("_tensor") for f in fields(desc) if f.name.endswith("_tensor")]
 
 
-@lru_cache(64)
+@lru_cache(256)
 def values(recipe: str, shape: tuple[int, ...], dtype: str) -> Array:
     """Return values of which each bit is integer arithmetic.
 

@@ -39,9 +39,10 @@ class GuardedMemory:
         Its values are uninitialized.
         """
         dtype = np.dtype(dtype)
-        steps = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
-        empty = 0 in shape
-        before = 0 if empty else -sum(step for step in steps if step < 0)
-        extent = 0 if empty else before + sum(step for step in steps if step > 0) + dtype.itemsize
+        before = extent = 0
+        if 0 not in shape:
+            steps = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
+            before = -sum(step for step in steps if step < 0)
+            extent = before + sum(step for step in steps if step > 0) + dtype.itemsize
         start = (self.bytes.size - extent if at_end else 0) + before
         return np.ndarray(tuple(shape), dtype, self._mapping, PAGE + start, tuple(strides))

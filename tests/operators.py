@@ -54,20 +54,21 @@ def _training(x: Array, *, out: Array | None = None) -> Array:
 
 def _parameters(x: Array) -> list[Array]:
     shape = (*(1 for _ in np.shape(x)[:-1]), *np.shape(x)[-1:])
-    return [_uniform(shape, _dtype(x), seed) for seed in range(4)]
+    return [moderate(shape, _dtype(x), seed) for seed in range(4)]
 
 
 def _two_inputs(function: Callable[..., Array]) -> Operator:
     """Apply a function to the array and to another one of its shape."""
-    return lambda x, out=None: function(x, _uniform(np.shape(x), _dtype(x), 9), out=out)
+    return lambda x, out=None: function(x, moderate(np.shape(x), _dtype(x), 9), out=out)
 
 
-def _dtype(x: Any) -> str:
-    return str(getattr(x, "dtype", "float32"))
+def _dtype(x: Any) -> Any:
+    return getattr(x, "dtype", "float32")
 
 
 @cache
-def _uniform(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
+def moderate(shape: tuple[int, ...], dtype: npt.DTypeLike, seed: int) -> Array:
+    """Return values in [0.5, 2), which are the same for each call."""
     return samples.uniform(shape, dtype, 0.5, 2, seed=seed)
 
 

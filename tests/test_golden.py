@@ -35,8 +35,9 @@ ELEMENTWISE = {case.operator for case in CASES} - {
 # Layouts that a descriptor can express: non-negative strides in whole elements.
 DESCRIBED = ("c", "transposed", "channels-last", "every-second", "padded-rows", "zero-first")
 
+# The tests of a group run in a row, since they share its inputs, which `golden.values` keeps.
 every_group = pytest.mark.parametrize(
-    ("operator", "dtype"), GROUPS, ids=[f"{operator}-{dtype}" for operator, dtype in GROUPS]
+    ("operator", "dtype"), GROUPS, ids=[f"{name}-{dtype}" for name, dtype in GROUPS], scope="module"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from activation_rows import ROWS
 from crossing import Operator, cross_layouts
 from descriptors import ACTIVATIONS, data_types
 from layouts import LAYOUTS, OUT_LAYOUTS, SHAPES, Layout, Placed
-from operators import OPERATORS, normalize
+from operators import OPERATORS, moderate, normalize
 from reference import FLOATS
 from variants import ISAS, POLICIES, pairwise
 
@@ -26,14 +27,14 @@ Array = npt.NDArray[Any]
 def _per_channel(x: Array, *, out: Array | None = None) -> Array:
     """Normalize with parameters along the second axis, and a fused activation."""
     sizes = [size if axis == 1 else 1 for axis, size in enumerate(x.shape)]
-    values = [samples.uniform(sizes, x.dtype, 0.5, 2, seed=i) for i in range(4)]
+    values = [moderate(tuple(sizes), x.dtype, seed) for seed in range(4)]
     fused = ACTIVATIONS["leaky_relu"](alpha=0.25)
     return dmlops.batch_normalization(x, *values, fused_activation=fused, out=out)
 
 
 def _full(x: Array, *, out: Array | None = None) -> Array:
     """Normalize with parameters for each element."""
-    return normalize(x, [samples.uniform(x.shape, x.dtype, 0.5, 2, i) for i in range(4)], out=out)
+    return normalize(x, [moderate(x.shape, x.dtype, seed) for seed in range(4)], out=out)
 
 
 def _middle(x: Array, *, out: Array | None = None) -> Array:
@@ -60,6 +61,7 @@ CALLS: dict[str, tuple[Operator, str]] = {
 }
 
 
+@functools.cache
 def values_for(shape: tuple[int, ...], dtype: str) -> Array:
     """Return any bit patterns of integers, and moderate values of floats."""
     if np.dtype(dtype).kind in "iu":
