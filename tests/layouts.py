@@ -50,7 +50,7 @@ class Placed:
 
     @cached_property
     def _canaries(self) -> bytes:
-        """What the bytes outside the elements must hold."""
+        """The bytes outside the elements as they must be."""
         return bytes([CANARY]) * int(np.count_nonzero(self._outside))
 
     def _strided(
