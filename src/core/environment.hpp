@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/text.hpp"
 #include "dmlops/error.hpp"
 
 namespace dmlops {
@@ -20,8 +21,7 @@ inline std::optional<long long> whole_number_from(const char* variable, long lon
   errno = 0;
   const long long number = std::strtoll(text, &end, 10);
   if (*end == '\0' && errno == 0 && number >= min && number <= max) return number;
-  throw Error(std::string(variable) + "=" + text + " is not a whole number from " +
-              std::to_string(min) + " to " + std::to_string(max));
+  throw Error(concat(variable, "=", text, " is not a whole number from ", min, " to ", max));
 }
 
 }  // namespace dmlops

@@ -10,6 +10,7 @@
 
 #include "core/attributes.hpp"
 #include "core/cpuid.hpp"
+#include "core/text.hpp"
 #include "dmlops/runtime.hpp"
 
 // Defined in kernels/table.cpp, which is compiled once per instruction set.
@@ -98,13 +99,13 @@ const KernelTable& select(const std::string& name, const char* who) {
   }
   std::string known, available;
   for (const Candidate& candidate : kCandidates) {
-    known += (known.empty() ? "" : ", ") + std::string(candidate.name);
+    known += concat(known.empty() ? "" : ", ", candidate.name);
   }
   for (const std::string& usable : available_isas()) {
-    available += (available.empty() ? "" : ", ") + usable;
+    available += concat(available.empty() ? "" : ", ", usable);
   }
-  throw Error(who + name + " cannot be used; known: " + known +
-              "; available on this processor: " + available);
+  throw Error(concat(who, name, " cannot be used; known: ", known,
+                     "; available on this processor: ", available));
 }
 
 const KernelTable& initial() {

@@ -19,6 +19,7 @@
 #include "core/environment.hpp"
 #include "core/float_environment.hpp"
 #include "core/processors.hpp"
+#include "core/text.hpp"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <xmmintrin.h>
@@ -275,8 +276,7 @@ int get_num_threads() {
 
 void set_num_threads(long long count) {
   if (count < 1 || count > kMaxThreads) {
-    throw Error("set_num_threads: n must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
-                std::to_string(count));
+    throw Error(concat("set_num_threads: n must be from 1 to ", kMaxThreads, ", not ", count));
   }
   thread_count.store(static_cast<int>(count), std::memory_order_relaxed);
 }

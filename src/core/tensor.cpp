@@ -88,8 +88,8 @@ Dimensions packed_strides(const IntegerList& sizes, std::size_t element) {
 
 Dimensions byte_strides(const IntegerList& sizes, const IntegerList& strides, std::size_t unit) {
   if (strides.count() != sizes.count()) {
-    throw Error("TensorView: " + counted(strides.count(), "stride") + " for " +
-                counted(sizes.count(), "size") + "; give one stride for each size");
+    throw Error(concat("TensorView: ", counted(strides.count(), "stride"), " for ",
+                       counted(sizes.count(), "size"), "; give one stride for each size"));
   }
   Dimensions result = strides.values();
   for (std::int64_t& stride : result) {

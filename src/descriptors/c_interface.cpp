@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "descriptors/compile.hpp"
 #include "descriptors/names.hpp"
 #include "dmlops/directml.h"
@@ -54,7 +55,7 @@ dmlops_status guarded(const Body& body) noexcept {
 template <class T>
 T& required(const char* function, const char* argument, T* pointer) {
   if (pointer != nullptr) return *pointer;
-  throw Error(std::string(function) + ": " + argument + " is null");
+  throw Error(concat(function, ": ", argument, " is null"));
 }
 
 TensorView to_view(const char* function, const char* argument, const dmlops_view* pointer) {
@@ -75,18 +76,18 @@ Scalar to_scalar(const char* argument, const dmlops_scalar* from) {
     case DML_TENSOR_DATA_TYPE_UINT64:
       return Scalar(from->value.uint64);
     default:
-      throw TypeError(std::string("dmlops_clip: ") + argument + " has data type " +
-                      upper_name(static_cast<DataType>(from->type)) +
-                      "; it must be FLOAT64, INT64 or UINT64");
+      throw TypeError(concat("dmlops_clip: ", argument, " has data type ",
+                             upper_name(static_cast<DataType>(from->type)),
+                             "; it must be FLOAT64, INT64 or UINT64"));
   }
 }
 
 Activation to_activation(const char* function, DML_OPERATOR_TYPE type) {
   const OperatorInfo* const op = find_operator(static_cast<OperatorType>(type));
   if (op != nullptr && op->family == Family::activation) return op->activation;
-  throw Error(std::string(function) + ": operator type " +
-              (op == nullptr ? std::to_string(static_cast<std::uint32_t>(type)) : op->name) +
-              " is not an activation of one input and up to two numbers");
+  throw Error(concat(function, ": operator type ",
+                     op == nullptr ? std::to_string(static_cast<std::uint32_t>(type)) : op->name,
+                     " is not an activation of one input and up to two numbers"));
 }
 
 FusedActivation to_activation(const char* function, const dmlops_activation& from) {
@@ -121,8 +122,7 @@ dmlops_status dmlops_packed_view(const void* data, DML_TENSOR_DATA_TYPE type, in
   return guarded([&] {
     dmlops_view& result = required(function, "view", view);
     if (rank < 0 || rank > kMaxRank) {
-      throw Error(std::string(function) + ": rank is " + std::to_string(rank) +
-                  "; it must be 0 to 8");
+      throw Error(concat(function, ": rank is ", rank, "; it must be 0 to 8"));
     }
     if (rank > 0) required(function, "sizes", sizes);
     const std::vector<int64_t> list(sizes, sizes + rank);

@@ -133,14 +133,16 @@ void copy_initial(CompiledOperator::Implementation& compiled,
     if (!slot.owned) {
       if (binding.buffer == nullptr) continue;
       if (slot.absent) {
-        throw BindingError(std::string(op.name) + ": " + slot.name + " " + Slot::kAbsentText);
+        throw BindingError(concat(op.name, ": ", slot.name, " ", Slot::kAbsentText));
       }
-      throw BindingError(std::string(op.name) + ": " + slot.name +
-                         " is not OWNED_BY_DML; it is bound when the operator is dispatched");
+      throw BindingError(
+          concat(op.name, ": ", slot.name,
+                 " is not OWNED_BY_DML; it is bound when the operator is dispatched"));
     }
     if (binding.buffer == nullptr) {
-      throw BindingError(std::string(op.name) + ": " + slot.name +
-                         " is OWNED_BY_DML; it must be bound when the operator is compiled");
+      throw BindingError(
+          concat(op.name, ": ", slot.name,
+                 " is OWNED_BY_DML; it must be bound when the operator is compiled"));
     }
     slot.check(op, binding);
     const char* const begin = static_cast<const char*>(binding.buffer) + binding.offset;
@@ -165,8 +167,8 @@ int operand_of(const OperatorInfo& op, int tensor) {
 void require_initial_count(const OperatorInfo& op, std::size_t given) {
   const auto inputs = static_cast<std::size_t>(op.inputs);
   if (given == 0 || given == inputs) return;
-  throw BindingError(std::string(op.name) + ": " + counted(given, "initial binding") + "; it has " +
-                     counted(inputs, "input"));
+  throw BindingError(concat(op.name, ": ", counted(given, "initial binding"), "; it has ",
+                            counted(inputs, "input")));
 }
 
 Device::Device(FeatureLevel level) : level_(level) {
@@ -174,9 +176,8 @@ Device::Device(FeatureLevel level) : level_(level) {
       std::end(kFeatureLevels)) {
     return;
   }
-  throw ValidationError("Device: feature level " +
-                        std::to_string(static_cast<std::uint32_t>(level)) +
-                        " is not a DML_FEATURE_LEVEL from 1_0 to 6_4");
+  throw ValidationError(concat("Device: feature level ", static_cast<std::uint32_t>(level),
+                               " is not a DML_FEATURE_LEVEL from 1_0 to 6_4"));
 }
 
 CompiledOperator Device::compile(const OperatorDesc& desc,

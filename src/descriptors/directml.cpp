@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "core/text.hpp"
 #include "descriptors/names.hpp"
 #include "descriptors/table.hpp"
 
@@ -37,8 +38,8 @@ BufferTensorDesc read_buffer_tensor(const std::string& where, const DML_BUFFER_T
   tensor.dimension_count = desc.DimensionCount;
   if (desc.DimensionCount > 0) {
     if (desc.Sizes == nullptr) {
-      refuse_struct(where, " has no sizes: Sizes is null, and DimensionCount is " +
-                               std::to_string(desc.DimensionCount));
+      refuse_struct(where, concat(" has no sizes: Sizes is null, and DimensionCount is ",
+                                  desc.DimensionCount));
     }
     load_some(desc.Sizes, desc.DimensionCount, tensor.sizes);
   }
@@ -55,9 +56,8 @@ std::optional<BufferTensorDesc> read_tensor(const std::string& where,
   if (pointer == nullptr) return std::nullopt;  // validation refuses null if the tensor is required
   const auto desc = load<DML_TENSOR_DESC>(pointer);
   if (desc.Type != DML_TENSOR_TYPE_BUFFER) {
-    refuse_struct(where, " has tensor type " +
-                             std::to_string(static_cast<std::uint32_t>(desc.Type)) +
-                             "; it must be DML_TENSOR_TYPE_BUFFER (1)");
+    refuse_struct(where, concat(" has tensor type ", static_cast<std::uint32_t>(desc.Type),
+                                "; it must be DML_TENSOR_TYPE_BUFFER (1)"));
   }
   if (desc.Desc == nullptr) refuse_struct(where, " is a DML_TENSOR_DESC whose Desc is null");
   return read_buffer_tensor(where, load<DML_BUFFER_TENSOR_DESC>(desc.Desc));
@@ -73,13 +73,11 @@ std::vector<std::uint32_t> read_axes(const std::string& where, std::uint32_t cou
                                      const std::uint32_t* pointer) {
   if (count == 0) return {};
   if (pointer == nullptr) {
-    refuse_struct(where,
-                  "axes are missing: Axes is null, and AxisCount is " + std::to_string(count));
+    refuse_struct(where, concat("axes are missing: Axes is null, and AxisCount is ", count));
   }
   if (count > kMaxRank) {
-    refuse_struct(where, "axes has " + std::to_string(count) +
-                             " entries; no tensor has more than " + std::to_string(kMaxRank) +
-                             " dimensions");
+    refuse_struct(where, concat("axes has ", count, " entries; no tensor has more than ", kMaxRank,
+                                " dimensions"));
   }
   std::vector<std::uint32_t> axes(count);
   std::memcpy(axes.data(), pointer, count * sizeof *pointer);
@@ -100,7 +98,7 @@ std::shared_ptr<const OperatorDesc> read_activation(const std::string& where,
   return std::make_shared<const OperatorDesc>(
       op == nullptr || !op->is_fusable
           ? unread
-          : read(fused, *op, where + "fused_activation " + op->name + ": "));
+          : read(fused, *op, concat(where, "fused_activation ", op->name, ": ")));
 }
 
 // AxisCount and Axes.
@@ -163,8 +161,7 @@ BufferTensorDesc to_tensor_desc(const DML_BUFFER_TENSOR_DESC& desc) {
 OperatorDesc to_operator_desc(const DML_OPERATOR_DESC& desc) {
   const auto source = load<DML_OPERATOR_DESC>(&desc);
   const OperatorInfo& op = known_operator(static_cast<OperatorType>(source.Type));
-  OperatorDesc result =
-      with_names(true, [&] { return read(source, op, std::string(op.name) + ": "); });
+  OperatorDesc result = with_names(true, [&] { return read(source, op, concat(op.name, ": ")); });
   result.directml_names = true;
   return result;
 }

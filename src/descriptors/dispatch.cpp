@@ -18,13 +18,12 @@ Range range_of(const ConstBinding& binding) {
 }
 
 [[noreturn]] void refuse(const OperatorInfo& op, const std::string& what) {
-  throw BindingError(std::string(op.name) + ": " + what);
+  throw BindingError(concat(op.name, ": ", what));
 }
 
 void require_count(const OperatorInfo& op, const char* what, std::size_t given, int needed) {
   if (given == static_cast<std::size_t>(needed)) return;
-  refuse(op, counted(given, what) + (given == 1 ? " is" : " are") + " bound; it has " +
-                 std::to_string(needed));
+  refuse(op, concat(counted(given, what), given == 1 ? " is" : " are", " bound; it has ", needed));
 }
 
 // Output memory may be read only as the first input of an operator that works in place.
@@ -32,18 +31,21 @@ void check_aliasing(const CompiledOperator::Implementation& compiled, const Slot
                     const Range& input, const Slot& other, const Range& output) {
   if (input.end <= output.begin || output.end <= input.begin) return;
   const OperatorInfo& op = *compiled.op;
-  const std::string both = std::string(slot.name) + " and " + other.name + " are bound to ";
+  const std::string both = concat(slot.name, " and ", other.name, " are bound to ");
   if (&slot != compiled.slots && op.in_place) {
-    refuse(op, both + "overlapping memory; only " + compiled.slots[0].name +
-                   " may be bound to the output's memory");
+    refuse(op, concat(both, "overlapping memory; only ", compiled.slots[0].name,
+                      " may be bound to the output's memory"));
   }
-  if (!op.in_place) refuse(op, both + "overlapping memory, and it does not work in place");
+  if (!op.in_place) refuse(op, concat(both, "overlapping memory, and it does not work in place"));
   if (input.begin != output.begin || input.end != output.end) {
     refuse(op,
-           both + "memory that overlaps in part; in place, both must be bound to the same bytes");
+           concat(both,
+                  "memory that overlaps in part; in place, both must be bound to the same bytes"));
   }
   if (!slot.same_layout) {
-    refuse(op, both + "the same memory, but their strides differ; in place, they must be the same");
+    refuse(
+        op,
+        concat(both, "the same memory, but their strides differ; in place, they must be the same"));
   }
 }
 
@@ -52,22 +54,22 @@ void check_aliasing(const CompiledOperator::Implementation& compiled, const Slot
 void Slot::check(const OperatorInfo& op, const ConstBinding& binding) const {
   const std::uint64_t size = binding.size_in_bytes;
   const auto refuse_size = [&](const std::string& why) {
-    refuse(op, std::string(name) + " is bound to " + counted(size, "byte") + "; " + why);
+    refuse(op, concat(name, " is bound to ", counted(size, "byte"), "; ", why));
   };
   // An array is not a DirectML resource: its size is that of its elements, which the caller cannot
   // round up. A buffer must follow DirectML's rules, so that bindings are portable.
   const std::uint64_t needed = binding.is_array ? required : total;
-  if (size < needed) refuse_size("it needs " + std::to_string(needed));
+  if (size < needed) refuse_size(concat("it needs ", needed));
   if ((binding.offset & (alignment - 1)) != 0) {
-    refuse(op, std::string(name) + " is bound at offset " + std::to_string(binding.offset) +
-                   ", which is not a multiple of " + std::to_string(alignment));
+    refuse(op, concat(name, " is bound at offset ", binding.offset, ", which is not a multiple of ",
+                      alignment));
   }
   std::uintptr_t end = reinterpret_cast<std::uintptr_t>(binding.buffer);
   if (__builtin_add_overflow(end, binding.offset, &end) ||
       __builtin_add_overflow(end, binding.size_in_bytes, &end)) {
-    refuse(op, std::string(name) + " is bound to " + counted(binding.size_in_bytes, "byte") +
-                   " at offset " + std::to_string(binding.offset) +
-                   ", which end past the last address; size_in_bytes counts from the offset");
+    refuse(op, concat(name, " is bound to ", counted(binding.size_in_bytes, "byte"), " at offset ",
+                      binding.offset,
+                      ", which end past the last address; size_in_bytes counts from the offset"));
   }
   if (!binding.is_array && size % 4 != 0) {
     refuse_size("the size of a buffer must be a multiple of 4");
@@ -92,13 +94,13 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
     const Slot& slot = output_slots[i];
     const ConstBinding output = {outputs[i].buffer, outputs[i].offset, outputs[i].size_in_bytes,
                                  outputs[i].is_array};
-    if (output.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
+    if (output.buffer == nullptr) refuse(op, concat(slot.name, " is not bound"));
     slot.check(op, output);
     written[i] = range_of(output);
     for (int k = 0; k < i; ++k) {
       if (written[i].end <= written[k].begin || written[k].end <= written[i].begin) continue;
-      refuse(op, std::string(output_slots[k].name) + " and " + slot.name +
-                     " are bound to overlapping memory");
+      refuse(op,
+             concat(output_slots[k].name, " and ", slot.name, " are bound to overlapping memory"));
     }
     data[slot.operand] = static_cast<char*>(outputs[i].buffer) + outputs[i].offset;
   }
@@ -107,17 +109,17 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
     const ConstBinding& binding = inputs[i];
     const void* begin = slot.content.data();
     if (slot.absent) {
-      if (binding.buffer != nullptr) refuse(op, std::string(slot.name) + " " + Slot::kAbsentText);
+      if (binding.buffer != nullptr) refuse(op, concat(slot.name, " ", Slot::kAbsentText));
       continue;
     }
     if (slot.owned) {
       if (binding.buffer != nullptr) {
-        refuse(op, std::string(slot.name) +
-                       " is OWNED_BY_DML; it was bound when the operator was compiled, and must "
-                       "not be bound again");
+        refuse(op, concat(slot.name,
+                          " is OWNED_BY_DML; it was bound when the operator was compiled, and must "
+                          "not be bound again"));
       }
     } else {
-      if (binding.buffer == nullptr) refuse(op, std::string(slot.name) + " is not bound");
+      if (binding.buffer == nullptr) refuse(op, concat(slot.name, " is not bound"));
       slot.check(op, binding);
       for (int k = 0; k < written_count; ++k)
         check_aliasing(compiled, slot, range_of(binding), output_slots[k], written[k]);

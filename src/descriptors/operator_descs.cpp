@@ -28,11 +28,10 @@ class Conversion {
 
   ScalarUnion result() const {
     const FloatEnvironment environment;
-    if (value_.type == DataType::unknown)
-      refuse(std::string(name_) + " is missing; it must be a number");
+    if (value_.type == DataType::unknown) refuse(concat(name_, " is missing; it must be a number"));
     if (type_ == DataType::float64) return {to_bits(value_of<double>(value_))};
     if (!kNumbers64.has(type_)) {
-      refuse(upper_name(type_) + " is not a data type of DML_SCALAR_UNION");
+      refuse(concat(upper_name(type_), " is not a data type of DML_SCALAR_UNION"));
     }
     if (type_ == DataType::float32) return rounded(value_of<float>(value_));
     if (type_ == DataType::float16) return rounded(to_float16(value_of<double>(value_)));
@@ -41,11 +40,11 @@ class Conversion {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw ValidationError(std::string(owner_) + ": " + what);
+    throw ValidationError(concat(owner_, ": ", what));
   }
   [[noreturn]] void refuse_value(const std::string& range) const {
-    refuse(std::string(name_) + " is " + text_of(value_) + ", which does not fit " +
-           upper_name(type_) + range);
+    refuse(
+        concat(name_, " is ", text_of(value_), ", which does not fit ", upper_name(type_), range));
   }
 
   template <class T>
@@ -59,8 +58,7 @@ class Conversion {
     using Limits = std::numeric_limits<T>;
     if (side<T>(value_) == 0 && is_given(value_) && is_whole(value_))
       return {to_bits(value_of<T>(value_))};
-    refuse_value(" (" + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()) +
-                 ")");
+    refuse_value(concat(" (", Limits::min(), " to ", Limits::max(), ")"));
   }
 
   const char* owner_;
@@ -83,8 +81,8 @@ BufferTensorDesc::BufferTensorDesc(TensorDataType data_type_,
   std::copy_n(sizes_.begin(), kept, sizes.begin());
   if (strides_.empty()) return;
   if (strides_.size() != sizes_.size()) {
-    throw ValidationError("BufferTensorDesc has " + counted(strides_.size(), "stride") + " for " +
-                          counted(sizes_.size(), "dimension"));
+    throw ValidationError(concat("BufferTensorDesc has ", counted(strides_.size(), "stride"),
+                                 " for ", counted(sizes_.size(), "dimension")));
   }
   std::copy_n(strides_.begin(), kept, strides.emplace().begin());
 }

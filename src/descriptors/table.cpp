@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "core/text.hpp"
 #include "descriptors/rows.hpp"
 
 namespace dmlops {
@@ -36,8 +37,8 @@ const OperatorInfo* find_operator(OperatorType type) {
 const OperatorInfo& known_operator(OperatorType type) {
   const OperatorInfo* const op = find_operator(type);
   if (op != nullptr) return *op;
-  throw ValidationError("operator type " + std::to_string(static_cast<std::uint32_t>(type)) +
-                        " is not among the operators of dmlops");
+  throw ValidationError(concat("operator type ", static_cast<std::uint32_t>(type),
+                               " is not among the operators of dmlops"));
 }
 
 bool boolean_of(const OperatorDesc& desc, const char* name, bool absent) {
@@ -52,10 +53,10 @@ bool boolean_of(const OperatorDesc& desc, const char* name, bool absent) {
 
 std::string number(FeatureLevel level) {
   const auto value = static_cast<std::uint32_t>(level);
-  return std::to_string(value >> 12) + "_" + std::to_string(value >> 8 & 15);
+  return concat(value >> 12, "_", value >> 8 & 15);
 }
 
-std::string name(FeatureLevel level) { return "DML_FEATURE_LEVEL_" + number(level); }
+std::string name(FeatureLevel level) { return concat("DML_FEATURE_LEVEL_", number(level)); }
 
 std::string upper_name(DataType type) {
   const auto value = static_cast<std::uint32_t>(type);
@@ -66,7 +67,7 @@ std::string types_text(TypeSet types) {
   std::string text;
   for (std::uint32_t i = 0; i < kDataTypeCount; ++i) {
     if ((types >> i & 1u) == 0) continue;
-    text += (text.empty() ? "" : ", ") + upper_name(static_cast<DataType>(i));
+    text += concat(text.empty() ? "" : ", ", upper_name(static_cast<DataType>(i)));
   }
   return text;
 }

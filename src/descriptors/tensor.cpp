@@ -1,6 +1,7 @@
 // The rules of a single tensor descriptor, and its view without data.
 #include "descriptors/tensor.hpp"
 
+#include "core/text.hpp"
 #include "descriptors/table.hpp"
 #include "operators/check.hpp"
 
@@ -16,18 +17,17 @@ unsigned int bits_per_element(DataType type) {
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what) {
-  throw ValidationError(where + " " + what);
+  throw ValidationError(concat(where, " ", what));
 }
 
 void check_shape(const BufferTensorDesc& tensor, const std::string& where) {
   if (tensor.dimension_count < 1 || tensor.dimension_count > kMaxRank) {
-    refuse(where,
-           "has " + std::to_string(tensor.dimension_count) + " dimensions; a tensor has 1 to 8");
+    refuse(where, concat("has ", tensor.dimension_count, " dimensions; a tensor has 1 to 8"));
   }
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
     if (tensor.sizes[d] == 0) {
-      refuse(where, "has sizes " + sizes_text(tensor) + "; dimension " + std::to_string(d) +
-                        " has size 0, but must have at least 1");
+      refuse(where, concat("has sizes ", sizes_text(tensor), "; dimension ", d,
+                           " has size 0, but must have at least 1"));
     }
   }
 }
@@ -39,8 +39,8 @@ std::uint64_t count_elements(const BufferTensorDesc& tensor, const std::string& 
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
     elements *= tensor.sizes[d];
     if (elements > kMaxElements) {
-      refuse(where,
-             "has sizes " + sizes_text(tensor) + ", more than the 4294967295 elements of a tensor");
+      refuse(where, concat("has sizes ", sizes_text(tensor),
+                           ", more than the 4294967295 elements of a tensor"));
     }
   }
   if (!tensor.strides.has_value()) return elements;
@@ -72,23 +72,22 @@ void check_tensor(const BufferTensorDesc& tensor, const std::string& where) {
   const std::uint64_t minimum =
       round_up_to_4(bytes_of(tensor.data_type, count_elements(tensor, where)));
   if (tensor.total_tensor_size_in_bytes.value_or(minimum) < minimum) {
-    refuse(where, "has total_tensor_size_in_bytes " +
-                      std::to_string(*tensor.total_tensor_size_in_bytes) +
-                      "; its type, sizes and strides need at least " + std::to_string(minimum));
+    refuse(where, concat("has total_tensor_size_in_bytes ", *tensor.total_tensor_size_in_bytes,
+                         "; its type, sizes and strides need at least ", minimum));
   }
   const std::uint32_t alignment = tensor.guaranteed_base_offset_alignment;
   if ((alignment & (alignment - 1)) != 0) {
-    refuse(where, "has guaranteed_base_offset_alignment " + std::to_string(alignment) +
-                      "; it must be 0 or a power of two");
+    refuse(where, concat("has guaranteed_base_offset_alignment ", alignment,
+                         "; it must be 0 or a power of two"));
   }
   if (alignment != 0 && alignment < element_size(tensor.data_type)) {
-    refuse(where, "has guaranteed_base_offset_alignment " + std::to_string(alignment) +
-                      "; it must be 0 or at least the element's size, " +
-                      std::to_string(element_size(tensor.data_type)));
+    refuse(where, concat("has guaranteed_base_offset_alignment ", alignment,
+                         "; it must be 0 or at least the element's size, ",
+                         element_size(tensor.data_type)));
   }
   if (static_cast<std::uint32_t>(tensor.flags) > 1) {
-    refuse(where, "has flags " + std::to_string(static_cast<std::uint32_t>(tensor.flags)) +
-                      "; they must be NONE (0) or OWNED_BY_DML (1)");
+    refuse(where, concat("has flags ", static_cast<std::uint32_t>(tensor.flags),
+                         "; they must be NONE (0) or OWNED_BY_DML (1)"));
   }
 }
 
@@ -131,9 +130,9 @@ std::uint64_t required_size(const BufferTensorDesc& tensor) {
 std::string sizes_text(const BufferTensorDesc& tensor) {
   std::string text = "(";
   for (std::size_t d = 0; d < tensor.dimension_count && d < kMaxRank; ++d) {
-    text += (d == 0 ? "" : ", ") + std::to_string(tensor.sizes[d]);
+    text += concat(d == 0 ? "" : ", ", tensor.sizes[d]);
   }
-  return text + (tensor.dimension_count == 1 ? ",)" : ")");
+  return concat(text, tensor.dimension_count == 1 ? ",)" : ")");
 }
 
 }  // namespace dmlops

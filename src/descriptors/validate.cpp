@@ -36,7 +36,7 @@ class Rules {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw ValidationError(std::string(op_.name) + ": " + what);
+    throw ValidationError(concat(op_.name, ": ", what));
   }
   const BufferTensorDesc& tensor(int i) const {
     return *desc_.tensors[static_cast<std::size_t>(i)];
@@ -45,16 +45,16 @@ class Rules {
   const BufferTensorDesc& input() const { return tensor(0); }
   const BufferTensorDesc& output() const { return tensor(op_.inputs); }
   std::string name_of(int i) const { return tensor_name(op_, i); }
-  std::string at_level() const { return " at " + name(level_); }
+  std::string at_level() const { return concat(" at ", name(level_)); }
 
   void check_one_tensor(int i) const {
     if (!has_tensor(i)) {
       if (op_.fields[i].optional) return;
-      refuse(
-          name_of(i) + " is missing; " +
-          (op_.is_fusable ? "only a fused activation has no tensors" : "the operator requires it"));
+      refuse(concat(
+          name_of(i), " is missing; ",
+          op_.is_fusable ? "only a fused activation has no tensors" : "the operator requires it"));
     }
-    check_tensor(tensor(i), std::string(op_.name) + ": " + name_of(i));
+    check_tensor(tensor(i), concat(op_.name, ": ", name_of(i)));
   }
 
   // Checks data type and rank of the input, which the other tensors must share.
@@ -72,60 +72,58 @@ class Rules {
       max_rank = std::max(max_rank, support.max_rank);
     }
     if (max_rank == 0) {
-      refuse("input_tensor has data type " + upper_name(input().data_type) +
-             "; it must be one of " + types_text(types) + at_level());
+      refuse(concat("input_tensor has data type ", upper_name(input().data_type),
+                    "; it must be one of ", types_text(types), at_level()));
     }
-    const std::string ranks =
-        std::to_string(min_rank) + (min_rank == max_rank ? "" : " to " + std::to_string(max_rank));
-    refuse("input_tensor has " + counted(rank, "dimension") + "; it must have " + ranks +
-           at_level());
+    refuse(concat("input_tensor has ", counted(rank, "dimension"), "; it must have ", min_rank,
+                  min_rank == max_rank ? "" : concat(" to ", max_rank), at_level()));
   }
 
   void check_match(int i) const {
     if (!has_tensor(i)) return;
     const BufferTensorDesc& other = tensor(i);
     if (other.data_type != input().data_type) {
-      refuse(name_of(i) + " has data type " + upper_name(other.data_type) +
-             ", but input_tensor has " + upper_name(input().data_type) + "; they must be the same");
+      refuse(concat(name_of(i), " has data type ", upper_name(other.data_type),
+                    ", but input_tensor has ", upper_name(input().data_type),
+                    "; they must be the same"));
     }
     if (other.dimension_count != input().dimension_count) {
-      refuse(name_of(i) + " has " + counted(other.dimension_count, "dimension") +
-             ", but input_tensor has " + std::to_string(input().dimension_count) +
-             "; they must be the same");
+      refuse(concat(name_of(i), " has ", counted(other.dimension_count, "dimension"),
+                    ", but input_tensor has ", input().dimension_count, "; they must be the same"));
     }
     const bool broadcasts = op_.fields[i].kind == FieldKind::parameter;
     const int like = op_.fields[i].like;
     const BufferTensorDesc& model = tensor(like);
     for (std::size_t d = 0; d < input().dimension_count; ++d) {
       if (other.sizes[d] == model.sizes[d] || (broadcasts && other.sizes[d] == 1)) continue;
-      refuse(name_of(i) + " has sizes " + sizes_text(other) + ", but " + name_of(like) + " has " +
-             sizes_text(model) + "; in dimension " + std::to_string(d) + " its size must be " +
-             (broadcasts ? "1 or " : "") + std::to_string(model.sizes[d]) + ", not " +
-             std::to_string(other.sizes[d]) +
-             (i < op_.inputs && other.sizes[d] == 1 ? "; a stride of 0 repeats elements" : ""));
+      refuse(
+          concat(name_of(i), " has sizes ", sizes_text(other), ", but ", name_of(like), " has ",
+                 sizes_text(model), "; in dimension ", d, " its size must be ",
+                 broadcasts ? "1 or " : "", model.sizes[d], ", not ", other.sizes[d],
+                 i < op_.inputs && other.sizes[d] == 1 ? "; a stride of 0 repeats elements" : ""));
     }
   }
 
   void check_output(int i) const {
     const BufferTensorDesc& written = tensor(i);
     if (written.flags != TensorFlags::none) {
-      refuse(name_of(i) + " has the flag OWNED_BY_DML, which only inputs may have");
+      refuse(concat(name_of(i), " has the flag OWNED_BY_DML, which only inputs may have"));
     }
     if (overlaps_itself(view_of(written))) {
       std::string strides;
       for (std::size_t d = 0; d < written.dimension_count; ++d) {
-        strides += (d == 0 ? "" : ", ") + std::to_string((*written.strides)[d]);
+        strides += concat(d == 0 ? "" : ", ", (*written.strides)[d]);
       }
-      refuse(name_of(i) + " has strides (" + strides + ") with sizes " + sizes_text(written) +
-             ", which make elements overlap one another");
+      refuse(concat(name_of(i), " has strides (", strides, ") with sizes ", sizes_text(written),
+                    ", which make elements overlap one another"));
     }
   }
 
   void check_min_max_type() const {
     if (desc_.min_max_data_type == output().data_type) return;
-    refuse("min_max_data_type is " + upper_name(desc_.min_max_data_type) + ", but " +
-           name_of(op_.inputs) + " has data type " + upper_name(output().data_type) +
-           "; they must be the same");
+    refuse(concat("min_max_data_type is ", upper_name(desc_.min_max_data_type), ", but ",
+                  name_of(op_.inputs), " has data type ", upper_name(output().data_type),
+                  "; they must be the same"));
   }
 
   // `of` is "fused_activation ActivationSoftplusOperatorDesc: " for a fused activation.
@@ -133,8 +131,8 @@ class Rules {
                        const std::string& of) const {
     if (op.type != OperatorType::activation_softplus || level_ >= FeatureLevel::level_6_4) return;
     if (desc.numbers[0] >= 1.0f) return;
-    refuse(of + "steepness is " + number_text(static_cast<double>(desc.numbers[0])) +
-           "; it must be at least 1" + at_level());
+    refuse(concat(of, "steepness is ", number_text(static_cast<double>(desc.numbers[0])),
+                  "; it must be at least 1", at_level()));
   }
 
   // Height and width are the dimensions after batch and channel.
@@ -145,10 +143,10 @@ class Rules {
       for (std::size_t d = std::max<std::size_t>(2, rank < 2 ? 0 : rank - 2); d < rank; ++d) {
         const bool repeated = is_broadcast(tensor(i), d);
         if (tensor(i).sizes[d] == input().sizes[d] && !repeated) continue;
-        refuse(name_of(i) + " is broadcast in dimension " + std::to_string(d) +
-               (repeated ? ", by a stride of 0"
-                         : ", from size 1 to " + std::to_string(input().sizes[d])) +
-               ", which spatial=False does not allow" + at_level());
+        refuse(
+            concat(name_of(i), " is broadcast in dimension ", d,
+                   repeated ? ", by a stride of 0" : concat(", from size 1 to ", input().sizes[d]),
+                   ", which spatial=False does not allow", at_level()));
       }
     }
   }
@@ -156,8 +154,8 @@ class Rules {
   // Mean-variance normalization: below 5.2 both or none; below 4.0 not broadcast over the channels.
   void check_scale_and_bias() const {
     if (level_ < FeatureLevel::level_5_2 && has_tensor(1) != has_tensor(2)) {
-      refuse(name_of(has_tensor(1) ? 2 : 1) + " is missing, but " + name_of(has_tensor(1) ? 1 : 2) +
-             " is given; both or none must be" + at_level());
+      refuse(concat(name_of(has_tensor(1) ? 2 : 1), " is missing, but ",
+                    name_of(has_tensor(1) ? 1 : 2), " is given; both or none must be", at_level()));
     }
     if (op_.type != OperatorType::mean_variance_normalization1 ||
         level_ >= FeatureLevel::level_4_0 || input().dimension_count < 2) {
@@ -165,9 +163,8 @@ class Rules {
     }
     for (int i = 1; i <= 2; ++i) {
       if (!has_tensor(i) || tensor(i).sizes[1] == input().sizes[1]) continue;
-      refuse(name_of(i) + " has size " + std::to_string(tensor(i).sizes[1]) +
-             " in dimension 1, the channels; it must be " + std::to_string(input().sizes[1]) +
-             at_level());
+      refuse(concat(name_of(i), " has size ", tensor(i).sizes[1],
+                    " in dimension 1, the channels; it must be ", input().sizes[1], at_level()));
     }
   }
 
@@ -176,22 +173,22 @@ class Rules {
     const OperatorDesc& fused = *desc_.fused_activation;
     const OperatorInfo* const op = find_operator(fused.type);
     if (op == nullptr || !op->is_fusable) {
-      refuse("fused_activation is " +
-             (op == nullptr
-                  ? "operator type " + std::to_string(static_cast<std::uint32_t>(fused.type))
-                  : std::string(op->name)) +
-             ", which cannot be fused; it must be one of the " +
-             std::to_string(kFusableActivationCount) + " activations that can");
+      refuse(concat("fused_activation is ",
+                    op == nullptr ? concat("operator type ", static_cast<std::uint32_t>(fused.type))
+                                  : op->name,
+                    ", which cannot be fused; it must be one of the ", kFusableActivationCount,
+                    " activations that can"));
     }
-    const std::string who = std::string("fused_activation ") + op->name;
+    const std::string who = concat("fused_activation ", op->name);
     for (int i = 0; i < op->tensor_count(); ++i) {
       if (!fused.tensors[static_cast<std::size_t>(i)].has_value()) continue;
-      refuse(who + " has " + tensor_name(*op, i) + "; a fused activation must have no tensors");
+      refuse(
+          concat(who, " has ", tensor_name(*op, i), "; a fused activation must have no tensors"));
     }
     if (op->since() > level_) {
-      refuse(who + " needs " + name(op->since()) + "; the device has " + number(level_));
+      refuse(concat(who, " needs ", name(op->since()), "; the device has ", number(level_)));
     }
-    check_steepness(fused, *op, who + ": ");
+    check_steepness(fused, *op, concat(who, ": "));
   }
 
   void check_effective_rank() const {
@@ -200,10 +197,9 @@ class Rules {
     while (leading < input().dimension_count && input().sizes[leading] == 1) ++leading;
     const std::uint32_t effective = input().dimension_count - leading;
     if (effective <= 2) return;
-    refuse("input_tensor has sizes " + sizes_text(input()) + ", an effective rank of " +
-           std::to_string(effective) +
-           "; without leading sizes of 1 at most 2 dimensions are allowed (" + op_.any_rank +
-           " takes any)");
+    refuse(concat("input_tensor has sizes ", sizes_text(input()), ", an effective rank of ",
+                  effective, "; without leading sizes of 1 at most 2 dimensions are allowed (",
+                  op_.any_rank, " takes any)"));
   }
 
   void check_axes(const Field& field) const {
@@ -211,12 +207,11 @@ class Rules {
     unsigned int seen = 0;
     for (const std::uint32_t axis : desc_.axes) {
       if (axis >= input().dimension_count) {
-        refuse("axes has " + std::to_string(axis) +
-               ", which is out of range for an input_tensor with " +
-               counted(input().dimension_count, "dimension") + " (0 to " +
-               std::to_string(input().dimension_count - 1) + ")");
+        refuse(concat("axes has ", axis, ", which is out of range for an input_tensor with ",
+                      counted(input().dimension_count, "dimension"), " (0 to ",
+                      input().dimension_count - 1, ")"));
       }
-      if ((seen >> axis & 1u) != 0) refuse("axes has " + std::to_string(axis) + " twice");
+      if ((seen >> axis & 1u) != 0) refuse(concat("axes has ", axis, " twice"));
       seen |= 1u << axis;
     }
   }
@@ -252,8 +247,8 @@ void validate_at(const OperatorDesc& desc, FeatureLevel level) {
   const OperatorInfo& op = known_operator(desc.type);
   if (level < op.since()) {
     const FeatureLevel needed = accepting_level(desc, op, op.since()).value_or(op.since());
-    throw ValidationError(std::string(op.name) + " needs " + name(needed) + "; the device has " +
-                          number(level));
+    throw ValidationError(
+        concat(op.name, " needs ", name(needed), "; the device has ", number(level)));
   }
   try {
     Rules(desc, op, level).check();
@@ -263,7 +258,7 @@ void validate_at(const OperatorDesc& desc, FeatureLevel level) {
     if (!accepting.has_value()) throw;
     const std::string what = error.what(), accepts = name(*accepting);
     if (what.find(accepts) != std::string::npos) throw;  // "needs" that level
-    throw ValidationError(what + "; " + accepts + " accepts it");
+    throw ValidationError(concat(what, "; ", accepts, " accepts it"));
   }
 }
 

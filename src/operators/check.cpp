@@ -110,15 +110,15 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
   ConstTensorView reshaped = input;
   for (int d = 0; d < input.rank; ++d)
     reshaped.sizes[static_cast<std::size_t>(d)] = d == axis ? length : 1;
-  return "; for one value per index of axis " + std::to_string(axis) + ", use " + argument +
-         ".reshape" + shape_text(reshaped);
+  return concat("; for one value per index of axis ", axis, ", use ", argument, ".reshape",
+                shape_text(reshaped));
 }
 
 void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
                        const ConstTensorView& input) {
   if (view.type == input.type) return;
-  throw TypeError(std::string(op) + ": " + argument + " has dtype " + name(view.type) +
-                  ", but input has dtype " + name(input.type) + "; they must be the same");
+  throw TypeError(concat(op, ": ", argument, " has dtype ", name(view.type),
+                         ", but input has dtype ", name(input.type), "; they must be the same"));
 }
 
 }  // namespace
@@ -139,23 +139,23 @@ std::string number_text(double value) {
 std::string shape_text(const ConstTensorView& view) {
   std::string text = "(";
   for (int d = 0; d < view.rank; ++d) {
-    text += (d == 0 ? "" : ", ") + std::to_string(view.sizes[static_cast<std::size_t>(d)]);
+    text += concat(d == 0 ? "" : ", ", view.sizes[static_cast<std::size_t>(d)]);
   }
-  return text + (view.rank == 1 ? ",)" : ")");
+  return concat(text, view.rank == 1 ? ",)" : ")");
 }
 
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view) {
   constexpr std::int64_t limit = std::int64_t{1} << 56;  // exceeds the address space of a process
   const auto refuse = [&](const std::string& what) {
-    throw Error(std::string(op) + ": " + argument + " " + what);
+    throw Error(concat(op, ": ", argument, " ", what));
   };
   if (view.rank < 0 || view.rank > kMaxRank) {
-    refuse("has rank " + std::to_string(view.rank) + "; at most 8 dimensions are supported");
+    refuse(concat("has rank ", view.rank, "; at most 8 dimensions are supported"));
   }
   const auto rank = static_cast<std::size_t>(view.rank);
   bool empty = false;
   for (std::size_t d = 0; d < rank; ++d) {
-    if (view.sizes[d] < 0) refuse("has shape " + shape_text(view) + " with a negative size");
+    if (view.sizes[d] < 0) refuse(concat("has shape ", shape_text(view), " with a negative size"));
     empty = empty || view.sizes[d] == 0;
   }
   if (empty) return;
@@ -165,15 +165,16 @@ void require_addressable(const char* op, const char* argument, const ConstTensor
     if (view.sizes[d] == 1) continue;
     const bool wraps = __builtin_mul_overflow(view.sizes[d] - 1, view.strides[d], &reach);
     if (wraps || reach > limit || reach < -limit || (extent += std::llabs(reach)) > limit) {
-      refuse("has shape " + shape_text(view) + " and strides that reach over more than 2^56 bytes");
+      refuse(concat("has shape ", shape_text(view),
+                    " and strides that reach over more than 2^56 bytes"));
     }
   }
 }
 
 void require_data(const char* op, const char* argument, const ConstTensorView& view) {
   if (view.data != nullptr || is_empty(view)) return;
-  throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) +
-              ", but its data pointer is null");
+  throw Error(concat(op, ": ", argument, " has shape ", shape_text(view),
+                     ", but its data pointer is null"));
 }
 
 void require_input(const char* op, const ConstTensorView& input) {
@@ -183,13 +184,12 @@ void require_input(const char* op, const ConstTensorView& input) {
 
 void require_type(const char* op, const ConstTensorView& input, const AcceptedTypes& accepted) {
   if (accepted.has(input.type)) return;
-  throw TypeError(std::string(op) + ": input has dtype " + name(input.type) + "; it takes " +
-                  accepted.text);
+  throw TypeError(concat(op, ": input has dtype ", name(input.type), "; it takes ", accepted.text));
 }
 
 void refuse_fraction(const char* op, const char* argument, double value) {
-  throw Error(std::string(op) + ": " + argument + "=" + number_text(value) +
-              " is not a whole number, but the tensor's elements are integers");
+  throw Error(concat(op, ": ", argument, "=", number_text(value),
+                     " is not a whole number, but the tensor's elements are integers"));
 }
 
 void require_like(const char* op, const char* argument, const ConstTensorView& view,
@@ -200,19 +200,19 @@ void require_like(const char* op, const char* argument, const ConstTensorView& v
   const auto* const end = like.sizes.begin() + like.rank;
   const auto* const differs = std::mismatch(like.sizes.begin(), end, view.sizes.begin()).first;
   if (view.rank == like.rank && differs == end) return;
-  throw Error(std::string(op) + ": " + argument + " has shape " + shape_text(view) + ", but " +
-              other + " has shape " + shape_text(like) +
-              (view.rank == like.rank
-                   ? "; they differ on axis " + std::to_string(differs - like.sizes.begin())
-                   : std::string()));
+  throw Error(concat(op, ": ", argument, " has shape ", shape_text(view), ", but ", other,
+                     " has shape ", shape_text(like),
+                     view.rank == like.rank
+                         ? concat("; they differ on axis ", differs - like.sizes.begin())
+                         : ""));
 }
 
 void require_output(const char* op, const OutputName& argument, const ConstTensorView& output,
                     const ConstTensorView& like, const char* other) {
   require_like(op, argument.text(), output, like, other);
   if (!is_empty(output) && overlaps_itself(output)) {
-    throw Error(std::string(op) + ": " + argument.text() +
-                " has elements that overlap one another (shape " + shape_text(output) + ")");
+    throw Error(concat(op, ": ", argument.text(), " has elements that overlap one another (shape ",
+                       shape_text(output), ")"));
   }
 }
 
@@ -247,37 +247,36 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
   require_addressable(op, argument, parameter);
   require_data(op, argument, parameter);
   const auto both_shapes = [&] {
-    return std::string(op) + ": " + argument + " has shape " + shape_text(parameter) +
-           ", but input has shape " + shape_text(input);
+    return concat(op, ": ", argument, " has shape ", shape_text(parameter),
+                  ", but input has shape ", shape_text(input));
   };
   if (parameter.rank != input.rank) {
-    throw Error(both_shapes() + "; " + argument + " must have " + counted(input.rank, "dimension") +
-                ", each of size 1 or the input's" + reshape_advice(argument, parameter, input));
+    throw Error(concat(both_shapes(), "; ", argument, " must have ",
+                       counted(input.rank, "dimension"), ", each of size 1 or the input's",
+                       reshape_advice(argument, parameter, input)));
   }
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
     if (parameter.sizes[axis] == 1 || parameter.sizes[axis] == input.sizes[axis]) continue;
-    throw Error(both_shapes() + "; on axis " + std::to_string(d) + " its size must be 1 or " +
-                std::to_string(input.sizes[axis]) + ", not " +
-                std::to_string(parameter.sizes[axis]));
+    throw Error(concat(both_shapes(), "; on axis ", d, " its size must be 1 or ", input.sizes[axis],
+                       ", not ", parameter.sizes[axis]));
   }
 }
 
 unsigned int reduced_axes(const char* op, const ConstTensorView& input, const std::int64_t* axes,
                           std::size_t axis_count) {
-  if (axes == nullptr && axis_count > 0) throw Error(std::string(op) + ": axes is a null pointer");
+  if (axes == nullptr && axis_count > 0) throw Error(concat(op, ": axes is a null pointer"));
   const int rank = std::max(input.rank, 1);
   unsigned int reduced = 0;
   for (std::size_t i = 0; i < axis_count; ++i) {
     const std::int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
     if (axis < 0 || axis >= rank) {
-      throw Error(std::string(op) + ": axis " + std::to_string(axes[i]) +
-                  " is out of range for input with " + counted(input.rank, "dimension") +
-                  ", shape " + shape_text(input));
+      throw Error(concat(op, ": axis ", axes[i], " is out of range for input with ",
+                         counted(input.rank, "dimension"), ", shape ", shape_text(input)));
     }
     const unsigned int bit = 1u << axis;
     if ((reduced & bit) != 0) {
-      throw Error(std::string(op) + ": axes names axis " + std::to_string(axis) + " twice");
+      throw Error(concat(op, ": axes names axis ", axis, " twice"));
     }
     reduced |= bit;
   }
@@ -285,7 +284,7 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
 }
 
 void require_axes(const char* op, unsigned int reduced) {
-  if (reduced == 0) throw Error(std::string(op) + ": axes is empty; it needs at least one axis");
+  if (reduced == 0) throw Error(concat(op, ": axes is empty; it needs at least one axis"));
 }
 
 void require_disjoint(const char* op,
@@ -293,8 +292,8 @@ void require_disjoint(const char* op,
   for (auto a = outputs.begin(); a != outputs.end(); ++a) {
     for (auto b = a + 1; b != outputs.end(); ++b) {
       if (is_empty(a->second) || is_empty(b->second) || !overlap(a->second, b->second)) continue;
-      throw Error(std::string(op) + ": " + a->first.text() + " and " + b->first.text() +
-                  " overlap; each output needs memory of its own");
+      throw Error(concat(op, ": ", a->first.text(), " and ", b->first.text(),
+                         " overlap; each output needs memory of its own"));
     }
   }
 }
@@ -347,9 +346,9 @@ void require_within(int rank, const Dimensions& sizes, const Dimensions& strides
   }
   const std::uint64_t bytes = std::uint64_t{count} * element;
   if (first >= 0 && static_cast<std::uint64_t>(end) <= bytes) return;
-  throw Error("TensorView: a tensor of shape " + shape_text(view) +
-              " with its strides spans bytes " + std::to_string(first) + " to " +
-              std::to_string(end) + ", but the container has " + counted(bytes, "byte"));
+  throw Error(concat("TensorView: a tensor of shape ", shape_text(view),
+                     " with its strides spans bytes ", first, " to ", end,
+                     ", but the container has ", counted(bytes, "byte")));
 }
 
 }  // namespace detail

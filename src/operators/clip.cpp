@@ -6,6 +6,7 @@
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "core/text.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/plan.hpp"
@@ -18,8 +19,7 @@ namespace {
 constexpr const char* kClip = "clip";
 
 [[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
-  throw TypeError(std::string(kClip) + ": input has dtype " + name(type) + "; it takes " +
-                  kNumbers64.text);
+  throw TypeError(concat(kClip, ": input has dtype ", name(type), "; it takes ", kNumbers64.text));
 }
 
 // Converts a bound to T; `none` is the bound if there is none. Integers saturate.

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "core/attributes.hpp"
+#include "core/text.hpp"
 #include "dmlops/activation.hpp"
 #include "operators/activation_infos.hpp"
 #include "operators/check.hpp"
@@ -10,20 +11,19 @@ namespace dmlops {
 
 DMLOPS_COLD void refuse_unknown(const char* where, Activation type) {
   const auto number = static_cast<std::uint32_t>(type);
-  throw Error(std::string(where) + "type is " + std::to_string(number) +
-              "; it must be one of the " + std::to_string(kActivationCount) +
-              " activations, 0 to " + std::to_string(kActivationCount - 1));
+  throw Error(concat(where, "type is ", number, "; it must be one of the ", kActivationCount,
+                     " activations, 0 to ", kActivationCount - 1));
 }
 
 void require_fusable(const char* op, const std::optional<FusedActivation>& activation) {
   if (!activation) return;
   const Activation type = activation->type;
-  const std::string where = std::string(op) + ": fused_activation.";
+  const std::string where = concat(op, ": fused_activation.");
   require_known(where.c_str(), type);
   if (static_cast<std::uint32_t>(type) < kFusableActivationCount) return;
-  throw Error(where + "type is " + info(type).name +
-              ", which cannot be fused; it must be one of the " +
-              std::to_string(kFusableActivationCount) + " activations that can");
+  throw Error(concat(where, "type is ", info(type).name,
+                     ", which cannot be fused; it must be one of the ", kFusableActivationCount,
+                     " activations that can"));
 }
 
 const ActivationInfo& info(Activation type) {

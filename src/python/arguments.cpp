@@ -9,6 +9,7 @@
 #include "core/attributes.hpp"
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
+#include "core/text.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
 
@@ -62,7 +63,7 @@ DMLOPS_COLD bool refuse_keyword(const Signature& signature, PyObject* name) {
   }
   std::string names;
   for (int i = 0; i < signature.count; ++i) {
-    names += (i == 0 ? "" : ", ") + std::string(signature.names[i]);
+    names += concat(i == 0 ? "" : ", ", signature.names[i]);
   }
   PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'; it takes %s",
                signature.function, name, names.c_str());

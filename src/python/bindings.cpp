@@ -90,7 +90,7 @@ bool read_size(PyObject* object, const char* attribute, std::uint64_t& result) {
 }  // namespace
 
 void Bindings::refuse(int i, const std::string& what) const {
-  throw BindingError(std::string(op_.name) + ": " + tensor_name(op_, first_ + i) + " " + what);
+  throw BindingError(concat(op_.name, ": ", tensor_name(op_, first_ + i), " ", what));
 }
 
 // Raw memory may have any type. An array must have the tensor's type or be bytes, since a float64
@@ -105,14 +105,14 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
   const BufferTensorDesc& tensor = tensors_[first_ + i];
   if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
   if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
-    refuse(i, "is bound to an array of " + std::string(name(view.type)) + "; the tensor is of " +
-                  name(tensor.data_type) + "; to bind raw bytes, pass array.view(numpy.uint8)");
+    refuse(i, concat("is bound to an array of ", name(view.type), "; the tensor is of ",
+                     name(tensor.data_type), "; to bind raw bytes, pass array.view(numpy.uint8)"));
   }
   if (!raw && view.type == tensor.data_type &&
       !is_shaped_like(view.rank, view.sizes.data(), tensor)) {
-    refuse(i, "is bound to an array of shape " + shape_text(view) + "; the tensor has sizes " +
-                  shape_text(view_of(tensor)) +
-                  "; to bind the memory as it is, pass array.reshape(-1)");
+    refuse(i, concat("is bound to an array of shape ", shape_text(view), "; the tensor has sizes ",
+                     shape_text(view_of(tensor)),
+                     "; to bind the memory as it is, pass array.reshape(-1)"));
   }
   binding.buffer = view.data;
   binding.is_array = !raw;
@@ -139,9 +139,9 @@ bool Bindings::read_buffer_binding(int i, PyObject* value) {
   if (offset > binding.size_in_bytes || size > binding.size_in_bytes - offset) {
     const bool fits_whole =
         offset == 0 && binding.size_in_bytes >= required_size(tensors_[first_ + i]);
-    refuse(i, "is bound to " + counted(size, "byte") + " at offset " + std::to_string(offset) +
-                  "; the buffer has " + std::to_string(binding.size_in_bytes) +
-                  (fits_whole ? "; to bind all of it, pass it without BufferBinding" : ""));
+    refuse(i, concat("is bound to ", counted(size, "byte"), " at offset ", offset,
+                     "; the buffer has ", binding.size_in_bytes,
+                     fits_whole ? "; to bind all of it, pass it without BufferBinding" : ""));
   }
   binding.offset = offset;
   binding.size_in_bytes = size;
@@ -195,7 +195,7 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
     if (i < 0) {
       std::string names;
       for (int n = 0; n < count_; ++n) {
-        names += (n == 0 ? "" : ", ") + std::string(tensor_name(op_, first_ + n));
+        names += concat(n == 0 ? "" : ", ", tensor_name(op_, first_ + n));
       }
       const Reference message(PyUnicode_FromFormat("%s: %s has the key %R; it takes %s", op_.name,
                                                    argument, key, names.c_str()));

@@ -42,7 +42,7 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
   }
   const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr()));
   for (std::size_t i = 0; i < count && i < result.size(); ++i) {
-    result[i] = read_uint(where + "[" + std::to_string(i) + "]",
+    result[i] = read_uint(concat(where, "[", i, "]"),
                           PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)));
   }
   return static_cast<std::uint32_t>(count);
@@ -55,24 +55,27 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
   }
   BufferTensorDesc tensor;
   tensor.data_type =
-      static_cast<DataType>(read_uint(where + ".data_type", value.attr("data_type")));
-  tensor.flags = static_cast<TensorFlags>(read_uint(where + ".flags", value.attr("flags")));
-  tensor.dimension_count = read_dimensions(where + ".sizes", value.attr("sizes"), tensor.sizes);
+      static_cast<DataType>(read_uint(concat(where, ".data_type"), value.attr("data_type")));
+  tensor.flags = static_cast<TensorFlags>(read_uint(concat(where, ".flags"), value.attr("flags")));
+  tensor.dimension_count =
+      read_dimensions(concat(where, ".sizes"), value.attr("sizes"), tensor.sizes);
   const py::object strides = value.attr("strides");
   if (!strides.is_none()) {
     const std::uint32_t count =
-        read_dimensions(where + ".strides", strides, tensor.strides.emplace());
+        read_dimensions(concat(where, ".strides"), strides, tensor.strides.emplace());
     if (count != tensor.dimension_count) {
-      throw ValidationError(where + " has " + counted(count, "stride") + " for " +
-                            counted(tensor.dimension_count, "dimension"));
+      throw ValidationError(concat(where, " has ", counted(count, "stride"), " for ",
+                                   counted(tensor.dimension_count, "dimension")));
     }
   }
   const py::object total = value.attr("total_tensor_size_in_bytes");
   if (!total.is_none()) {
-    tensor.total_tensor_size_in_bytes = read_uint64(where + ".total_tensor_size_in_bytes", total);
+    tensor.total_tensor_size_in_bytes =
+        read_uint64(concat(where, ".total_tensor_size_in_bytes"), total);
   }
-  tensor.guaranteed_base_offset_alignment = read_uint(
-      where + ".guaranteed_base_offset_alignment", value.attr("guaranteed_base_offset_alignment"));
+  tensor.guaranteed_base_offset_alignment =
+      read_uint(concat(where, ".guaranteed_base_offset_alignment"),
+                value.attr("guaranteed_base_offset_alignment"));
   return tensor;
 }
 
@@ -81,8 +84,8 @@ std::optional<ScaleBias> scale_bias_of(const std::string& where, const py::objec
   if (!has(value, "scale") || !has(value, "bias")) {
     refuse_type(where, "a ScaleBias or None", value);
   }
-  return ScaleBias{read_float(where + ".scale", value.attr("scale")),
-                   read_float(where + ".bias", value.attr("bias"))};
+  return ScaleBias{read_float(concat(where, ".scale"), value.attr("scale")),
+                   read_float(concat(where, ".bias"), value.attr("bias"))};
 }
 
 std::vector<std::uint32_t> axes_of(const std::string& where, const py::object& value) {
@@ -103,7 +106,7 @@ class Reader {
  private:
   void read(const Field& field) {
     const py::object value = source_.attr(field.name);
-    const std::string where = std::string(op_.name) + ": " + field.name;
+    const std::string where = concat(op_.name, ": ", field.name);
     switch (field.kind) {
       case FieldKind::tensor:
       case FieldKind::parameter:
@@ -199,7 +202,7 @@ bool read_fused_activation(const char* function, PyObject* value,
     return true;
   }
   try {
-    const std::string where = std::string(function) + ": fused_activation";
+    const std::string where = concat(function, ": fused_activation");
     auto given = py::reinterpret_borrow<py::object>(value);
     if (!is_operator_desc(given)) {  // a class, or an error
       given =
@@ -210,7 +213,7 @@ bool read_fused_activation(const char* function, PyObject* value,
     if (!op.is_fusable)
       refuse_type(where, "the descriptor of an activation that can be fused, or None", given);
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
-      throw ValidationError(where + " has tensors; a fused activation must have none");
+      throw ValidationError(concat(where, " has tensors; a fused activation must have none"));
     }
     result = FusedActivation{op.activation, {desc.numbers[0], desc.numbers[1]}};
   } catch (...) {

@@ -5,6 +5,7 @@
 
 #include "arguments.hpp"
 #include "core/attributes.hpp"
+#include "core/text.hpp"
 #include "gil.hpp"
 #include "ndarray.hpp"
 
@@ -44,11 +45,10 @@ constexpr int kOutputs = 3;
 // Sets a TypeError for `out`, which is not a tuple of kOutputs elements.
 DMLOPS_COLD inline void refuse_outputs(const char* function, PyObject* value,
                                        const OutputName (&names)[kOutputs]) {
-  std::string needed = "a tuple of " + std::to_string(kOutputs) + " arrays or None";
-  for (int i = 0; i < kOutputs; ++i) needed += (i == 0 ? " (" : ", ") + std::string(names[i].cpp);
-  const std::string given = PyTuple_Check(value)
-                                ? "a tuple of " + std::to_string(PyTuple_GET_SIZE(value))
-                                : Py_TYPE(value)->tp_name;
+  std::string needed = concat("a tuple of ", kOutputs, " arrays or None");
+  for (int i = 0; i < kOutputs; ++i) needed += concat(i == 0 ? " (" : ", ", names[i].cpp);
+  const std::string given = PyTuple_Check(value) ? concat("a tuple of ", PyTuple_GET_SIZE(value))
+                                                 : Py_TYPE(value)->tp_name;
   PyErr_Format(PyExc_TypeError, "%s: out must be %s), not %s", function, needed.c_str(),
                given.c_str());
 }

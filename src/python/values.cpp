@@ -2,6 +2,7 @@
 #include "values.hpp"
 
 #include "core/float16.hpp"
+#include "core/text.hpp"
 #include "descriptors/table.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 [[noreturn]] void refuse_value(const std::string& where, py::handle value,
                                const std::string& type) {
-  throw ValidationError(where + " is " + text_of(value.ptr()) + ", which does not fit " + type);
+  throw ValidationError(concat(where, " is ", text_of(value.ptr()), ", which does not fit ", type));
 }
 
 // Reads an integer that fits T, DirectML's type `type`.
@@ -63,7 +64,8 @@ T read_rounded(const std::string& where, py::handle value, T (*round)(double), c
 }  // namespace
 
 void refuse_type(const std::string& where, const char* expected, py::handle value) {
-  throw py::type_error(where + " must be " + expected + ", not " + Py_TYPE(value.ptr())->tp_name);
+  throw py::type_error(
+      concat(where, " must be ", expected, ", not ", Py_TYPE(value.ptr())->tp_name));
 }
 
 std::uint64_t read_uint64(const std::string& where, py::handle value) {
