@@ -30,6 +30,13 @@ bool has_no_strides(const ReductionNest& nest, int operand) {
   return true;
 }
 
+bool are_narrow(const Reduction& groups) {
+  constexpr std::int64_t kNarrowAlongRows = 96;
+  const std::int64_t count = element_loops(groups, 1).count(),
+                     columns = groups.kept.rank == 0 ? 1 : groups.kept.sizes[0];
+  return columns < kLanes<f32x> && count >= max(kNarrowAlongRows, 2 * columns * columns);
+}
+
 bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   const std::int64_t count = groups.end - groups.first;
@@ -40,7 +47,7 @@ bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
   // Few groups leave most columns empty; the overhead of a group along a row equals that of 8
   // elements per column.
   const bool few = count <= 8 && 8 * count <= in.count();
-  return few || (contiguous && in.count() >= along_rows);
+  return few || are_narrow(groups) || (contiguous && in.count() >= along_rows);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

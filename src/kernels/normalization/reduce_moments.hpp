@@ -9,23 +9,17 @@ namespace dmlops::DMLOPS_TARGET {
 // Shorter groups, whose elements are loaded at once, are computed down columns unless there are few
 // groups.
 constexpr std::int64_t kMomentsAlongRows = kBlockRows + 1;
-// Groups in fewer columns than a vector has are computed along rows from these elements on.
-constexpr std::int64_t kNarrowAlongRows = 96;
 
 // True if the groups are computed along rows.
 DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
   const ElementLoops in = element_loops(groups, 1);
   const std::int64_t count = groups.end - groups.first;
   if (groups.stage != Reduction::kAllStages || (count <= 8 && 8 * count <= in.count())) return true;
+  if (are_narrow(groups)) return true;
   if (in.count() < kMomentsAlongRows) return false;
-  const ReductionNest& kept = groups.kept;
-  // Fewer columns than a vector has leave lanes empty, and are packed row by row.
-  const std::int64_t side_by_side = kept.rank == 0 ? 1 : kept.sizes[0];
-  const std::int64_t long_enough = max(kNarrowAlongRows, 2 * side_by_side * side_by_side);
-  if (side_by_side < kLanes<f32x> && in.count() >= long_enough) return true;
   // Groups that are nearer than the elements of a group share cache lines.
   const auto nearer = [&](int operand) {
-    const std::int64_t step = kept.rank == 0 ? 0 : abs(kept.strides[operand][0]);
+    const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
     return step != 0 && step < min(kLineBytes, abs(element_loops(groups, operand).step()));
   };
   return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
