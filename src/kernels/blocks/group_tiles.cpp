@@ -65,12 +65,14 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
       loops_[o] = element_loops(reduction, o);
   }
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
-    take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), true);
+    take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
   if (whole_groups && !has_short_runs) {
     const auto is_dense = [this](int o) { return loops_[o].rank == 1 && step(o) == size_; };
     const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
-    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, are_packed);
+    // Groups that share cache lines are packed together.
+    const std::int64_t fewest = are_packed ? min(batch_, kFewestTogether) : 0;
+    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, fewest);
   }
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
@@ -87,10 +89,10 @@ int GroupTiles::buffers() const {
   return end;
 }
 
-void GroupTiles::take_whole_groups(std::int64_t most, int buffers, bool are_packed) {
+void GroupTiles::take_whole_groups(std::int64_t most, int buffers, std::int64_t fewest) {
   const std::int64_t bytes = kBufferBytes / buffers / kLineBytes * kLineBytes;
-  const std::int64_t fitting = min(most, (are_packed ? bytes : kBufferBytes) / (count_ * size_));
-  if (are_packed && fitting < 1) return;
+  const std::int64_t fitting = min(most, (fewest > 0 ? bytes : kBufferBytes) / (count_ * size_));
+  if (fitting < fewest) return;
   tile_length_ = count_;
   batch_ = max(fitting, std::int64_t{1});
   buffer_bytes_ = bytes;

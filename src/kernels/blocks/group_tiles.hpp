@@ -138,6 +138,7 @@ class GroupTiles {
   static constexpr std::int64_t kTableEntries = 1024;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
+  static constexpr std::int64_t kFewestTogether = 8;  // whole groups that share cache lines
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
@@ -197,8 +198,9 @@ class GroupTiles {
   }
   // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
   int buffers() const;
-  // Selects groups as a whole, as many as the buffers hold. Packed groups must fit.
-  void take_whole_groups(std::int64_t most, int buffers, bool are_packed);
+  // Selects groups as a whole, as many as the buffers hold, unless these are fewer than `fewest`,
+  // which is 0 if groups are not packed.
+  void take_whole_groups(std::int64_t most, int buffers, std::int64_t fewest);
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
   void merge(int o);
   // Returns the bytes between groups, or 0 if they have no common step.
