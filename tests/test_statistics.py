@@ -191,7 +191,7 @@ def test_groups_down_columns_have_the_bits_of_rows(dtype: str, rows: int, column
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("threads", [2, 5, 40])
-@pytest.mark.parametrize("shape", [(20, 1031), (32, 4093), (64, 2100), (70, 2100)])
+@pytest.mark.parametrize("shape", [(9, 8209), (20, 1031), (32, 4093), (64, 2100), (70, 2100)])
 def test_parts_of_groups_have_the_bits_of_one_thread(
     dtype: str, threads: int, shape: tuple[int, int]
 ) -> None:

@@ -37,14 +37,13 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
          std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
 }
 
-// Returns the number of groups in a cache line if groups lie side by side in the input or the
-// output, otherwise 1. Shards of such units are whole vectors, and share no line if rows are
-// aligned.
+// Returns the number of groups in a cache line, or all if they are fewer, where groups lie side by
+// side in the input or the output, otherwise 1. Shards of such units are whole vectors, and share
+// no line if rows are aligned.
 std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
-  const std::int64_t line = kLineBytes / element_size;
   const bool shared =
       are_side_by_side(reduction, 0, element_size) || are_side_by_side(reduction, 1, element_size);
-  return shared && reduction.kept.sizes[0] >= line ? line : 1;
+  return shared ? std::min(kLineBytes / element_size, reduction.kept.sizes[0]) : 1;
 }
 
 // True if each group is a dense row, in the input and in the output.
@@ -175,17 +174,20 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   const std::int64_t work = group_work(elements, traits);
   const std::int64_t wanted = shard_count(count * work);
-  const std::int64_t unit = groups_in_line(reduction, element_size);
+  const bool allows_parts = reduction.stage == Reduction::kAllStages &&
+                            (traits.has_lanes || are_dense_rows(reduction, element_size));
+  std::int64_t unit = groups_in_line(reduction, element_size);
+  const bool fills_line = unit == kLineBytes / element_size;
+  // Threads that share lines are faster than idle ones.
+  if (!fills_line && !allows_parts && count / unit < wanted) unit = 1;
   const std::int64_t units = (count + unit - 1) / unit, shards = std::min(wanted, units);
   const std::int64_t largest = (units + shards - 1) / shards;
-  reduction.by_lanes = traits.has_lanes && side_by_side && unit > 1;
+  reduction.by_lanes = traits.has_lanes && side_by_side && fills_line;
   // Parts of groups would take at most 3/4 of the time of shards of whole units. Each time, the
   // threads wait for each other.
   const std::int64_t times = (count - 1) / groups_at_once(reduction, traits) + 1;
   const std::int64_t in_parts = count * work / wanted + times * split_threshold();
-  if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * work &&
-      reduction.stage == Reduction::kAllStages &&
-      (traits.has_lanes || are_dense_rows(reduction, element_size)) &&
+  if (wanted > 1 && allows_parts && 4 * in_parts <= 3 * largest * unit * work &&
       run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
     return;
   if (shards <= 1) return kernel(reduction, parameters);
