@@ -244,7 +244,7 @@ def check(
                 dmlops.Device().compile(desc).dispatch(*bindings)
                 compare(outs, expected)
     if any((block.words != CANARIES).any() for block in written):
-        raise SystemExit("bytes between the elements were written")
+        raise SystemExit("bytes between the elements were written, in one of these steps")
 
 
 def compare(outs: list[Array], expected: list[bytes]) -> None:

@@ -50,13 +50,13 @@ class Placed:
 
     @cached_property
     def _canaries(self) -> bytes:
-        """The bytes outside the elements as they must be."""
+        """The expected bytes outside the elements."""
         return bytes([CANARY]) * int(np.count_nonzero(self._outside))
 
     def _strided(
         self, buffer: Array, dtype: npt.DTypeLike, shape: Strides, strides: Strides
     ) -> Array:
-        """Return a view of a buffer as long as `bytes` (as_strided takes several times as long)."""
+        """Return a view of a buffer that has the size of `bytes`; as_strided is much slower."""
         return np.ndarray(shape, dtype, buffer, self._start, strides)
 
     def fill(self, values: npt.ArrayLike) -> Placed:

@@ -69,7 +69,9 @@ def _dtype(x: Any) -> Any:
 @cache
 def moderate(shape: tuple[int, ...], dtype: npt.DTypeLike, seed: int) -> Array:
     """Return values in [0.5, 2), which are the same for each call."""
-    return samples.uniform(shape, dtype, 0.5, 2, seed=seed)
+    values = samples.uniform(shape, dtype, 0.5, 2, seed=seed)
+    values.flags.writeable = False
+    return values
 
 
 _FUNCTIONS: dict[str, tuple[Operator, tuple[str, ...]]] = {

@@ -283,7 +283,7 @@ def assert_same_values(actual: Array, expected: Array, context: object = "") -> 
 def assert_same_bits(actual: Array, expected: Array, context: object = "") -> None:
     """Fail, naming the first element, unless both hold the same bytes (zero signs and NaN too)."""
     alike = actual.dtype == expected.dtype and actual.shape == expected.shape
-    if alike and actual.tobytes() == expected.tobytes():  # much the quickest
+    if alike and actual.tobytes() == expected.tobytes():  # the fastest comparison
         return
     assert actual.dtype == expected.dtype, f"{context}: dtype {actual.dtype}, not {expected.dtype}"
     assert actual.shape == expected.shape, f"{context}: shape {actual.shape}, not {expected.shape}"

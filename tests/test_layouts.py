@@ -65,8 +65,11 @@ CALLS: dict[str, tuple[Operator, str]] = {
 def values_for(shape: tuple[int, ...], dtype: str) -> Array:
     """Return any bit patterns of integers, and moderate values of floats."""
     if np.dtype(dtype).kind in "iu":
-        return samples.any_bits(shape, dtype, seed=9)
-    return samples.uniform(shape, dtype, -8, 8, seed=9)
+        values = samples.any_bits(shape, dtype, seed=9)
+    else:
+        values = samples.uniform(shape, dtype, -8, 8, seed=9)
+    values.flags.writeable = False
+    return values
 
 
 def shapes_for(name: str) -> list[tuple[int, ...]]:

@@ -161,7 +161,7 @@ cross() {
   done
 }
 
-# Builds the source as part of another project, with unoptimized kernels to save time.
+# Builds the source as part of another project, at -O1 to save time.
 from_source() {
   check FetchContent tests/install -DHOW=FetchContent -DSOURCE="$PWD" -DBUILD_SHARED_LIBS=ON \
     -DDMLOPS_OPTIMIZATION=-O1

@@ -9,7 +9,7 @@
 
 namespace dmlops {
 
-// A part of a message: text, or an integer in decimal digits.
+// A part of a message: a view of text, which must outlive it, or an integer in decimal digits.
 class TextPart {
  public:
   TextPart(const char* text) : text_(text) {}
@@ -31,7 +31,8 @@ class TextPart {
 
 std::string concat_parts(std::initializer_list<TextPart> parts);
 
-// Returns the parts as one text. Much less code than operators of strings.
+// Returns the parts as one text. The operators of std::string, inlined at each call site, would be
+// a tenth of the code outside the kernels.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   return concat_parts({TextPart(parts)...});

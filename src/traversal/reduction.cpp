@@ -37,9 +37,9 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
          std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
 }
 
-// Returns the number of groups in a cache line, or all if they are fewer, where groups lie side by
-// side in the input or the output, otherwise 1. Shards of such units are whole vectors, and share
-// no line if rows are aligned.
+// Returns the number of groups in a cache line, at most those of the innermost dimension, where
+// groups lie side by side in the input or the output; otherwise 1. Shards of units that fill a line
+// are whole vectors, and share no line if rows are aligned.
 std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
   const bool shared =
       are_side_by_side(reduction, 0, element_size) || are_side_by_side(reduction, 1, element_size);
@@ -174,27 +174,28 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   const std::int64_t work = group_work(elements, traits);
   const std::int64_t wanted = shard_count(count * work);
-  const bool allows_parts = reduction.stage == Reduction::kAllStages &&
-                            (traits.has_lanes || are_dense_rows(reduction, element_size));
-  std::int64_t unit = groups_in_line(reduction, element_size);
+  const std::int64_t unit = groups_in_line(reduction, element_size);
   const bool fills_line = unit == kLineBytes / element_size;
-  // Threads that share lines are faster than idle ones.
-  if (!fills_line && !allows_parts && count / unit < wanted) unit = 1;
-  const std::int64_t units = (count + unit - 1) / unit, shards = std::min(wanted, units);
-  const std::int64_t largest = (units + shards - 1) / shards;
+  const std::int64_t units = (count + unit - 1) / unit, busy = std::min(wanted, units);
+  const std::int64_t largest = (units + busy - 1) / busy;  // units of a shard
   reduction.by_lanes = traits.has_lanes && side_by_side && fills_line;
   // Parts of groups would take at most 3/4 of the time of shards of whole units. Each time, the
   // threads wait for each other.
   const std::int64_t times = (count - 1) / groups_at_once(reduction, traits) + 1;
   const std::int64_t in_parts = count * work / wanted + times * split_threshold();
-  if (wanted > 1 && allows_parts && 4 * in_parts <= 3 * largest * unit * work &&
+  if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * work &&
+      reduction.stage == Reduction::kAllStages &&
+      (traits.has_lanes || are_dense_rows(reduction, element_size)) &&
       run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
     return;
+  // Threads that share lines are faster than idle ones.
+  const std::int64_t shard_unit = fills_line || units >= wanted ? unit : 1;
+  const std::int64_t shards = std::min(wanted, (count + shard_unit - 1) / shard_unit);
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = reduction;
-    shard.first = shard_begin(count, shards, i, unit);
-    shard.end = shard_begin(count, shards, i + 1, unit);
+    shard.first = shard_begin(count, shards, i, shard_unit);
+    shard.end = shard_begin(count, shards, i + 1, shard_unit);
     if (shard.first < shard.end) kernel(shard, parameters);
   });
 }

@@ -54,8 +54,8 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
 // True if the operand is broadcast along all dimensions.
 bool has_no_strides(const ReductionNest& nest, int operand);
 
-// True if groups that lie side by side fill less than a vector of columns, which would be packed
-// row by row, and have so many elements that rows take less time.
+// True if the innermost dimension of the groups is shorter than a vector, so that columns would
+// leave lanes empty, and the groups are so long that rows take less time.
 bool are_narrow(const Reduction& groups);
 
 // True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.

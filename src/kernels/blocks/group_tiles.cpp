@@ -36,6 +36,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]);
     if (batch_ < together) batch_ = together;
   }
+  const std::int64_t sharing_lines = batch_;
   // The hardware prefetcher follows the runs of groups that alternate in memory if they are read
   // together.
   const bool alternate = alternates(1);
@@ -71,8 +72,8 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
     // Groups that share cache lines are packed together.
-    const std::int64_t fewest = are_packed ? min(batch_, kFewestTogether) : 0;
-    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, fewest);
+    const std::int64_t min_groups = are_packed ? min(sharing_lines, kMinWholeGroups) : 0;
+    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
   }
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
@@ -89,10 +90,11 @@ int GroupTiles::buffers() const {
   return end;
 }
 
-void GroupTiles::take_whole_groups(std::int64_t most, int buffers, std::int64_t fewest) {
+void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::int64_t min_groups) {
   const std::int64_t bytes = kBufferBytes / buffers / kLineBytes * kLineBytes;
-  const std::int64_t fitting = min(most, (fewest > 0 ? bytes : kBufferBytes) / (count_ * size_));
-  if (fitting < fewest) return;
+  const std::int64_t available = min_groups > 0 ? bytes : kBufferBytes;
+  const std::int64_t fitting = min(max_groups, available / (count_ * size_));
+  if (fitting < min_groups) return;
   tile_length_ = count_;
   batch_ = max(fitting, std::int64_t{1});
   buffer_bytes_ = bytes;

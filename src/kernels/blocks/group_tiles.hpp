@@ -30,8 +30,9 @@ class GroupTiles {
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
   // `operands`: those that have elements of a group, absent ones included. `whole_groups`: of an
-  // input and an output alone, groups that are dense or fit the buffers are selected as a whole,
-  // and packed once for all passes. Short groups that alternate in memory always are.
+  // input and an output alone, groups that are dense or of which enough fit the buffers are
+  // selected as a whole, and packed once for all passes. Short groups that alternate in memory
+  // always are.
   GroupTiles(const Reduction& reduction, std::int64_t element_size,
              int operands = kFirstGroupOperand, bool whole_groups = false);
 
@@ -138,7 +139,8 @@ class GroupTiles {
   static constexpr std::int64_t kTableEntries = 1024;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
-  static constexpr std::int64_t kFewestTogether = 8;  // whole groups that share cache lines
+  // Minimum of whole groups to pack where groups share cache lines.
+  static constexpr std::int64_t kMinWholeGroups = 8;
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
@@ -198,9 +200,9 @@ class GroupTiles {
   }
   // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
   int buffers() const;
-  // Selects groups as a whole, as many as the buffers hold, unless these are fewer than `fewest`,
-  // which is 0 if groups are not packed.
-  void take_whole_groups(std::int64_t most, int buffers, std::int64_t fewest);
+  // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
+  // 0 if groups are not packed.
+  void take_whole_groups(std::int64_t max_groups, int buffers, std::int64_t min_groups);
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
   void merge(int o);
   // Returns the bytes between groups, or 0 if they have no common step.
