@@ -21,7 +21,7 @@ for pair in "${chosen[@]}"; do
     arguments=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake")
   fi
   configure "$name" "${arguments[@]}" -DDMLOPS_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_FLAGS_RELEASE="$level -DNDEBUG" -DDMLOPS_OPTIMIZATION="$level" >/dev/null
+    -DCMAKE_CXX_FLAGS_RELEASE="$level -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION="$level" >/dev/null
   cmake --build "$BUILD/$name" --target golden_test --parallel "$JOBS"
   ctest --test-dir "$BUILD/$name" --tests-regex '^golden_' --output-on-failure --no-tests=error
   printf '%s at %s: the golden bits (%d s)\n' "$compiler" "$level" $((SECONDS - begin))

@@ -161,10 +161,10 @@ cross() {
   done
 }
 
-# Builds the source as part of another project, at -O1 to save time.
+# Builds the source as part of another project, with unoptimized kernels to save time.
 from_source() {
   check FetchContent tests/install -DHOW=FetchContent -DSOURCE="$PWD" -DBUILD_SHARED_LIBS=ON \
-    -DDMLOPS_OPTIMIZATION=-O1
+    -DDMLOPS_KERNEL_OPTIMIZATION=-O1
   quiet cmake --install "$work/check/FetchContent" --prefix "$work/prefix"
   diff <(echo ./bin/example) <(cd "$work/prefix" && find . -type f)
   say "add_subdirectory"
@@ -183,7 +183,7 @@ package() {
   config=$("$PYTHON" -m dmlops --cmake-dir)
   check package tests/install "${ONLY[@]}" -DCMAKE_CXX_COMPILER="$(command -v "${CXX:-g++}")" \
     -DCMAKE_C_COMPILER="$(command -v cc)" -Ddmlops_DIR="$config" -DHOW=find_package -DVERSION=0.1 -DCOMPONENT=shared \
-    -DDMLOPS_OPTIMIZATION=-O1
+    -DDMLOPS_KERNEL_OPTIMIZATION=-O1
 }
 
 case $what in
