@@ -30,24 +30,22 @@ bool has_no_strides(const ReductionNest& nest, int operand) {
   return true;
 }
 
-bool are_narrow(const Reduction& groups) {
+bool leave_lanes_empty(const Reduction& groups) {
+  const std::int64_t elements = element_loops(groups, 1).count(), count = groups.end - groups.first;
+  // The overhead of a group along a row equals that of 8 elements per column.
+  if (count <= 8 && 8 * count <= elements) return true;
   constexpr std::int64_t kNarrowAlongRows = 96;
-  const std::int64_t count = element_loops(groups, 1).count(),
-                     columns = groups.kept.rank == 0 ? 1 : groups.kept.sizes[0];
-  return columns < kLanes<f32x> && count >= max(kNarrowAlongRows, 2 * columns * columns);
+  const std::int64_t columns = groups.kept.rank == 0 ? 1 : groups.kept.sizes[0];
+  return columns < kLanes<f32x> && elements >= max(kNarrowAlongRows, 2 * columns * columns);
 }
 
 bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  const std::int64_t count = groups.end - groups.first;
   // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;
   const bool contiguous =
       abs(in.step()) <= kShared && abs(out.step()) <= kShared && in.run() >= kSumLanes;
-  // Few groups leave most columns empty; the overhead of a group along a row equals that of 8
-  // elements per column.
-  const bool few = count <= 8 && 8 * count <= in.count();
-  return few || are_narrow(groups) || (contiguous && in.count() >= along_rows);
+  return leave_lanes_empty(groups) || (contiguous && in.count() >= along_rows);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -54,9 +54,9 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
 // True if the operand is broadcast along all dimensions.
 bool has_no_strides(const ReductionNest& nest, int operand);
 
-// True if the innermost dimension of the groups is shorter than a vector, so that columns would
-// leave lanes empty, and the groups are so long that rows take less time.
-bool are_narrow(const Reduction& groups);
+// True if columns would leave so many lanes empty that rows take less time: groups that are few, or
+// whose innermost dimension is shorter than a vector, and that are long enough.
+bool leave_lanes_empty(const Reduction& groups);
 
 // True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.
 bool fills_rows(const Reduction& groups, std::int64_t along_rows);

@@ -13,15 +13,14 @@ constexpr std::int64_t kMomentsAlongRows = kBlockRows + 1;
 // True if the groups are computed along rows.
 DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
   const ElementLoops in = element_loops(groups, 1);
-  const std::int64_t count = groups.end - groups.first;
-  if (groups.stage != Reduction::kAllStages || (count <= 8 && 8 * count <= in.count())) return true;
-  if (are_narrow(groups)) return true;
+  if (groups.stage != Reduction::kAllStages || leave_lanes_empty(groups)) return true;
   if (in.count() < kMomentsAlongRows) return false;
   // Groups that are nearer than the elements of a group share cache lines.
   const auto nearer = [&](int operand) {
     const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
     return step != 0 && step < min(kLineBytes, abs(element_loops(groups, operand).step()));
   };
+  const std::int64_t count = groups.end - groups.first;
   return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
 }
 
