@@ -42,7 +42,7 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
   }
   const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr()));
   for (std::size_t i = 0; i < count && i < result.size(); ++i) {
-    result[i] = read_uint(concat(where, "[", i, "]"),
+    result[i] = read_uint(where + "[" + std::to_string(i) + "]",
                           PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)));
   }
   return static_cast<std::uint32_t>(count);
@@ -55,14 +55,13 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
   }
   BufferTensorDesc tensor;
   tensor.data_type =
-      static_cast<DataType>(read_uint(concat(where, ".data_type"), value.attr("data_type")));
-  tensor.flags = static_cast<TensorFlags>(read_uint(concat(where, ".flags"), value.attr("flags")));
-  tensor.dimension_count =
-      read_dimensions(concat(where, ".sizes"), value.attr("sizes"), tensor.sizes);
+      static_cast<DataType>(read_uint(where + ".data_type", value.attr("data_type")));
+  tensor.flags = static_cast<TensorFlags>(read_uint(where + ".flags", value.attr("flags")));
+  tensor.dimension_count = read_dimensions(where + ".sizes", value.attr("sizes"), tensor.sizes);
   const py::object strides = value.attr("strides");
   if (!strides.is_none()) {
     const std::uint32_t count =
-        read_dimensions(concat(where, ".strides"), strides, tensor.strides.emplace());
+        read_dimensions(where + ".strides", strides, tensor.strides.emplace());
     if (count != tensor.dimension_count) {
       throw ValidationError(concat(where, " has ", counted(count, "stride"), " for ",
                                    counted(tensor.dimension_count, "dimension")));
@@ -70,12 +69,10 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
   }
   const py::object total = value.attr("total_tensor_size_in_bytes");
   if (!total.is_none()) {
-    tensor.total_tensor_size_in_bytes =
-        read_uint64(concat(where, ".total_tensor_size_in_bytes"), total);
+    tensor.total_tensor_size_in_bytes = read_uint64(where + ".total_tensor_size_in_bytes", total);
   }
-  tensor.guaranteed_base_offset_alignment =
-      read_uint(concat(where, ".guaranteed_base_offset_alignment"),
-                value.attr("guaranteed_base_offset_alignment"));
+  tensor.guaranteed_base_offset_alignment = read_uint(
+      where + ".guaranteed_base_offset_alignment", value.attr("guaranteed_base_offset_alignment"));
   return tensor;
 }
 
@@ -84,8 +81,8 @@ std::optional<ScaleBias> scale_bias_of(const std::string& where, const py::objec
   if (!has(value, "scale") || !has(value, "bias")) {
     refuse_type(where, "a ScaleBias or None", value);
   }
-  return ScaleBias{read_float(concat(where, ".scale"), value.attr("scale")),
-                   read_float(concat(where, ".bias"), value.attr("bias"))};
+  return ScaleBias{read_float(where + ".scale", value.attr("scale")),
+                   read_float(where + ".bias", value.attr("bias"))};
 }
 
 std::vector<std::uint32_t> axes_of(const std::string& where, const py::object& value) {
