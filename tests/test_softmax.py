@@ -168,6 +168,28 @@ def test_rows_and_columns_give_the_same_bits(name: str, dtype: str, length: int)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("axes", [(1,), (0, 1), (1, 2)], ids=str)
+def test_hardmax_of_another_order(dtype: str, axes: tuple[int, ...]) -> None:
+    """Every order of memory of the input and the output, which have gaps; ties and NaN."""
+    shape = (3, 70, 5)
+    values = samples.uniform(shape, dtype, -8, 8)
+    values[1, 60:, :2] = np.nan
+    values[2, 7:] = 9
+    expected = reference.hardmax(values, axes)[0].astype(dtype)
+    for orders in itertools.product(itertools.permutations(range(3)), repeat=2):
+        memory = [np.full([shape[k] + 1 for k in order], 7, dtype) for order in orders]
+        x, out = (
+            whole[:-1, :-1, :-1].transpose(np.argsort(order))
+            for whole, order in zip(memory, orders, strict=True)
+        )
+        x[...] = values
+        dmlops.hardmax(x, axes, out=out)
+        assert_same_bits(out, expected, str(orders))
+        out[...] = 7
+        assert (memory[1] == 7).all(), orders
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", ["softmax", "hardmax"])
 @pytest.mark.parametrize("run", [5, 100, 1024, 1031, 4111])
 def test_groups_in_runs_have_the_bits_of_contiguous_ones(name: str, dtype: str, run: int) -> None:

@@ -105,6 +105,8 @@ using GroupFinishKernel = void (*)(const GroupChunks& chunks, const double* sums
 // element of the input; the others have one for each group, and no strides in `elements`.
 constexpr int kReductionOperands = 12;
 constexpr int kFirstGroupOperand = 5;
+// hardmax: the output in place of operand 0, if it has zeros and the ones are to be written.
+constexpr int kZeroedOutput = kFirstGroupOperand;
 // The lanes of the sums of the first sweep; those of the second sweep follow. Only for stages.
 constexpr int kGroupSums = 10;
 

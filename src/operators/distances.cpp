@@ -14,7 +14,7 @@ Distances::Distances(const ConstTensorView& operand, unsigned int reduced) {
     nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
   }
   const auto size = static_cast<std::int64_t>(element_size(operand.type));
-  std::int64_t step = 0, count = 1;  // of the elements within a dimension
+  std::int64_t step = 0;  // of the first of these dimensions
   for (int d = operand.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if ((reduced >> d & 1u) == 0 || operand.sizes[axis] == 1) continue;

@@ -11,6 +11,7 @@ struct Distances {
   static constexpr std::int64_t kBroadcast = INT64_MAX;  // the distance if all dimensions are
 
   std::int64_t elements = kBroadcast, groups = kBroadcast;
+  std::int64_t count = 1;    // elements of a group
   std::int64_t run = 1;      // elements of a group that are contiguous
   bool has_one_step = true;  // between all elements of a group
 
@@ -19,9 +20,9 @@ struct Distances {
   bool are_side_by_side() const { return groups < elements; }  // the groups
   // True if packing the elements of a group, run by run, takes longer than copying them first to
   // `output`, where runs are longer. Groups longer than a tile are packed in each pass.
-  bool has_shorter_runs_than(const Distances& output, std::int64_t group_elements) const {
+  bool has_shorter_runs_than(const Distances& output) const {
     constexpr std::int64_t kTile = 4096, kShortest = 8, kLongest = 64;  // elements
-    const std::int64_t limit = group_elements > kTile ? kLongest : kShortest;
+    const std::int64_t limit = count > kTile ? kLongest : kShortest;
     return !has_one_step && run < limit && 2 * run <= output.run;
   }
 };

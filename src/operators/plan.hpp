@@ -15,24 +15,36 @@
 
 namespace dmlops {
 
+// The contents of the output when the kernel of a reduction runs.
+enum class Preparation : std::uint8_t {
+  none,   // arbitrary
+  copy,   // of the input: the output is reduced in place
+  zeros,  // the kernel gets the output as operand kZeroedOutput
+};
+
 struct ReductionParameters {
   using Own = std::variant<std::monostate, StatisticsParameters, GradientParameters>;
 
-  ReductionParameters(ReductionKernel kernel_, const ReductionTraits& traits_, const Own& own_,
+  ReductionParameters(ReductionKernel kernel_, const ReductionTraits& traits_,
+                      Preparation preparation_, const Own& own_,
                       const ConstTensorView* const (&operands)[kReductionOperands],
                       unsigned int reduced)
-      : kernel(kernel_), traits(traits_), own(own_), reduction(operands, reduced) {}
+      : kernel(kernel_),
+        traits(traits_),
+        preparation(preparation_),
+        own(own_),
+        reduction(operands, reduced) {}
 
   ReductionKernel kernel;
   ReductionTraits traits;
+  Preparation preparation;
   Own own;
   PlannedReduction reduction;
 };
 
 struct OperatorPlan {
   Nest nest;
-  // For a reduction, null, or the copy of the input to the output, which is then reduced in place.
-  RowKernel kernel = nullptr;
+  RowKernel kernel = nullptr;  // of a reduction: of its preparation, if any
   std::variant<ClipParameters, ClipGradParameters, ActivationParameters,
                BatchNormalizationParameters, ReductionParameters>
       parameters;
@@ -62,11 +74,16 @@ struct OperatorPlan {
     char* operands[kReductionOperands];
     for (int k = 0; k < kReductionOperands; ++k)
       operands[k] = data[k] != nullptr ? data[k] : p.reduction.data[k];
-    if (kernel != nullptr) {
-      char* const copied[] = {operands[0] + (nest.data[0] - p.reduction.data[0]),
-                              operands[1] + (nest.data[1] - p.reduction.data[1])};
-      dmlops::run(nest, copied, kernel, nullptr);
-      operands[1] = operands[0];
+    if (p.preparation != Preparation::none) {
+      char* prepared[] = {operands[0] + (nest.data[0] - p.reduction.data[0]), nest.data[1]};
+      const bool copies = p.preparation == Preparation::copy;
+      if (copies) prepared[1] = operands[1] + (nest.data[1] - p.reduction.data[1]);
+      dmlops::run(nest, prepared, kernel, nullptr);
+      if (copies) {
+        operands[1] = operands[0];
+      } else {
+        operands[kZeroedOutput] = std::exchange(operands[0], nullptr);
+      }
     }
     std::visit(
         [&](const auto& own) {
@@ -105,12 +122,11 @@ OperatorPlan plan_elementwise(ConstTensorView (&inputs)[kInputs], RowKernel kern
 
 using ReductionOperands = const ConstTensorView* [kReductionOperands];
 
-// Plans a reduction. `copies_first`: the input is first copied to the output, which is then reduced
-// in place.
+// Plans a reduction.
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
                             unsigned int reduced, const ReductionParameters::Own& own,
-                            bool copies_first, std::vector<ResultCopy> copies = {});
+                            Preparation preparation, std::vector<ResultCopy> copies = {});
 
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers
 // may be null, if run() is given the memory.

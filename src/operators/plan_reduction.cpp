@@ -1,4 +1,4 @@
-// Plans a reduction, after a copy of the input where that is faster.
+// Plans a reduction and the preparation of its output.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -11,7 +11,7 @@ namespace dmlops {
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
                             unsigned int reduced, const ReductionParameters::Own& own,
-                            bool copies_first, std::vector<ResultCopy> copies) {
+                            Preparation preparation, std::vector<ResultCopy> copies) {
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   const auto size = element_size(input.type);
@@ -20,15 +20,18 @@ OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
   plan.nest.element_size = static_cast<std::int64_t>(size);
   ReductionOperands read;
   std::copy(std::begin(operands), std::end(operands), read);
-  if (copies_first) {
+  if (preparation != Preparation::none) {
+    const bool copies_input = preparation == Preparation::copy;
     const TensorView target = {const_cast<void*>(output->data), output->type, output->rank,
                                output->sizes, output->strides};
-    plan.nest = make_nest(target, &input, 1);
+    static constexpr float kZero = 0;  // also of float16
+    const ConstTensorView zero(&kZero, input.type, {});
+    plan.nest = make_nest(target, copies_input ? &input : &zero, 1);
     plan.kernel = copy_kernel(size);
-    read[1] = output;
+    read[copies_input ? 1 : kZeroedOutput] = output;
   }
-  auto& planned = plan.parameters.emplace<ReductionParameters>(kernels[float_index(input.type)],
-                                                               traits, own, read, reduced);
+  auto& planned = plan.parameters.emplace<ReductionParameters>(
+      kernels[float_index(input.type)], traits, preparation, own, read, reduced);
   planned.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
   return plan;
 }

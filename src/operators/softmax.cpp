@@ -14,52 +14,56 @@
 namespace dmlops {
 namespace {
 
-// True if it is faster to copy the input to the output, by the traversal of elementwise operators,
-// and to reduce the output in place: in the cases below, the input or the output would be accessed
-// element by element, or packed anew in each pass over the groups.
-bool copies_first(const ConstTensorView& input, const TensorView& output, unsigned int reduced) {
-  constexpr std::int64_t kAdjacent = 16;  // bytes
+constexpr std::int64_t kAdjacent = 16;  // bytes between elements
+constexpr std::int64_t kBlock = 64;     // groups, and elements
+
+// The order of the input's memory, compared with the output's.
+enum class Order : std::uint8_t {
+  similar,
+  short_runs,  // groups that are contiguous in the output are short runs in the input
+  other,
+};
+
+// Returns `similar` unless the input or the output would be accessed element by element, or packed
+// anew in each pass over the groups.
+Order compare_order(const ConstTensorView& input, const TensorView& output, unsigned int reduced,
+                    const Distances& in, const Distances& out) {
   constexpr std::int64_t kShortRun = 48;  // bytes
   constexpr std::int64_t kRun = 16;       // groups
-  constexpr std::int64_t kBlock = 64;     // groups, and elements
   constexpr std::int64_t kTile = 4096;    // elements
   const auto size = static_cast<std::int64_t>(element_size(input.type));
-  const Distances in(input, reduced), out(output, reduced);
   struct Extent {
     std::int64_t size, in, out;
   } kept[kMaxRank];
   int count = 0;
-  std::int64_t elements = 1;
   for (int d = input.rank - 1; d >= 0; --d) {
     const auto axis = static_cast<std::size_t>(d);
     if (input.sizes[axis] == 1) continue;
-    if ((reduced >> d & 1u) == 0) {
+    if ((reduced >> d & 1u) == 0)
       kept[count++] = {input.sizes[axis], std::llabs(input.strides[axis]),
                        std::llabs(output.strides[axis])};
-    } else {
-      elements *= input.sizes[axis];
-    }
   }
   // Groups longer than a tile are contiguous in the output alone.
-  if (elements > kTile && out.elements == size && in.elements > size &&
+  if (in.count > kTile && out.elements == size && in.elements > size &&
       in.elements != Distances::kBroadcast)
-    return true;
+    return Order::other;
   // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
   // from several blocks on.
-  if (out.elements <= kAdjacent && in.elements > kAdjacent)
-    return elements > kBlock && in.are_side_by_side() && in.elements != Distances::kBroadcast;
+  if (out.elements <= kAdjacent && in.elements > kAdjacent) {
+    const bool side_by_side = in.are_side_by_side() && in.elements != Distances::kBroadcast;
+    return in.count > kBlock && side_by_side ? Order::other : Order::similar;
+  }
   // The elements of a group have another order.
-  if (elements > kBlock && in.has_shorter_runs_than(out, elements)) return true;
+  if (in.count > kBlock && in.has_shorter_runs_than(out)) return Order::other;
   const bool near = in.elements <= kAdjacent;
-  if (in.elements <= size || (near && out.elements <= kAdjacent)) return false;
+  if (in.elements <= size || (near && out.elements <= kAdjacent)) return Order::similar;
   // The groups are contiguous in the output alone.
-  if (elements > kBlock && in.groups > size && out.groups == size) return true;
+  if (in.count > kBlock && in.groups > size && out.groups == size) return Order::other;
 
   insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
   std::int64_t run = size;  // bytes of groups that are contiguous in the output
   for (int d = 0; d < count && kept[d].out == run; ++d) run *= kept[d].size;
-  if (near && run < kRun * size) return false;
-  // Groups that are contiguous in the output are short runs in the input.
+  if (near && run < kRun * size) return Order::similar;
   const auto continues = [&](int d, std::int64_t Extent::*stride) {
     return kept[d + 1].*stride == kept[d].*stride * kept[d].size;
   };
@@ -67,11 +71,13 @@ bool copies_first(const ConstTensorView& input, const TensorView& output, unsign
   while (last + 1 < count && continues(last, &Extent::in) && continues(last, &Extent::out)) ++last;
   if (last + 1 < count && continues(last, &Extent::out) &&
       kept[last].out * kept[last].size < kShortRun)
-    return true;
+    return Order::short_runs;
   // Groups have another order, and blocks of them are not contiguous in both.
   const auto inner = [](const Extent& a, const Extent& b) { return a.in < b.in; };
-  if (std::is_sorted(kept, kept + count, inner)) return false;
-  return kept[0].size < kBlock || std::min_element(kept, kept + count, inner) != kept;
+  if (std::is_sorted(kept, kept + count, inner)) return Order::similar;
+  const bool are_blocks =
+      kept[0].size >= kBlock && std::min_element(kept, kept + count, inner) == kept;
+  return are_blocks ? Order::similar : Order::other;
 }
 
 // An operator of the family.
@@ -79,22 +85,39 @@ struct Operator {
   const char* name;
   ReductionKernel (KernelTable::*kernels)[kFloatTypes];
   ReductionTraits traits;
+  bool zeros;  // most results are 0
   OperatorPlan (*plan)(const ConstTensorView& input, unsigned int reduced,
                        const TensorView& output);
 };
 
 constexpr ReductionTraits kExponentials = {4, kSumLanes, 4}, kComparisons = {1, kSumLanes, 4};
-constexpr Operator kSoftmax = {"softmax", &KernelTable::softmax, kExponentials, plan_softmax};
-constexpr Operator kLogSoftmax = {"log_softmax", &KernelTable::log_softmax, kExponentials,
+constexpr Operator kSoftmax = {"softmax", &KernelTable::softmax, kExponentials, false,
+                               plan_softmax};
+constexpr Operator kLogSoftmax = {"log_softmax", &KernelTable::log_softmax, kExponentials, false,
                                   plan_log_softmax};
-constexpr Operator kHardmax = {"hardmax", &KernelTable::hardmax, kComparisons, plan_hardmax};
+constexpr Operator kHardmax = {"hardmax", &KernelTable::hardmax, kComparisons, true, plan_hardmax};
+
+// An input of another order is copied, by the traversal of elementwise operators. Instead, zeros
+// are written in the order of the output's memory, and the input is read in its own; the other
+// results would take long where groups are short.
+Preparation prepare(const Operator& op, const ConstTensorView& input, const TensorView& output,
+                    unsigned int reduced) {
+  constexpr std::int64_t kShortest = 24;  // elements
+  const Distances in(input, reduced), out(output, reduced);
+  const bool alternates = out.elements > kAdjacent || out.are_side_by_side();
+  if (op.zeros && in.run > kBlock && alternates) return Preparation::zeros;
+  const Order order = compare_order(input, output, reduced, in, out);
+  if (order == Order::similar) return Preparation::none;
+  return op.zeros && order == Order::other && in.count > kShortest ? Preparation::zeros
+                                                                   : Preparation::copy;
+}
 
 OperatorPlan plan(const Operator& op, ConstTensorView input, unsigned int reduced,
                   TensorView output) {
   std::vector<ResultCopy> copies = remove_repetition(output, &input, 1, reduced);
   const ConstTensorView target = output;
   return plan_reduction(kernels().*op.kernels, op.traits, {&target, &input}, reduced, {},
-                        copies_first(input, output, reduced), std::move(copies));
+                        prepare(op, input, output, reduced), std::move(copies));
 }
 
 // Checks the arguments, plans unless the call is a plain one, and runs.

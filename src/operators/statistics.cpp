@@ -111,14 +111,11 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
   const Distances in_output(*output, reduced);
-  std::int64_t elements = 1, groups = 1;  // groups: between two elements of a group in the output
+  std::int64_t groups = 1;  // between two elements of a group in the output
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
-    if ((reduced >> d & 1u) != 0) {
-      elements *= input.sizes[axis];
-    } else if (std::llabs(output->strides[axis]) < in_output.elements) {
+    if ((reduced >> d & 1u) == 0 && std::llabs(output->strides[axis]) < in_output.elements)
       groups *= input.sizes[axis];
-    }
   }
   const auto size = static_cast<std::int64_t>(element_size(input.type));
   const Distances in_input(input, reduced);
@@ -126,11 +123,11 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   // Groups side by side that do not fill a cache line are not worth a copy.
   if (side_by_side && groups * size < kLineBytes) return false;
   if (side_by_side != in_input.are_side_by_side()) {
-    if (elements <= kLongGroup) return false;  // tiles of long groups have few groups
+    if (in_input.count <= kLongGroup) return false;  // tiles of long groups have few groups
   } else if (side_by_side) {
-    if (elements <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
+    if (in_input.count <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
       return false;
-  } else if (elements <= kRows || !in_input.has_shorter_runs_than(in_output, elements)) {
+  } else if (in_input.count <= kRows || !in_input.has_shorter_runs_than(in_output)) {
     return false;
   }
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
@@ -145,7 +142,8 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], const Reduction
                   unsigned int reduced, const Parameters& parameters,
                   std::vector<ResultCopy> copies = {}) {
   return plan_reduction(kernels, kTraits, operands, reduced, parameters,
-                        copies_first(operands, reduced), std::move(copies));
+                        copies_first(operands, reduced) ? Preparation::copy : Preparation::none,
+                        std::move(copies));
 }
 
 }  // namespace

@@ -171,7 +171,8 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   const bool side_by_side = are_side_by_side(reduction, 1, element_size);
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
                       !(side_by_side && traits.has_lanes);
-  reduction.streaming = streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
+  reduction.streaming = reduction.data[0] != nullptr &&
+                        streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   const std::int64_t work = group_work(elements, traits);
   const std::int64_t wanted = shard_count(count * work);
   const std::int64_t unit = groups_in_line(reduction, element_size);

@@ -163,6 +163,11 @@ class ColumnBlock {
     __builtin_prefetch(next_rows_[row] + c * kSize);
   }
 
+  // Returns the byte offset of element `i` of column `c` in the output.
+  std::int64_t output_offset(std::int64_t c, std::int64_t i) {
+    return written_.offsets()[c] + out_.offset(i);
+  }
+
   // Calls write(target, pitch, first, rows) for the elements [begin, begin + rows) of the groups,
   // to write results of the elements [begin + first, ...) to the output's rows if these are wide
   // enough, otherwise to the block, from which they are unpacked.

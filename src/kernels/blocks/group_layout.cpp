@@ -9,6 +9,15 @@ std::int64_t ElementLoops::count() const {
   return product;
 }
 
+std::int64_t ElementLoops::offset(std::int64_t i) const {
+  std::int64_t offset = 0;
+  for (int d = rank - 1; d > 0; --d) {
+    offset += i % sizes[d] * strides[d];
+    i /= sizes[d];
+  }
+  return offset + i * strides[0];
+}
+
 void ElementLoops::list_offsets(int dimensions, std::int64_t first, std::int64_t count,
                                 std::int64_t* offsets) const {
   if (dimensions == 0) {
@@ -43,8 +52,8 @@ bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
   constexpr std::int64_t kShared = kLineBytes / 4;
-  const bool contiguous =
-      abs(in.step()) <= kShared && abs(out.step()) <= kShared && in.run() >= kSumLanes;
+  const bool in_output = groups.data[0] == nullptr || abs(out.step()) <= kShared;
+  const bool contiguous = abs(in.step()) <= kShared && in_output && in.run() >= kSumLanes;
   return leave_lanes_empty(groups) || (contiguous && in.count() >= along_rows);
 }
 

@@ -16,6 +16,9 @@ struct ElementLoops {
   std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
   std::int64_t step() const { return strides[rank - 1]; }  // its stride
 
+  // Returns the byte offset of an element.
+  std::int64_t offset(std::int64_t i) const;
+
   // Lists `count` byte offsets from that of index `first` on, over the outer dimensions.
   void list_offsets(int dimensions, std::int64_t first, std::int64_t count,
                     std::int64_t* offsets) const;
@@ -58,7 +61,8 @@ bool has_no_strides(const ReductionNest& nest, int operand);
 // whose innermost dimension is shorter than a vector, and that are long enough.
 bool leave_lanes_empty(const Reduction& groups);
 
-// True if groups are computed along rows. `along_rows` is the minimum length of contiguous groups.
+// True if groups are computed along rows. `along_rows` is the minimum length of groups that are
+// contiguous, in the output too if it is present.
 bool fills_rows(const Reduction& groups, std::int64_t along_rows);
 
 // Groups in an operand, as up to kCapacity runs of groups with a common step. offsets() needs at

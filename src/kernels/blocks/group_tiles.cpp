@@ -130,9 +130,9 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   for (int o = 0; o < operands_; ++o) {
     whole_[0].offsets[o] = next_[o] = 0;
     if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
-    if (!is_cached_) next_[o] = end < count_ ? offset_of(o, end) : groups_ * common_step(o);
+    if (!is_cached_) next_[o] = end < count_ ? loops_[o].offset(end) : groups_ * common_step(o);
     if (is_contiguous(o, begin, length)) {
-      whole_[0].offsets[o] = offset_of(o, begin);
+      whole_[0].offsets[o] = loops_[o].offset(begin);
     } else if (splits && step(o) == size_ && packed_tile_[o] != begin) {
       split_ |= 1u << o;
     } else {
@@ -281,16 +281,6 @@ void GroupTiles::select_operand(int o, const std::int64_t* begun) {
   }
 }
 
-std::int64_t GroupTiles::offset_of(int o, std::int64_t i) const {
-  const ElementLoops& loops = loops_[o];
-  std::int64_t offset = 0;
-  for (int d = loops.rank - 1; d > 0; --d) {
-    offset += i % loops.sizes[d] * loops.strides[d];
-    i /= loops.sizes[d];
-  }
-  return offset + i * loops.strides[0];
-}
-
 Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length) {
   const ElementLoops& loops = loops_[o];
   const bool of_runs = packs_runs(o);
@@ -311,7 +301,7 @@ void GroupTiles::for_each_transposed(int o, std::int64_t begin, std::int64_t len
   for (std::int64_t i = begin; i < end;) {
     const std::int64_t whole = i % run == 0 ? min((end - i) / run, rows - i / run % rows) : 0;
     const std::int64_t count = whole > 0 ? whole * run : min(run - i % run, end - i);
-    visit(offset_of(o, i), i - begin, whole > 0 ? run : count, max(whole, std::int64_t{1}));
+    visit(loops.offset(i), i - begin, whole > 0 ? run : count, max(whole, std::int64_t{1}));
     i += count;
   }
 }

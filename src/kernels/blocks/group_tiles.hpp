@@ -211,8 +211,6 @@ class GroupTiles {
   }
 
   void select_operand(int o, const std::int64_t* begun);
-  // Returns the byte offset of an element of a group.
-  std::int64_t offset_of(int o, std::int64_t i) const;
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length);
   // Sets the runs of the tile [begin, end).

@@ -13,8 +13,13 @@ namespace dmlops::DMLOPS_TARGET {
 // Shorter groups are computed down columns, unless there are few groups.
 constexpr std::int64_t kHardmaxAlongRows = 80;
 
+template <class T>
+void write_one(char* target) {
+  store_partial(reinterpret_cast<T*>(target), splat<f32x>(1.0f), 1);
+}
+
 // The formula of hardmax along rows, for reduce_groups(): finds the index of the first maximum, or
-// of the first NaN.
+// of the first NaN. Writes the ones alone where the output has zeros.
 template <class T>
 struct Hardmax {
   static constexpr int kSweeps = 1;
@@ -29,25 +34,9 @@ struct Hardmax {
 
   // Finds the first maximum of elements from `begin` on, given that of the elements before.
   static void find(State& state, const T* x, std::int64_t begin, std::int64_t length) {
-    if (state.max != state.max) return;  // the first NaN has been found
-    f32x in_lanes = splat<f32x>(-kInfinity);
-    i32x unordered = {};
-    for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-      const f32x v = load_repeated(x, i, used);
-      in_lanes = max(in_lanes, v);
-      unordered |= v != v;
-    });
-    if (any_bit(bit_cast<u32x>(unordered), ~0u)) {
-      state.max = __builtin_nanf("");
-      state.index = begin + first(x, length, [](f32x v) DMLOPS_LAMBDA_INLINE { return v != v; });
-      return;
-    }
-    const float largest = fold(in_lanes, Maximum());
-    if (!(largest > state.max)) return;
-    state.max = largest;
-    state.index = begin + first(x, length, [largest](f32x v) DMLOPS_LAMBDA_INLINE {
-                    return v == splat<f32x>(largest);
-                  });
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;  // elements with indices of 32 bits
+    for (std::int64_t i = 0; i < length; i += kMost)
+      find_within(state, x + i, begin + i, min(length - i, kMost));
   }
 
   // Writes the results of elements from `begin` on.
@@ -56,8 +45,11 @@ struct Hardmax {
       store_elements(target, i, used, splat<f32x>(0.0f));
     });
     const std::int64_t i = state.index - begin;
-    if (i >= 0 && i < length) store_partial(target + i, splat<f32x>(1.0f), 1);
+    if (i >= 0 && i < length) write_one<T>(reinterpret_cast<char*>(target + i));
   }
+
+  explicit Hardmax(const Reduction& groups)
+      : has_zeros_(groups.data[0] == nullptr), output_(element_loops(groups, 0)) {}
 
   void begin(State* states, const GroupTiles&, std::int64_t count) {
     states_ = states;
@@ -72,29 +64,54 @@ struct Hardmax {
   static void end(int, State*, std::int64_t, std::int64_t) {}
   static void prepare(std::int64_t) {}
   void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t begin) const {
+    if (has_zeros_) return;
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       write(states_[k], tiles.row<T>(0, k, run), begin + run.begin, run.length);
     });
   }
-  static void report(const GroupTiles&, std::int64_t) {}
-
- private:
-  // Returns the index of the first element for which `test` is true; such an element must exist.
-  template <class Test>
-  DMLOPS_INLINE static std::int64_t first(const T* x, std::int64_t length, const Test& test) {
-    constexpr std::int64_t lanes = kLanes<f32x>;
-    std::int64_t i = 0;
-    for (; i + lanes <= length; i += lanes) {
-      if (any_bit(bit_cast<u32x>(test(load<f32x>(x + i))), ~0u)) break;
-    }
-    const i32x passes = test(load_elements(x, i, min(length - i, lanes)));
-    alignas(kVectorBytes) std::int32_t each[lanes];
-    store(each, passes);
-    std::int64_t lane = 0;
-    while (lane + 1 < lanes && each[lane] == 0) ++lane;
-    return i + lane;
+  void report(const GroupTiles& tiles, std::int64_t count) const {
+    if (!has_zeros_) return;
+    for (std::int64_t k = 0; k < count; ++k)
+      write_one<T>(tiles.group_operand(kZeroedOutput, k) + output_.offset(states_[k].index));
   }
 
+ private:
+  static void find_within(State& state, const T* x, std::int64_t begin, std::int64_t length) {
+    if (state.max != state.max) return;  // the first NaN has been found
+    i32x unordered = {};
+    State here = first_maximum(x, length, [&](f32x v) DMLOPS_LAMBDA_INLINE {
+      unordered |= v != v;
+      return v;
+    });
+    if (any_bit(bit_cast<u32x>(unordered), ~0u)) {
+      here = first_maximum(x, length, [](f32x v) DMLOPS_LAMBDA_INLINE {
+        return v != v ? splat<f32x>(1.0f) : splat<f32x>(0.0f);
+      });
+      here.max = __builtin_nanf("");
+    }
+    if (here.max > state.max || here.max != here.max) state = {here.max, begin + here.index};
+  }
+
+  // Finds the first maximum of key(x). Has no branch that depends on the elements, for which the
+  // loads of the next group would wait.
+  template <class Key>
+  DMLOPS_INLINE static State first_maximum(const T* x, std::int64_t length, const Key& key) {
+    f32x tops = splat<f32x>(-kInfinity);
+    i32x at = {};  // the index of each lane's first maximum, less the lane
+    for_each_vector_of_row(length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+      const f32x v = key(load_repeated(x, i, used));
+      const i32x greater = v > tops;
+      tops = max(tops, v);
+      at = greater ? splat<i32x>(static_cast<std::int32_t>(i)) : at;
+    });
+    const float largest = fold(tops, Maximum());
+    const i32x none = splat<i32x>(INT32_MAX);
+    const i32x indices = tops == splat<f32x>(largest) ? at + lane_indices() : none;
+    return {largest, fold(indices, Minimum())};
+  }
+
+  const bool has_zeros_;
+  const ElementLoops output_;
   const State* states_ = nullptr;  // of the selected groups
 };
 
@@ -102,12 +119,12 @@ struct Hardmax {
 template <class T>
 class HardmaxColumns {
  public:
-  explicit HardmaxColumns(const Reduction& groups) : block_(groups) {}
+  explicit HardmaxColumns(const Reduction& groups) : groups_(groups), block_(groups) {}
 
   void run() {
     block_.for_each_selection([this](std::int64_t, std::int64_t) {
       find();
-      write();
+      groups_.data[0] != nullptr ? write() : write_ones();
     });
   }
 
@@ -160,6 +177,15 @@ class HardmaxColumns {
     }
   }
 
+  // Writes to an output of zeros.
+  void write_ones() {
+    for (std::int64_t c = 0; c < block_.columns(); ++c) {
+      const std::int64_t i = blocks_[c] * kBlockRows + rows_[c];
+      write_one<T>(groups_.data[kZeroedOutput] + block_.output_offset(c, i));
+    }
+  }
+
+  const Reduction& groups_;
   SoftmaxBlock<T> block_;
   alignas(kVectorBytes) float tops_[kSoftmaxColumns];
   // The positions of the first maxima: blocks, and rows within the blocks.

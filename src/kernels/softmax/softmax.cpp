@@ -32,7 +32,7 @@ template <class T>
 void hardmax(const Reduction& groups, const void*) {
   if (groups.parts > 1) return hardmax_in_parts<T>(groups);
   if (fills_rows(groups, kHardmaxAlongRows)) {
-    Hardmax<T> formula;
+    Hardmax<T> formula(groups);
     reduce_groups<T>(groups, formula);
   } else {
     HardmaxColumns<T>(groups).run();
