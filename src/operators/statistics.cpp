@@ -106,7 +106,7 @@ void fill(const TensorView& output, float value) {
 // and to reduce the output in place, which the other operands must have the order of. Otherwise, an
 // input of another order is packed in each sweep.
 bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
-  constexpr std::int64_t kColumns = 32, kRows = 512, kLongGroup = 1024;  // elements
+  constexpr std::int64_t kColumns = 32, kRows = 512, kLongGroup = 1024, kRun = 144;  // elements
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
@@ -117,6 +117,11 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
     if ((reduced >> d & 1u) == 0 && std::llabs(output->strides[axis]) < in_output.elements)
       groups *= input.sizes[axis];
   }
+  const auto has_every_element = [&](const ConstTensorView* operand) {
+    return operand != nullptr && axes_without(*operand) == axes_without(input);
+  };
+  const bool reads_one =
+      std::none_of(operands + 2, operands + kFirstGroupOperand, has_every_element);
   const auto size = static_cast<std::int64_t>(element_size(input.type));
   const Distances in_input(input, reduced);
   const bool side_by_side = in_output.are_side_by_side();
@@ -124,6 +129,10 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   if (side_by_side && groups * size < kLineBytes) return false;
   if (side_by_side != in_input.are_side_by_side()) {
     if (in_input.count <= kLongGroup) return false;  // tiles of long groups have few groups
+    // A group that is one run is read in place. So are several runs, if few groups share the
+    // output's lines.
+    const std::int64_t longest = groups * size < 2 * kLineBytes ? kRun : in_input.count;
+    if (reads_one && in_input.run >= longest) return false;
   } else if (side_by_side) {
     if (in_input.count <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
       return false;
@@ -131,7 +140,7 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
     return false;
   }
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {
-    if (operand == nullptr || axes_without(*operand) != axes_without(input)) return true;
+    if (!has_every_element(operand)) return true;
     return Distances(*operand, reduced).are_side_by_side() == side_by_side &&
            (operand->data == nullptr || operand->data != output->data);
   });

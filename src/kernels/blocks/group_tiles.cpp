@@ -46,6 +46,10 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   batch_ = min(batch_, kTileGroups);
   tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
   const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
+  const auto in_whole_runs = [unit](std::int64_t length) {
+    return unit <= length ? length / unit * unit : length;
+  };
+  in_place_length_ = in_whole_runs(kTileElements);
   if (has_short_runs) {  // in whole runs
     // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
     bool by_elements = false;
@@ -57,7 +61,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     if (tile_length_ == 0) tile_length_ = unit;
     batch_ = min(batch_, kTileElements / tile_length_);
   }
-  if (!has_short_runs && unit <= tile_length_) tile_length_ = tile_length_ / unit * unit;
+  if (!has_short_runs) tile_length_ = in_whole_runs(tile_length_);
   tile_length_ = min(tile_length_, count_);
   for (int o = 0; o < operands_; ++o) {
     has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun && !transposes(o);

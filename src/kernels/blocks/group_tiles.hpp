@@ -64,11 +64,23 @@ class GroupTiles {
   // Calls visit(begin, length) for each tile of the elements [from, to), a part of the selected
   // groups: it begins and ends at multiples of part_unit() blocks, or at the end of the groups.
   template <class Visit>
-  DMLOPS_INLINE void for_each_tile(std::int64_t from, std::int64_t to, const Visit& visit) {
+  DMLOPS_INLINE void for_each_tile(std::int64_t from, std::int64_t to, std::int64_t tile_length,
+                                   const Visit& visit) {
     for (std::int64_t begin = from, length; begin < to; begin += length) {
-      length = min(tile_length_, to - begin);
+      length = min(tile_length, to - begin);
       visit(begin, length);
     }
+  }
+  std::int64_t tile_length() const { return tile_length_; }
+  // Returns the length of the tiles of operands, given as bits, that are read for sums: longer ones
+  // if all are read in place, where packed results of several groups share a buffer.
+  std::int64_t tile_length(unsigned int operands) const {
+    for (int o = 0; o < operands_; ++o) {
+      if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
+      const bool has_runs = loops_[o].rank == 1 || inner_size() >= shortest_summed();
+      if (step(o) != size_ || !has_runs) return tile_length_;
+    }
+    return max(tile_length_, in_place_length_);
   }
   // Returns the number of blocks at whose multiples parts begin: tables have whole runs.
   std::int64_t part_unit() const {
@@ -222,7 +234,7 @@ class GroupTiles {
   const ReductionNest& kept_;
   const std::int64_t size_;  // of an element, in bytes
   const int operands_;
-  std::int64_t count_ = 1, batch_, tile_length_, groups_ = 0;
+  std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
   bool streams_, is_cached_;
   bool common_ = true;  // true if the selected groups have common steps
   unsigned int loaded_operands_ = 0;

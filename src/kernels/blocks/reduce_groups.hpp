@@ -16,23 +16,25 @@ template <class Formula>
 DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
     int s, GroupTiles& tiles, Formula& formula, typename Formula::State* states, const bool* needed,
     std::int64_t groups, std::int64_t from, std::int64_t to) {
-  tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+  const auto sweep = [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
     tiles.load(formula.reads(s), begin, length, tiles.shortest_summed());
     for (std::int64_t k = 0; k < groups; ++k) {
       if (needed[k]) formula.sweep(s, states, tiles, k, begin);
     }
-  });
+  };
+  tiles.for_each_tile(from, to, tiles.tile_length(formula.reads(s)), sweep);
 }
 
 // Writes the results of the elements [from, to) of the selected groups.
 template <class Formula>
 DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
-  tiles.for_each_tile(from, to, [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+  const auto finish = [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
     tiles.load(formula.reads(Formula::kSweeps) | 1u, begin, length, GroupTiles::kShortestResults);
     for (std::int64_t k = 0; k < groups; ++k) formula.finish(tiles, k, begin);
     tiles.store(begin, length);
-  });
+  };
+  tiles.for_each_tile(from, to, tiles.tile_length(), finish);
 }
 
 // Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
