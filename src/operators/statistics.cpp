@@ -107,6 +107,7 @@ void fill(const TensorView& output, float value) {
 // input of another order is packed in each sweep.
 bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   constexpr std::int64_t kColumns = 32, kRows = 512, kLongGroup = 1024, kRun = 144;  // elements
+  constexpr std::int64_t kVector = 16, kManyColumns = 100;                           // groups
   const ConstTensorView& input = *operands[1];
   const ConstTensorView* const output = operands[0];
   if (output == nullptr) return false;
@@ -129,10 +130,10 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   if (side_by_side && groups * size < kLineBytes) return false;
   if (side_by_side != in_input.are_side_by_side()) {
     if (in_input.count <= kLongGroup) return false;  // tiles of long groups have few groups
-    // A group that is one run is read in place. So are several runs, if few groups share the
-    // output's lines.
-    const std::int64_t longest = groups * size < 2 * kLineBytes ? kRun : in_input.count;
-    if (reads_one && in_input.run >= longest) return false;
+    // A group that is one run is read in place. So are several runs, where the copy would be packed
+    // since columns do not fill vectors.
+    const bool few = groups <= kVector || (groups % kVector != 0 && groups < kManyColumns);
+    if (reads_one && in_input.run >= (few ? kRun : in_input.count)) return false;
   } else if (side_by_side) {
     if (in_input.count <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
       return false;
