@@ -1,5 +1,6 @@
-"""Groups of several contiguous runs: the bits are those of dense groups."""
+"""Groups of several contiguous runs, or in reverse order: the bits are those of dense groups."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,3 +77,32 @@ def test_runs_of_one_operand(threads: int) -> None:
         out = np.empty_like(x)[:, :, :256]
         dmlops.mean_variance_normalization(packed, axes=(1, 2), out=out)
         assert out.tobytes() == expected.tobytes()
+
+
+def backwards(array: Array) -> Array:
+    """Return a copy of a tensor in whose memory the channels have the reverse order."""
+    return np.ascontiguousarray(array[:, ::-1])[:, ::-1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("channels", [9, 64, 70, 200, 520])
+def test_reversed_groups(channels: int, dtype: type[np.floating[Any]]) -> None:
+    """Every combination of operands, and of the outputs with an element for each channel."""
+    rng = np.random.default_rng(1)
+    x, g = rng.standard_normal((2, 70, channels, 1, 1)).astype(dtype)
+    x[:, 1] += 300  # far from 0
+    parameters = [(rng.random((1, channels, 1, 1)) + 0.5).astype(dtype) for _ in range(4)]
+    expected = [result.tobytes() for result in results(x, g, parameters)]
+    for which in itertools.product((np.copy, backwards), repeat=3):
+        of_x, of_g, of_parameters = which
+        given = of_x(x), of_g(g), [of_parameters(p) for p in parameters]
+        assert [result.tobytes() for result in results(*given)] == expected, which
+    for of_x, of_output, of_parameters in itertools.product((np.copy, backwards), repeat=3):
+        scale, bias, mean, variance = (of_parameters(p) for p in parameters)
+        out = of_output(x), of_parameters(mean), of_parameters(variance)
+        dmlops.batch_normalization_training(of_x(x), scale, bias, out=out)
+        plain = dmlops.batch_normalization_training(x, scale, bias)
+        assert [r.tobytes() for r in out] == [r.tobytes() for r in plain]
+        in_place = of_x(x)
+        dmlops.batch_normalization_training(in_place, scale, bias, out=(in_place, *out[1:]))
+        assert in_place.tobytes() == plain[0].tobytes()

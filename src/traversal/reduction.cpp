@@ -16,6 +16,30 @@ namespace {
 
 using ReducedDimension = Dimension<kReductionOperands>;
 
+// True if the operand has different elements in a group.
+bool varies(const ConstTensorView* operand, unsigned int reduced) {
+  for (int d = 0; operand != nullptr && d < operand->rank; ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    if ((reduced >> d & 1u) != 0 && operand->sizes[axis] > 1 && operand->strides[axis] != 0)
+      return true;
+  }
+  return false;
+}
+
+// True if most of the operands that vary in groups go backwards along a dimension; of as many,
+// those that the input belongs to, which is read more than once.
+bool goes_backwards(const ReducedDimension& dimension,
+                    const ConstTensorView* const (&operands)[kReductionOperands],
+                    unsigned int reduced) {
+  int balance = 0;
+  for (int k = 0; k < kFirstGroupOperand; ++k) {
+    const std::int64_t stride = dimension.strides[k];
+    const int weight = k == 1 ? 3 : 2;
+    if (stride != 0 && varies(operands[k], reduced)) balance += stride > 0 ? weight : -weight;
+  }
+  return balance < 0;
+}
+
 void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
   nest.sizes[d] = dimension.size;
   for (int k = 0; k < kReductionOperands; ++k) nest.strides[k][d] = dimension.strides[k];
@@ -125,9 +149,14 @@ PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kRed
     }
     if ((reduced >> d & 1u) != 0) {
       append(inner, elements.rank, dimension);
-    } else {
-      sorted[sorted_rank++] = dimension;
+      continue;
     }
+    const bool reversed = goes_backwards(dimension, operands, reduced);
+    for (int k = 0; reversed && k < kReductionOperands; ++k) {
+      offsets[k] += (dimension.size - 1) * dimension.strides[k];
+      dimension.strides[k] = -dimension.strides[k];
+    }
+    sorted[sorted_rank++] = dimension;
   }
   if (elements.rank == 0) {
     const auto size = static_cast<std::int64_t>(element_size(input.type));
@@ -155,7 +184,8 @@ PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kRed
 void run(const PlannedReduction& planned, char* const* data, std::int64_t element_size,
          const ReductionTraits& traits, ReductionKernel kernel, const void* parameters) {
   Reduction reduction{planned.elements, planned.kept};
-  std::copy_n(data, kReductionOperands, reduction.data);
+  for (int k = 0; k < kReductionOperands; ++k)
+    reduction.data[k] = data[k] != nullptr ? data[k] + planned.offsets[k] : nullptr;
   reduction.end = planned.groups;
   reduction.stage = planned.stage;
   reduction.group_elements = planned.group_elements;

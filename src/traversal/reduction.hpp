@@ -16,6 +16,9 @@ struct PlannedReduction {
   ReductionNest elements, kept;
   std::int64_t groups = 1;
   char* data[kReductionOperands] = {};
+  // Bytes from the first element of each operand to that of the first group: dimensions that count
+  // groups are reversed if most strides are negative.
+  std::int64_t offsets[kReductionOperands] = {};
   int stage = Reduction::kAllStages;
   std::int64_t group_elements = 0;
 };

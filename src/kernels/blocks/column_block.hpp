@@ -239,6 +239,16 @@ class ColumnBlock {
       pack<Bits<T>>(packed, bytes, rows, columns_, results, true);
       return copy_runs<true>(target, packed, groups.offsets(), columns_, bytes, bytes);
     }
+    // Reversed groups are packed from their last one on.
+    if (groups.step == -kSize && !groups.has_short_runs(kSize)) {
+      for (int r = 0; r < groups.run_count; ++r) {
+        const Run& run = groups.runs[r];
+        const std::int64_t last = (run.count - 1) * kSize;
+        pack<Bits<T>>(target + run.offset - last, out_.step(), run.count, rows,
+                      {source + run.first * kSize + last, pitch, -kSize, nullptr});
+      }
+      return;
+    }
     for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += pitch) {
       if (groups.has_short_runs(kSize)) {
         unpack<Bits<T>>(target, 0, groups.offsets(), source, columns_);

@@ -33,17 +33,20 @@ class ColumnOperand {
   void end_overlap() {
     if (exists_ && !constant_) block_.end_overlap();
   }
-  bool in_place() const { return !exists_ || constant_ || block_.in_place(); }
+  // True unless elements of the groups must be packed: a single row may be packed by itself.
+  bool in_place() const { return !exists_ || uniform_ || block_.in_place(); }
   // True if any number of adjacent groups is in place.
   bool is_adjacent() const { return !exists_ || constant_ || block_.is_adjacent(); }
 
   // Loads rows from element `begin` of the groups on, or refers to them in place.
   void load(std::int64_t begin, bool in_place, const RowLanes& lanes) {
     if (!exists_ || constant_) return;
-    rows_ = in_place   ? block_.rows_from(begin)
-            : uniform_ ? block_.load_rows(0)
-                       : block_.load_rows(begin, lanes);
-    if (uniform_) rows_.pitch = 0;
+    if (uniform_) {
+      rows_ = block_.in_place() ? block_.rows_from(0) : block_.load_rows(0);
+      rows_.pitch = 0;
+    } else {
+      rows_ = in_place ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
+    }
   }
   DMLOPS_INLINE const T* row(std::int64_t r, std::int64_t c) const {
     return reinterpret_cast<const T*>(rows_.data + r * rows_.pitch) + (constant_ ? 0 : c);
