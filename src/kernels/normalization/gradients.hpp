@@ -65,7 +65,7 @@ class Gradients {
     sums[2] = sums[2] + g * d;
   }
 
-  DMLOPS_INLINE void end(int s, Numbers& group, const f64x* totals, double count) const {
+  DMLOPS_INLINE void end(int s, Numbers& group, const f64x* totals, const Divisor& count) const {
     const f64x sum = totals[1], products = totals[2];
     // The center relative to the origin of the sums: 0 in the first sweep, the center in the
     // second.
@@ -77,7 +77,7 @@ class Gradients {
     const f64x shift = offset * sum, product = products - shift;
     // A single element has no deviation, which the second sweep finds exactly. It also replaces a
     // difference that has lost 8 bits, as where large gradients meet small deviations.
-    const bool first = s == 0 && count > 1;
+    const bool first = s == 0 && !count.is_one();
     group.near_zero = first ? is_near_zero(group.center, group.variance) &
                                   (product * product >= 0x1p-16 * (shift * shift))
                             : Mask{};

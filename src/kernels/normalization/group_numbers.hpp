@@ -16,7 +16,7 @@ void load_numbers(const Reduction& reduction, int operand, std::int64_t first, s
   const bool uniform = groups.is_uniform();
   const auto convert = [&](const char* elements) {
     for_each_vector(count, [&](std::int64_t c) {
-      store(numbers + c, to_double(load<f32x>(reinterpret_cast<const T*>(elements) + c)));
+      store(numbers + c, load_doubles(reinterpret_cast<const T*>(elements) + c));
     });
   };
   if (uniform && groups.step == sizeof(T) && count % kLanes<f32x> == 0)

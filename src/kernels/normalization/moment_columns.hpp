@@ -9,8 +9,9 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The maximum number of columns at once, of groups that are adjacent in all operands.
-constexpr std::int64_t kMaxColumns = 512;
+// The maximum number of columns at once, of groups that are adjacent in all operands. Short groups
+// have fewer, so that the numbers of all groups stay in L1.
+constexpr std::int64_t kMaxColumns = 512, kShortGroup = 32, kMaxShortColumns = 128;
 
 // Rows in place whose terms are added at once, with their sums in registers.
 constexpr std::int64_t kRowsAtOnce = 256;
@@ -28,7 +29,8 @@ class MomentColumns {
       finish(0, block_.count());
       report();
     };
-    block_.for_each_selection(compute, is_adjacent() ? kMaxColumns : kColumns);
+    const std::int64_t most = block_.count() <= kShortGroup ? kMaxShortColumns : kMaxColumns;
+    block_.for_each_selection(compute, is_adjacent() ? most : kColumns);
   }
 
   // Computes a part of a stage: the sums of sweep `stage` or, after the sweeps, the results. The

@@ -52,7 +52,7 @@ class Statistics {
     sums[1] = sums[1] + d * d;
   }
 
-  DMLOPS_INLINE void end(int s, Numbers& group, const f64x* totals, double count) const {
+  DMLOPS_INLINE void end(int s, Numbers& group, const f64x* totals, const Divisor& count) const {
     const f64x offset = parameters_.use_mean ? totals[0] / count : f64x{};
     const f64x variance = totals[1] / count - offset * offset;
     group.center = group.center + offset;
