@@ -1,4 +1,4 @@
-"""Groups of several contiguous runs, or in reverse order: the bits are those of dense groups."""
+"""Groups in runs, across memory, or in reverse order: the bits are those of dense groups."""
 
 import itertools
 from collections.abc import Iterator
@@ -106,3 +106,41 @@ def test_reversed_groups(channels: int, dtype: type[np.floating[Any]]) -> None:
         in_place = of_x(x)
         dmlops.batch_normalization_training(in_place, scale, bias, out=(in_place, *out[1:]))
         assert in_place.tobytes() == plain[0].tobytes()
+
+
+# Batch, channels, height and width: rows of several dimensions in whole tiles, cut by the ends of
+# tiles, and too long for a table; few rows.
+ACROSS_SIZES = [(40, 9, 5, 7), (20, 3, 12, 30), (100, 20, 4, 4), (17, 5, 31, 32), (3, 2, 40, 41)]
+
+
+def across(array: Array) -> Array:
+    """Return a copy with the batch contiguous in memory, and gaps in the other dimensions."""
+    n, c, h, w = array.shape
+    memory = np.full((c, h + 1, w + 1, n), 7, array.dtype)
+    memory[:, :h, :w] = array.transpose(1, 2, 3, 0)
+    return memory[:, :h, :w].transpose(3, 0, 1, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("sizes", ACROSS_SIZES, ids=lambda sizes: "x".join(map(str, sizes)))
+def test_groups_across_memory(sizes: tuple[int, ...], dtype: type[np.floating[Any]]) -> None:
+    rng = np.random.default_rng(1)
+    x, g = rng.standard_normal((2, *sizes)).astype(dtype)
+    parameters = [(rng.random((1, sizes[1], 1, 1)) + 0.5).astype(dtype) for _ in range(4)]
+    expected = [result.tobytes() for result in results(dense(x), dense(g), parameters)]
+    for threads in (1, 2):
+        with dmlops.num_threads(threads):
+            found = [result.tobytes() for result in results(across(x), across(g), parameters)]
+            assert found == expected
+            found = [result.tobytes() for result in results(across(x), dense(g), parameters)]
+            assert found == expected
+    reductions = (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax)
+    for function in (*reductions, dmlops.mean_variance_normalization):
+        of_dense = function(dense(x), axes=(0, 2, 3))
+        for given, out in itertools.product((across(x), x), (across(x), np.empty_like(x))):
+            function(given, axes=(0, 2, 3), out=out)
+            assert out.tobytes() == of_dense.tobytes(), function
+            gaps = out.base
+            if gaps is not None:
+                out[...] = 7
+                assert (gaps == 7).all()

@@ -50,10 +50,15 @@ bool leave_lanes_empty(const Reduction& groups) {
 
 bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  // True if elements of a group share cache lines in both operands, and fill the lanes of a sum.
-  constexpr std::int64_t kShared = kLineBytes / 4;
-  const bool in_output = groups.data[0] == nullptr || abs(out.step()) <= kShared;
-  const bool contiguous = abs(in.step()) <= kShared && in_output && in.run() >= kSumLanes;
+  // Elements of a group share cache lines, and fill the lanes of a sum.
+  const auto share_lines = [](const ElementLoops& loops) {
+    constexpr std::int64_t kShared = kLineBytes / 4;
+    for (int d = 0; d < loops.rank; ++d) {
+      if (abs(loops.strides[d]) <= kShared && loops.sizes[d] >= kSumLanes) return true;
+    }
+    return false;
+  };
+  const bool contiguous = share_lines(in) && (groups.data[0] == nullptr || share_lines(out));
   return leave_lanes_empty(groups) || (contiguous && in.count() >= along_rows);
 }
 

@@ -62,7 +62,7 @@ bool has_no_strides(const ReductionNest& nest, int operand);
 bool leave_lanes_empty(const Reduction& groups);
 
 // True if groups are computed along rows. `along_rows` is the minimum length of groups that are
-// contiguous, in the output too if it is present.
+// contiguous along a dimension, in the output too if it is present.
 bool fills_rows(const Reduction& groups, std::int64_t along_rows);
 
 // Groups in an operand, as up to kCapacity runs of groups with a common step. offsets() needs at

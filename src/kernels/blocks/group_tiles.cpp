@@ -16,6 +16,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   for (int o = 0; o < operands_; ++o) {
     packed_tile_[o] = kNone;
     merge(o);
+    across_[o] = find_across(o);
     uniform_[o] = o > 1 && has_no_strides(elements_, o);
     shared_[o] = o > 1 && has_no_strides(kept_, o);
     std::int64_t back = 0;  // to the first run of the inner dimensions
@@ -195,19 +196,21 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
   if ((packed_ & 1u) == 0) return;
   const std::int64_t group_step = common_step(0), element_step = step(0), pitch = this->pitch(0);
   if (transposes(0)) {
-    return for_each_transposed(
-        0, begin, length,
-        [&](std::int64_t offset, std::int64_t i, std::int64_t run, std::int64_t rows) {
-          for (std::int64_t k = 0; k < groups_; ++k) {
-            char* const target = groups_data_[0][k] + offset;
-            const char* const source = buffer(0) + k * pitch + i * size_;
-            if (rows == 1) {
-              unpack(size_, target, element_step, nullptr, source, run);
-            } else {
-              pack(size_, target, element_step, rows, run, {source, size_, run * size_});
-            }
-          }
-        });
+    return for_each_transposed(0, begin, length, [&](const RowBlock& b) {
+      alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
+      for (std::int64_t k = 0; k < groups_; ++k) {
+        char* const target = groups_data_[0][k] + b.offset;
+        const Source rows = {buffer(0) + k * pitch + b.i * size_, size_, b.length * size_};
+        if (b.rows == 1) {
+          unpack(size_, target, element_step, b.offsets, rows.data, b.length);
+        } else if (b.offsets == nullptr) {
+          pack(size_, target, element_step, b.rows, b.length, rows);
+        } else {
+          pack(size_, columns, b.rows * size_, b.rows, b.length, rows);
+          unpack(size_, target, size_, b.offsets, columns, b.length * b.rows, b.rows);
+        }
+      }
+    });
   }
   const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
   if (has_table_[0] && side_by_side) {
@@ -297,16 +300,41 @@ Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length) {
   return source;
 }
 
+std::int64_t GroupTiles::find_across(int o) const {
+  constexpr std::int64_t kSmallest = 32;  // elements
+  const ElementLoops& loops = loops_[o];
+  if (abs(step(o)) <= size_) return kNone;
+  std::int64_t row = 1;  // elements
+  for (int d = loops.rank - 2; d >= 0; --d) {
+    row *= loops.sizes[d + 1];
+    if (loops.strides[d] != size_) continue;
+    const bool has_step = d == loops.rank - 2;
+    const bool can_index = has_step ? o > 0 || step(0) > 0 : row <= kTableEntries;
+    return can_index && row * loops.sizes[d] >= kSmallest ? d : kNone;
+  }
+  return kNone;
+}
+
 template <class Visit>
 void GroupTiles::for_each_transposed(int o, std::int64_t begin, std::int64_t length,
-                                     const Visit& visit) const {
+                                     const Visit& visit) {
   const ElementLoops& loops = loops_[o];
-  const std::int64_t run = loops.run(), rows = loops.sizes[loops.rank - 2], end = begin + length;
+  const int across = static_cast<int>(across_[o]), rank = loops.rank - 1 - across;
+  const ElementLoops inner = {rank, loops.sizes + across + 1, loops.strides + across + 1};
+  const std::int64_t row = inner.count(), rows = loops.sizes[across], end = begin + length;
+  const bool has_step = rank == 1;
+  if (!has_step && tabulated_[o].begin == kNone) {
+    inner.list_offsets(rank, 0, row, tables_[o]);
+    tabulated_[o].begin = 0;
+  }
   for (std::int64_t i = begin; i < end;) {
-    const std::int64_t whole = i % run == 0 ? min((end - i) / run, rows - i / run % rows) : 0;
-    const std::int64_t count = whole > 0 ? whole * run : min(run - i % run, end - i);
-    visit(loops.offset(i), i - begin, whole > 0 ? run : count, max(whole, std::int64_t{1}));
-    i += count;
+    const std::int64_t first = i % row;
+    const std::int64_t whole = first == 0 ? min((end - i) / row, rows - i / row % rows) : 0;
+    const std::int64_t count = whole > 0 ? row : min(row - first, end - i);
+    const std::int64_t offset = loops.offset(has_step ? i : i - first);
+    const std::int64_t* const offsets = has_step ? nullptr : tables_[o] + first;
+    visit(RowBlock{offset, offsets, i - begin, count, max(whole, std::int64_t{1})});
+    i += count * max(whole, std::int64_t{1});
   }
 }
 
@@ -315,13 +343,11 @@ void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
   packed_tile_[o] = begin;
   const std::int64_t pitch = this->pitch(o);
   if (transposes(o)) {
-    return for_each_transposed(
-        o, begin, length,
-        [&](std::int64_t offset, std::int64_t i, std::int64_t run, std::int64_t rows) {
-          for (std::int64_t k = 0; k < (pitch == 0 ? 1 : groups_); ++k)
-            pack(size_, buffer(o) + k * pitch + i * size_, run * size_, run, rows,
-                 {groups_data_[o][k] + offset, size_, step(o)});
-        });
+    return for_each_transposed(o, begin, length, [&](const RowBlock& b) {
+      for (std::int64_t k = 0; k < (pitch == 0 ? 1 : groups_); ++k)
+        pack(size_, buffer(o) + k * pitch + b.i * size_, b.length * size_, b.length, b.rows,
+             {groups_data_[o][k] + b.offset, size_, step(o), b.offsets});
+    });
   }
   const std::int64_t group_step = common_step(o);
   const bool together = group_step != 0 && pitch != 0;

@@ -2,7 +2,7 @@
 //
 // Independent of the element type and of the formulas of reductions, which receive rows only.
 // Elements that are contiguous in an operand are read and written in place, run by run; the others
-// are packed, by transposition where groups or the runs of a group are contiguous side by side, and
+// are packed, by transposition where groups or the rows of a group are contiguous side by side, and
 // several groups in the order of memory where their runs alternate.
 #pragma once
 
@@ -192,19 +192,22 @@ class GroupTiles {
     const bool side_by_side = kept_.rank > 0 && kept_.strides[o][0] == size_;
     return step(o) == 0 || (step(o) == size_ && !side_by_side);
   }
-  // True if an operand is packed by transposition within each group: runs that lie side by side.
-  bool transposes(int o) const {
-    constexpr std::int64_t kSmallest = 32;  // elements
-    const ElementLoops& loops = loops_[o];
-    return loops.rank > 1 && loops.strides[loops.rank - 2] == size_ && abs(step(o)) > size_ &&
-           (o > 0 || step(0) > 0) && loops.run() * loops.sizes[loops.rank - 2] >= kSmallest;
-  }
-  // Calls visit(offset, i, length, rows) for the blocks of such an operand in a tile: `rows` runs
-  // of `length` elements from element i of the tile on, whose first one is at `offset` in a group.
-  // A run that the tile's ends cut is a block of its own.
+  // True if an operand is packed by transposition within each group: rows that lie side by side,
+  // with the elements of the dimensions within the contiguous one.
+  bool transposes(int o) const { return across_[o] != kNone; }
+  // Returns the contiguous dimension of such an operand, or kNone.
+  std::int64_t find_across(int o) const;
+  // Rows side by side in a tile, from its element i on: the first one is at `offset` in a group.
+  // The elements of a row have `offsets`, or if null a step.
+  struct RowBlock {
+    std::int64_t offset;
+    const std::int64_t* offsets;
+    std::int64_t i, length, rows;
+  };
+  // Calls visit(block) for the blocks of such an operand in a tile. A row that the tile's ends cut
+  // is a block of its own.
   template <class Visit>
-  void for_each_transposed(int o, std::int64_t begin, std::int64_t length,
-                           const Visit& visit) const;
+  void for_each_transposed(int o, std::int64_t begin, std::int64_t length, const Visit& visit);
   // True if runs of several groups lie between those of a group.
   bool alternates(int o) const {
     return elements_.rank > 1 && kept_.rank > 0 && step(o) == size_ &&
@@ -247,6 +250,7 @@ class GroupTiles {
   // Bytes from a run to the next one in each dimension, where the inner dimensions begin again.
   std::int64_t to_next_run_[kMaxRank][kFirstGroupOperand];
   bool has_table_[kFirstGroupOperand];  // true if tiles are packed through an offset table
+  std::int64_t across_[kFirstGroupOperand];
   Tabulated tabulated_[kFirstGroupOperand];
   std::int64_t tables_[kFirstGroupOperand][kTableEntries];
   char* groups_data_[kReductionOperands][kTileGroups];  // the first element of each group
