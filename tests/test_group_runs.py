@@ -109,14 +109,22 @@ def test_reversed_groups(channels: int, dtype: type[np.floating[Any]]) -> None:
 
 
 # Batch, channels, height and width: rows of several dimensions in whole tiles, cut by the ends of
-# tiles, and too long for a table; few rows.
-ACROSS_SIZES = [(40, 9, 5, 7), (20, 3, 12, 30), (100, 20, 4, 4), (17, 5, 31, 32), (3, 2, 40, 41)]
+# tiles, and too long for a table; few rows; rows in long tiles.
+ACROSS_SIZES = [
+    (40, 9, 5, 7),
+    (20, 3, 12, 30),
+    (100, 20, 4, 4),
+    (17, 5, 31, 32),
+    (3, 2, 40, 41),
+    (20, 2, 40, 41),
+    (70, 2, 24, 33),
+]
 
 
-def across(array: Array) -> Array:
-    """Return a copy with the batch contiguous in memory, and gaps in the other dimensions."""
+def across(array: Array, gap: int = 1) -> Array:
+    """Return a copy with the batch contiguous in memory, and gaps in height and width."""
     n, c, h, w = array.shape
-    memory = np.full((c, h + 1, w + 1, n), 7, array.dtype)
+    memory = np.full((c, h + gap, w + gap, n), 7, array.dtype)
     memory[:, :h, :w] = array.transpose(1, 2, 3, 0)
     return memory[:, :h, :w].transpose(3, 0, 1, 2)
 
@@ -134,10 +142,13 @@ def test_groups_across_memory(sizes: tuple[int, ...], dtype: type[np.floating[An
             assert found == expected
             found = [result.tobytes() for result in results(across(x), dense(g), parameters)]
             assert found == expected
+            given = across(x, gap=0), across(g, gap=0)
+            assert [result.tobytes() for result in results(*given, parameters)] == expected
     reductions = (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax)
     for function in (*reductions, dmlops.mean_variance_normalization):
         of_dense = function(dense(x), axes=(0, 2, 3))
-        for given, out in itertools.product((across(x), x), (across(x), np.empty_like(x))):
+        layouts = (across(x), across(x, gap=0), x.copy())
+        for given, out in itertools.product((across(x), across(x, gap=0), x), layouts):
             function(given, axes=(0, 2, 3), out=out)
             assert out.tobytes() == of_dense.tobytes(), function
             gaps = out.base

@@ -1,4 +1,4 @@
-// Tiles of reduction groups, compiled once for all reductions.
+// The shapes of tiles of reduction groups, compiled once for all reductions.
 #include "kernels/blocks/group_tiles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -17,6 +17,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     packed_tile_[o] = kNone;
     merge(o);
     across_[o] = find_across(o);
+    reads_runs_ = reads_runs_ || (reduction.data[o] != nullptr && step(o) == size_);
     uniform_[o] = o > 1 && has_no_strides(elements_, o);
     shared_[o] = o > 1 && has_no_strides(kept_, o);
     std::int64_t back = 0;  // to the first run of the inner dimensions
@@ -80,6 +81,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     const std::int64_t min_groups = are_packed ? min(sharing_lines, kMinWholeGroups) : 0;
     if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
   }
+  take_long_rows();
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
@@ -102,6 +104,34 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
   if (fitting < min_groups) return;
   tile_length_ = count_;
   batch_ = max(fitting, std::int64_t{1});
+  buffer_bytes_ = bytes;
+}
+
+void GroupTiles::take_long_rows() {
+  const auto row_length = [this](int o) {
+    std::int64_t row = 1;
+    for (int d = static_cast<int>(across_[o]) + 1; d < loops_[o].rank; ++d)
+      row *= loops_[o].sizes[d];
+    return row;
+  };
+  std::int64_t longest = 0;
+  int slots = 1;
+  for (int o = 0; o < operands_; ++o) {
+    if (reduction_.data[o] == nullptr || uniform_[o]) continue;
+    slots = slot(o) + 1;
+    if (transposes(o)) {
+      longest = max(longest, row_length(o));
+    } else if (loops_[o].rank > 1 || has_table_[o]) {
+      return;
+    }
+  }
+  if (batch_ > 1 || longest * (kLineBytes / size_) <= tile_length_) return;
+  const std::int64_t bytes = kBufferBytes / slots / kLineBytes * kLineBytes;
+  const std::int64_t unit = longest * kGroupStep / min(longest & -longest, kGroupStep);
+  std::int64_t length = bytes / size_ / kGroupStep * kGroupStep;
+  if (unit <= length) length = length / unit * unit;
+  if (length <= tile_length_) return;
+  tile_length_ = min(length, count_);
   buffer_bytes_ = bytes;
 }
 
@@ -145,11 +175,22 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
       if (o > 0) pack_tile(o, begin, length);
     }
   }
-  if (split_ == 0) {
+  if (split_ == 0 && (packed_ == 0 || length <= kTileElements)) {
     run_count_ = 1;
     loaded_ = whole_;
     whole_[0].begin = 0;
     whole_[0].length = length;
+  } else if (split_ == 0) {
+    loaded_ = runs_;
+    split_tile_.begin = kNone;
+    run_count_ = 0;
+    for (std::int64_t i = 0; i < length; i += kTileElements) {
+      TileRun& run = runs_[run_count_++];
+      run.begin = i;
+      run.length = min(kTileElements, length - i);
+      for (int o = 0; o < operands_; ++o)
+        run.offsets[o] = whole_[0].offsets[o] + (uniform_[o] ? 0 : i * size_);
+    }
   } else {
     loaded_ = runs_;
     const SplitTile tile = {begin, length, operands, split_};
@@ -192,64 +233,6 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
   }
 }
 
-void GroupTiles::store(std::int64_t begin, std::int64_t length) {
-  if ((packed_ & 1u) == 0) return;
-  const std::int64_t group_step = common_step(0), element_step = step(0), pitch = this->pitch(0);
-  if (transposes(0)) {
-    return for_each_transposed(0, begin, length, [&](const RowBlock& b) {
-      alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
-      for (std::int64_t k = 0; k < groups_; ++k) {
-        char* const target = groups_data_[0][k] + b.offset;
-        const Source rows = {buffer(0) + k * pitch + b.i * size_, size_, b.length * size_};
-        if (b.rows == 1) {
-          unpack(size_, target, element_step, b.offsets, rows.data, b.length);
-        } else if (b.offsets == nullptr) {
-          pack(size_, target, element_step, b.rows, b.length, rows);
-        } else {
-          pack(size_, columns, b.rows * size_, b.rows, b.length, rows);
-          unpack(size_, target, size_, b.offsets, columns, b.length * b.rows, b.rows);
-        }
-      }
-    });
-  }
-  const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
-  if (has_table_[0] && side_by_side) {
-    const Source elements = tabulate(0, begin, length);
-    alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
-    pack(size_, columns, groups_ * size_, groups_, length, {buffer(0), size_, pitch});
-    return unpack(size_, groups_data_[0][0], size_, elements.offsets, columns, length * groups_,
-                  groups_);
-  }
-  if (has_table_[0]) {
-    const Source runs = tabulate(0, begin, length);
-    const std::int64_t bytes = runs.run * size_;
-    if (alternates(0) && common_ && groups_ > 1 && groups_ * bytes >= kShortestAlternate) {
-      for (std::int64_t i = 0; i < length / runs.run; ++i)
-        copy_runs<true>(groups_data_[0][0] + runs.offsets[i], buffer(0) + i * bytes,
-                        SteppedOffsets{group_step}, groups_, bytes, pitch);
-      return;
-    }
-    for (std::int64_t k = 0; k < groups_; ++k)
-      unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer(0) + k * pitch, length, runs.run);
-    return;
-  }
-  loops_[0].for_each_run(
-      begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-        const char* const source = buffer(0) + i * size_;
-        if (side_by_side)
-          return pack(size_, groups_data_[0][0] + offset, element_step, groups_, run,
-                      {source, size_, pitch, nullptr});
-        for (std::int64_t k = 0; k < groups_; ++k) {
-          if (element_step == size_) {
-            copy_run(groups_data_[0][k] + offset, source + k * pitch, run * size_);
-          } else {
-            unpack(size_, groups_data_[0][k] + offset, element_step, nullptr, source + k * pitch,
-                   run);
-          }
-        }
-      });
-}
-
 void GroupTiles::merge(int o) {
   int rank = 0;
   for (int d = 0; d < elements_.rank; ++d) {
@@ -288,18 +271,6 @@ void GroupTiles::select_operand(int o, const std::int64_t* begun) {
   }
 }
 
-Source GroupTiles::tabulate(int o, std::int64_t begin, std::int64_t length) {
-  const ElementLoops& loops = loops_[o];
-  const bool of_runs = packs_runs(o);
-  const std::int64_t run = of_runs ? loops.run() : 1;  // of an entry
-  Tabulated& table = tabulated_[o];
-  const Source source = {nullptr, 0, step(o), tables_[o], run};
-  if (table.begin == begin && table.length == length) return source;
-  table = {begin, length};
-  loops.list_offsets(of_runs ? loops.rank - 1 : loops.rank, begin / run, length / run, tables_[o]);
-  return source;
-}
-
 std::int64_t GroupTiles::find_across(int o) const {
   constexpr std::int64_t kSmallest = 32;  // elements
   const ElementLoops& loops = loops_[o];
@@ -313,61 +284,6 @@ std::int64_t GroupTiles::find_across(int o) const {
     return can_index && row * loops.sizes[d] >= kSmallest ? d : kNone;
   }
   return kNone;
-}
-
-template <class Visit>
-void GroupTiles::for_each_transposed(int o, std::int64_t begin, std::int64_t length,
-                                     const Visit& visit) {
-  const ElementLoops& loops = loops_[o];
-  const int across = static_cast<int>(across_[o]), rank = loops.rank - 1 - across;
-  const ElementLoops inner = {rank, loops.sizes + across + 1, loops.strides + across + 1};
-  const std::int64_t row = inner.count(), rows = loops.sizes[across], end = begin + length;
-  const bool has_step = rank == 1;
-  if (!has_step && tabulated_[o].begin == kNone) {
-    inner.list_offsets(rank, 0, row, tables_[o]);
-    tabulated_[o].begin = 0;
-  }
-  for (std::int64_t i = begin; i < end;) {
-    const std::int64_t first = i % row;
-    const std::int64_t whole = first == 0 ? min((end - i) / row, rows - i / row % rows) : 0;
-    const std::int64_t count = whole > 0 ? row : min(row - first, end - i);
-    const std::int64_t offset = loops.offset(has_step ? i : i - first);
-    const std::int64_t* const offsets = has_step ? nullptr : tables_[o] + first;
-    visit(RowBlock{offset, offsets, i - begin, count, max(whole, std::int64_t{1})});
-    i += count * max(whole, std::int64_t{1});
-  }
-}
-
-void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
-  if (packed_tile_[o] == begin) return;
-  packed_tile_[o] = begin;
-  const std::int64_t pitch = this->pitch(o);
-  if (transposes(o)) {
-    return for_each_transposed(o, begin, length, [&](const RowBlock& b) {
-      for (std::int64_t k = 0; k < (pitch == 0 ? 1 : groups_); ++k)
-        pack(size_, buffer(o) + k * pitch + b.i * size_, b.length * size_, b.length, b.rows,
-             {groups_data_[o][k] + b.offset, size_, step(o), b.offsets});
-    });
-  }
-  const std::int64_t group_step = common_step(o);
-  const bool together = group_step != 0 && pitch != 0;
-  const std::int64_t calls = together || pitch == 0 ? 1 : groups_, rows = together ? groups_ : 1;
-  const std::int64_t run = loops_[o].run();
-  const bool has_runs = begin % run == 0 && length % run == 0 && length / run <= kTableEntries;
-  // Packs the elements from i on, which are at `offset` in each group.
-  const auto pack_at = [&](std::int64_t offset, std::int64_t i, std::int64_t count, Source from) {
-    from.pitch = group_step;
-    for (std::int64_t k = 0; k < calls; ++k) {
-      from.data = groups_data_[o][k] + offset;
-      pack(size_, buffer(o) + i * size_ + k * pitch, pitch, count, rows, from);
-    }
-  };
-  if (has_table_[o] || (packs_runs(o) && has_runs))
-    return pack_at(0, 0, length, tabulate(o, begin, length));
-  loops_[o].for_each_run(begin, begin + length,
-                         [&](std::int64_t offset, std::int64_t i, std::int64_t count) {
-                           pack_at(offset, i, count, {nullptr, 0, step(o)});
-                         });
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

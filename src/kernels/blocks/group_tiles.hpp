@@ -53,7 +53,8 @@ class GroupTiles {
   // within the runs if these are long, but for tiles of a step that span their ends.
   template <class Visit>
   DMLOPS_INLINE void for_each_tile(const Visit& visit) {
-    const std::int64_t run = has_long_runs() && !has_whole_groups() ? inner_size() : count_;
+    const bool in_runs = has_long_runs() && reads_runs_ && !has_whole_groups();
+    const std::int64_t run = in_runs ? inner_size() : count_;
     for (std::int64_t begin = 0, length; begin < count_; begin += length) {
       length = min(tile_length_, run - begin % run);
       if (begin + length < count_) length = length / kGroupStep * kGroupStep;
@@ -186,7 +187,9 @@ class GroupTiles {
     const ElementLoops& loops = loops_[o];
     return step(o) == size_ && (loops.rank == 1 || begin % loops.run() + length <= loops.run());
   }
-  char* buffer(int o) const { return const_cast<char*>(buffers_) + o * buffer_bytes_; }
+  // Returns the packed elements of an operand. Results replace those of the input.
+  char* buffer(int o) const { return const_cast<char*>(buffers_) + slot(o) * buffer_bytes_; }
+  static int slot(int o) { return o == 0 ? 0 : o - 1; }
   // True if an operand is packed run by run, rather than element by element or by transposition.
   bool packs_runs(int o) const {
     const bool side_by_side = kept_.rank > 0 && kept_.strides[o][0] == size_;
@@ -218,6 +221,8 @@ class GroupTiles {
   // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
   // 0 if groups are not packed.
   void take_whole_groups(std::int64_t max_groups, int buffers, std::int64_t min_groups);
+  // Makes tiles as long as the buffers, if operands are transposed of which a tile has few rows.
+  void take_long_rows();
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
   void merge(int o);
   // Returns the bytes between groups, or 0 if they have no common step.
@@ -239,7 +244,8 @@ class GroupTiles {
   const int operands_;
   std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
   bool streams_, is_cached_;
-  bool common_ = true;  // true if the selected groups have common steps
+  bool reads_runs_ = false;  // true if runs are contiguous in an operand
+  bool common_ = true;       // true if the selected groups have common steps
   unsigned int loaded_operands_ = 0;
   std::int64_t loaded_tile_ = kNone;  // its first element
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];

@@ -177,6 +177,11 @@ class Statistics {
     const auto target_of = [&](const TileRun& run)
                                DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
     if (!activates()) return normalize(factors, tiles, k, target_of);
+    if (tiles.length() > kTileElements) {
+      return normalize(factors, tiles, k, [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+        return ActivatedRow{*this, target_of(run)};
+      });
+    }
     alignas(kVectorBytes) float normalized[kTileElements];
     normalize(factors, tiles, k,
               [&](const TileRun& run) { return ResultRow<float>(normalized + run.begin); });
@@ -189,6 +194,24 @@ class Statistics {
   }
 
  private:
+  // The results of a run of a long tile, whose activation is not applied to the whole tile at once.
+  struct ActivatedRow {
+    const Statistics& formula;
+    ResultRow<T> target;
+
+    template <class Result, class... Input>
+    DMLOPS_INLINE void store(std::int64_t length, const Result& result, const Input*...) const {
+      alignas(kVectorBytes) float normalized[kTileElements];
+      ResultRow<float>(normalized).store(length, result);
+      formula.activate(normalized, length);
+      target.store(length, [&](std::int64_t i, std::int64_t used)
+                               DMLOPS_LAMBDA_INLINE { return load_elements(normalized, i, used); });
+    }
+    DMLOPS_INLINE void prefetch(std::int64_t i, std::int64_t ahead) const {
+      target.prefetch(i, ahead);
+    }
+  };
+
   // The float16 elements of an operand that whole groups share, converted once to float32.
   class Widened {
    public:
@@ -219,7 +242,8 @@ class Statistics {
   };
 
   static bool widens(const GroupTiles& tiles) {
-    return tiles.length() == tiles.count() && tiles.shared(kScale) && tiles.shared(kBias);
+    return tiles.length() == tiles.count() && tiles.count() <= kTileElements &&
+           tiles.shared(kScale) && tiles.shared(kBias);
   }
 
   template <class TargetOf>

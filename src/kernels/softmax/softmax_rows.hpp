@@ -46,7 +46,7 @@ class SoftmaxRows : RowTiles<T> {
     std::int64_t groups;
     for (std::int64_t first = reduction_.first; first < reduction_.end; first += groups) {
       groups = tiles_.select(first);
-      if (tiles_.has_whole_groups()) {
+      if (tiles_.has_whole_groups() && steps <= kTileElements) {
         pitch_ = steps;
         for (std::int64_t k = 0; k < groups; k += batch) run<true>(k, min(k + batch, groups));
         tiles_.store(0, tiles_.count());
