@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from variants import small_shards
 
 import dmlops
 
@@ -136,8 +137,8 @@ def test_groups_across_memory(sizes: tuple[int, ...], dtype: type[np.floating[An
     x, g = rng.standard_normal((2, *sizes)).astype(dtype)
     parameters = [(rng.random((1, sizes[1], 1, 1)) + 0.5).astype(dtype) for _ in range(4)]
     expected = [result.tobytes() for result in results(dense(x), dense(g), parameters)]
-    for threads in (1, 2):
-        with dmlops.num_threads(threads):
+    for threads in (1, 2, 5):
+        with small_shards(threads, split_threshold=1000):
             found = [result.tobytes() for result in results(across(x), across(g), parameters)]
             assert found == expected
             found = [result.tobytes() for result in results(across(x), dense(g), parameters)]

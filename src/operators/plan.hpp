@@ -76,10 +76,10 @@ struct OperatorPlan {
       operands[k] = data[k] != nullptr ? data[k] : p.reduction.data[k];
     if (p.preparation != Preparation::none) {
       char* prepared[] = {operands[0] + (nest.data[0] - p.reduction.data[0]), nest.data[1]};
-      const bool copies = p.preparation == Preparation::copy;
-      if (copies) prepared[1] = operands[1] + (nest.data[1] - p.reduction.data[1]);
+      const bool copies_input = p.preparation == Preparation::copy;
+      if (copies_input) prepared[1] = operands[1] + (nest.data[1] - p.reduction.data[1]);
       dmlops::run(nest, prepared, kernel, nullptr);
-      if (copies) {
+      if (copies_input) {
         operands[1] = operands[0];
       } else {
         operands[kZeroedOutput] = std::exchange(operands[0], nullptr);

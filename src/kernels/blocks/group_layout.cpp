@@ -1,6 +1,8 @@
 // The layout of groups, compiled once for all reductions.
 #include "kernels/blocks/group_layout.hpp"
 
+#include <utility>
+
 namespace dmlops::DMLOPS_TARGET {
 
 std::int64_t ElementLoops::count() const {
@@ -35,6 +37,34 @@ void ElementLoops::list_offsets(int dimensions, std::int64_t first, std::int64_t
 bool has_no_strides(const ReductionNest& nest, int operand) {
   for (int d = 0; d < nest.rank; ++d) {
     if (nest.strides[operand][d] != 0) return false;
+  }
+  return true;
+}
+
+bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted) {
+  const ReductionNest& elements = groups.elements;
+  int order[kMaxRank];  // the outermost dimension first
+  const auto stride = [&](int i) { return abs(elements.strides[1][order[i]]); };
+  for (int d = 0; d < elements.rank; ++d) {
+    order[d] = d;
+    for (int i = d; i > 0 && stride(i) > stride(i - 1); --i) std::swap(order[i], order[i - 1]);
+  }
+  const int innermost = order[elements.rank - 1];
+  if (innermost == elements.rank - 1) return false;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    if (groups.data[o] != nullptr && !has_no_strides(elements, o) &&
+        elements.strides[o][innermost] != element_size)
+      return false;
+  }
+  sorted.rank = 0;
+  for (int i = 0; i < elements.rank; ++i) {
+    const int d = order[i], outer = sorted.rank - 1;
+    bool merges = outer >= 0;
+    for (int o = 0; merges && o < kReductionOperands; ++o)
+      merges = sorted.strides[o][outer] == elements.strides[o][d] * elements.sizes[d];
+    const int target = merges ? outer : sorted.rank++;
+    sorted.sizes[target] = elements.sizes[d] * (merges ? sorted.sizes[outer] : 1);
+    for (int o = 0; o < kReductionOperands; ++o) sorted.strides[o][target] = elements.strides[o][d];
   }
   return true;
 }

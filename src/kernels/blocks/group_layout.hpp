@@ -57,6 +57,21 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
 // True if the operand is broadcast along all dimensions.
 bool has_no_strides(const ReductionNest& nest, int operand);
 
+// Sets `sorted` to the elements of the groups in the order of the input's memory. Returns false if
+// they have that order already, or if an operand is not contiguous in it.
+bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted);
+
+// Returns the groups with other loops over their elements.
+inline Reduction sorted(const Reduction& groups, const ReductionNest& elements) {
+  Reduction result = {elements, groups.kept};
+  std::memcpy(result.data, groups.data, sizeof result.data);
+  result.first = groups.first;
+  result.end = groups.end;
+  result.streaming = groups.streaming;
+  result.parts = groups.parts;
+  return result;
+}
+
 // True if columns would leave so many lanes empty that rows take less time: groups that are few, or
 // whose innermost dimension is shorter than a vector, and that are long enough.
 bool leave_lanes_empty(const Reduction& groups);

@@ -37,6 +37,22 @@ DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int
   tiles.for_each_tile(from, to, tiles.tile_length(), finish);
 }
 
+// Writes the results of `groups` groups from `first` on, whose elements are visited in the order of
+// `elements`.
+template <class T, class Formula>
+DMLOPS_NO_INLINE void finish_in_order(const Reduction& reduction, const ReductionNest& elements,
+                                      Formula& formula, std::int64_t first, std::int64_t groups) {
+  Reduction range = sorted(reduction, elements);
+  range.end = first + groups;
+  GroupTiles tiles(range, sizeof(T));
+  for (std::int64_t k = 0, count; k < groups; k += count) {
+    count = tiles.select(first + k);
+    formula.set_first(k);
+    finish_tiles(tiles, formula, count, 0, tiles.count());
+  }
+  formula.set_first(0);
+}
+
 // Runs a formula over the groups: kSweeps sweeps over the elements of the groups that need them,
 // then finish(). The formula keeps the numbers of up to kTileGroups groups, and is called for all
 // of them at once where no elements are read. Bit o of reads(s) is set if sweep s reads operand o;
@@ -45,6 +61,10 @@ template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
   GroupTiles tiles(reduction, sizeof(T));
   typename Formula::State states[kTileGroups];
+  ReductionNest in_memory;
+  bool sorts = false;  // true if results are computed in the order of memory, unlike sums
+  if constexpr (Formula::kHasSums)
+    sorts = !tiles.has_whole_groups() && sort_elements(reduction, sizeof(T), in_memory);
   for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
     groups = tiles.select(first);
     formula.begin(states, tiles, groups);
@@ -77,7 +97,10 @@ DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
     }
     if (reduction.stage >= 0 && reduction.stage < Formula::kSweeps) continue;
     formula.prepare(groups);
-    finish_tiles(tiles, formula, groups, 0, tiles.count());
+    if constexpr (Formula::kHasSums) {
+      if (sorts) finish_in_order<T>(reduction, in_memory, formula, first, groups);
+    }
+    if (!sorts) finish_tiles(tiles, formula, groups, 0, tiles.count());
     formula.report(tiles, groups);  // at the end, since outputs may share the memory of inputs
   }
   if (tiles.streams()) finish_non_temporal();

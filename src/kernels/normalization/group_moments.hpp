@@ -22,14 +22,15 @@ class Divisor {
     const f64x product = x * divisor.reciprocal_;
     const f64x rest = fma(-product, divisor.number_, x);
     // Neither signed zeros nor infinities need a correction.
-    return (rest < 0.0) | (rest > 0.0) ? fma(rest, divisor.reciprocal_, product) : product;
+    return ((rest < 0.0) | (rest > 0.0)) ? fma(rest, divisor.reciprocal_, product) : product;
 #else
     return x / divisor.number_;
 #endif
   }
 
  private:
-  f64x number_, reciprocal_;
+  f64x number_;
+  [[maybe_unused]] f64x reciprocal_;
 };
 
 // A group's numbers in a lane of a struct of vectors.

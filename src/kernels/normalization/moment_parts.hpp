@@ -14,7 +14,11 @@ class MomentParts {
   using Parameters = typename Formula::Parameters;
 
   MomentParts(const Reduction& groups, const Parameters& parameters)
-      : groups_(groups), parameters_(parameters) {}
+      : groups_(groups),
+        parameters_(parameters),
+        sorts_(sort_elements(groups, sizeof(T), in_memory_)),
+        of_sums_{groups},
+        of_results_{sorted(groups, in_memory_)} {}
 
   void run() {
     begin();
@@ -39,19 +43,35 @@ class MomentParts {
   std::int64_t count() const { return groups_.end - groups_.first; }
   Rows rows() { return Rows(groups_, parameters_, moments_); }
 
-  // Sets the numbers of the groups, and the selections of groups that share tiles.
-  DMLOPS_NO_INLINE void begin() {
-    GroupTiles tiles(groups_, sizeof(T));
-    Rows rows = this->rows();
+  // The selections of groups that share tiles, and the number of elements at whose multiples parts
+  // begin.
+  struct Ranges {
+    Reduction groups;
+    std::int64_t unit = 0, selections = 0;
+    std::int64_t firsts[kPartGroups] = {};  // the first group of each selection
+  };
+
+  // Sets ranges, and calls visit(tiles, first, count) for each selection.
+  template <class Visit>
+  DMLOPS_NO_INLINE void begin(Ranges& ranges, const Visit& visit) {
+    GroupTiles tiles(ranges.groups, sizeof(T));
     elements_ = tiles.count();
-    unit_ = kSumBlock * tiles.part_unit();
+    ranges.unit = kSumBlock * tiles.part_unit();
     for (std::int64_t first = groups_.first, selected; first < groups_.end; first += selected) {
       selected = tiles.select(first);
-      firsts_[selections_++] = first;
+      ranges.firsts[ranges.selections++] = first;
+      visit(tiles, first, selected);
+    }
+  }
+  // Sets the numbers of the groups.
+  DMLOPS_NO_INLINE void begin() {
+    Rows rows = this->rows();
+    begin(of_sums_, [&](const GroupTiles& tiles, std::int64_t first, std::int64_t selected) {
       rows.set_first(first - groups_.first);
       rows.load(tiles, selected);
-    }
+    });
     rows.begin(count());
+    if (sorts_) begin(of_results_, [](const GroupTiles&, std::int64_t, std::int64_t) {});
   }
 
   DMLOPS_NO_INLINE void prepare() { rows().prepare(count()); }
@@ -67,16 +87,17 @@ class MomentParts {
   // Calls visit(tiles, count, number of the first group, from, to) for the elements [from, to) of
   // the groups of each selection that belong to a part.
   template <class Visit>
-  void for_each_range(int part, const Visit& visit) {
-    GroupTiles tiles(groups_, sizeof(T));
-    const std::int64_t units = (elements_ + unit_ - 1) / unit_, all = selections_ * units;
+  void for_each_range(const Ranges& ranges, int part, const Visit& visit) {
+    GroupTiles tiles(ranges.groups, sizeof(T));
+    const std::int64_t unit = ranges.unit, units = (elements_ + unit - 1) / unit,
+                       all = ranges.selections * units;
     const std::int64_t end = all * (part + 1) / groups_.parts;
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
       const std::int64_t selection = i / units, skipped = selection * units;
       next = min(end, skipped + units);
-      const std::int64_t selected = tiles.select(firsts_[selection]);
-      visit(tiles, firsts_[selection] - groups_.first, selected, (i - skipped) * unit_,
-            min(elements_, (next - skipped) * unit_));
+      const std::int64_t selected = tiles.select(ranges.firsts[selection]);
+      visit(tiles, ranges.firsts[selection] - groups_.first, selected, (i - skipped) * unit,
+            min(elements_, (next - skipped) * unit));
     }
     if (tiles.streams()) finish_non_temporal();
   }
@@ -84,21 +105,23 @@ class MomentParts {
   void add_up(int s, const BlockSums& sums, int part) {
     Rows rows = this->rows();
     State states[kTileGroups];
-    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
-                             std::int64_t from, std::int64_t to) {
-      bool needed[kTileGroups];
-      rows.set_first(first);
-      for (std::int64_t k = 0; k < selected; ++k) {
-        states[k].sums.clear();
-        states[k].sums.keep_blocks(sums.lanes(first + k, from / kSumBlock));
-        needed[k] = rows.needs(s, k);
-        if (needed[k]) continue;
-        for (std::int64_t b = from / kSumBlock; b * kSumBlock < to; ++b)
-          std::memset(sums.lanes(first + k, b), 0, kLanes * sizeof(double));  // are added up, too
-      }
-      sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
-      for (std::int64_t k = 0; k < selected; ++k) states[k].sums.end_blocks();
-    });
+    for_each_range(of_sums_, part,
+                   [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
+                       std::int64_t from, std::int64_t to) {
+                     bool needed[kTileGroups];
+                     rows.set_first(first);
+                     for (std::int64_t k = 0; k < selected; ++k) {
+                       states[k].sums.clear();
+                       states[k].sums.keep_blocks(sums.lanes(first + k, from / kSumBlock));
+                       needed[k] = rows.needs(s, k);
+                       if (needed[k]) continue;
+                       for (std::int64_t b = from / kSumBlock; b * kSumBlock < to; ++b)
+                         std::memset(sums.lanes(first + k, b), 0,
+                                     kLanes * sizeof(double));  // are added up, too
+                     }
+                     sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
+                     for (std::int64_t k = 0; k < selected; ++k) states[k].sums.end_blocks();
+                   });
   }
 
   DMLOPS_NO_INLINE void end(int s, const BlockSums& sums) {
@@ -109,11 +132,13 @@ class MomentParts {
 
   void finish(int part) {
     Rows rows = this->rows();
-    for_each_range(part, [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
-                             std::int64_t from, std::int64_t to) {
-      rows.set_first(first);
-      finish_tiles(tiles, rows, selected, from, to);
-    });
+    const Ranges& ranges = sorts_ ? of_results_ : of_sums_;
+    for_each_range(ranges, part,
+                   [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
+                       std::int64_t from, std::int64_t to) {
+                     rows.set_first(first);
+                     finish_tiles(tiles, rows, selected, from, to);
+                   });
   }
 
   DMLOPS_NO_INLINE void report() {
@@ -128,10 +153,10 @@ class MomentParts {
 
   const Reduction& groups_;
   const Parameters& parameters_;
-  std::int64_t elements_ = 0,
-               unit_ = 0;  // of a group; parts begin at multiples of `unit_` elements
-  std::int64_t selections_ = 0;
-  std::int64_t firsts_[kPartGroups];  // the first group of each selection
+  ReductionNest in_memory_;  // the elements in the order of memory
+  const bool sorts_;         // true if the results are computed in it
+  Ranges of_sums_, of_results_;
+  std::int64_t elements_ = 0;  // of a group
   RowMoments<Formula> moments_;
 };
 
