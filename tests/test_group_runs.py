@@ -156,3 +156,23 @@ def test_groups_across_memory(sizes: tuple[int, ...], dtype: type[np.floating[An
             if gaps is not None:
                 out[...] = 7
                 assert (gaps == 7).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("channels", [2, 4, 10, 33])
+@pytest.mark.parametrize("pixels", [49, 400, 3000])
+def test_groups_of_channels_last(pixels: int, channels: int, dtype: type[np.floating[Any]]) -> None:
+    """Batch, groups, channels of a group, pixels: group normalization with channels last."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((2, pixels, 17, channels)).astype(dtype).transpose(0, 2, 3, 1)
+    scale, bias = (rng.random((1, 17, channels, 1)).astype(dtype) for _ in range(2))
+    packed = np.ascontiguousarray(x)
+    for parameters in ((), (scale, bias)):
+        expected = dmlops.mean_variance_normalization(packed, *parameters, axes=(2, 3))
+        for threads in (1, 40):
+            with small_shards(threads, split_threshold=1000):
+                for out in (np.empty_like(x), np.empty_like(packed), x.copy(order="K")):
+                    given = out if threads == 1 and out.strides == x.strides else x
+                    given[...] = packed
+                    dmlops.mean_variance_normalization(given, *parameters, axes=(2, 3), out=out)
+                    assert out.tobytes() == expected.tobytes()

@@ -51,13 +51,14 @@ def test_a_calling_thread_needs_512_kib_of_stack() -> None:
         def call():
             for isa, dtype in ((i, t) for i in dmlops.available_isas() for t in ("f4", "f2")):
                 _core.set_isa(isa)
-                for shape, axes in (((1, 5000), 1), ((5000, 3), 0), ((2, 2500, 16), (0, 1))):
-                    x = np.ones(shape, dtype)
+                last = np.ones((3, 1700, 16), dtype).transpose(0, 2, 1)  # results in memory's order
+                shapes = ((1, 5000), 1), ((5000, 3), 0), ((2, 2500, 16), (0, 1))
+                for x, axes in ((last, (1, 2)), *((np.ones(s, dtype), axes) for s, axes in shapes)):
                     one = np.ones_like(x.sum(axes, keepdims=True))
                     for function in (dmlops.softmax, dmlops.log_softmax, dmlops.hardmax):
                         function(x, axes)
                     dmlops.mean_variance_normalization(x, axes=axes)
-                    dmlops.batch_normalization_training(x, one, one)
+                    dmlops.batch_normalization_training(x, one, one, fused_activation="relu")
                     dmlops.batch_normalization_grad(x, x, one, one, one)
                     dmlops.batch_normalization_training_grad(x, x, one, one, one)
 

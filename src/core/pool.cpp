@@ -32,7 +32,7 @@
 namespace dmlops {
 namespace {
 
-// Kernels keep their blocks on the stack, up to 384 KiB; musl's threads have 128 KiB by default.
+// Kernels keep their blocks on the stack, up to 432 KiB; musl's threads have 128 KiB by default.
 [[maybe_unused]] constexpr std::size_t kStackBytes = 1024 * 1024;
 
 constexpr long long kMaxThreads = 1024;  // a larger number is taken for a typing error

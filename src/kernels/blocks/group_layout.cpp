@@ -41,6 +41,14 @@ bool has_no_strides(const ReductionNest& nest, int operand) {
   return true;
 }
 
+std::int64_t nearest_elements(const ElementLoops& loops) {
+  std::int64_t nearest = INT64_MAX;
+  for (int d = 0; d < loops.rank; ++d) {
+    if (loops.strides[d] != 0) nearest = min(nearest, abs(loops.strides[d]));
+  }
+  return nearest;
+}
+
 bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted) {
   const ReductionNest& elements = groups.elements;
   int order[kMaxRank];  // the outermost dimension first

@@ -57,6 +57,9 @@ DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
 // True if the operand is broadcast along all dimensions.
 bool has_no_strides(const ReductionNest& nest, int operand);
 
+// Returns the smallest distance between elements of a group, in bytes, or INT64_MAX.
+std::int64_t nearest_elements(const ElementLoops& loops);
+
 // Sets `sorted` to the elements of the groups in the order of the input's memory. Returns false if
 // they have that order already, or if an operand is not contiguous in it.
 bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted);
@@ -69,6 +72,16 @@ inline Reduction sorted(const Reduction& groups, const ReductionNest& elements) 
   result.end = groups.end;
   result.streaming = groups.streaming;
   result.parts = groups.parts;
+  return result;
+}
+
+// Returns the groups without the operands, given as bits, that differ in their elements and are not
+// read.
+inline Reduction restricted(const Reduction& groups, unsigned int read) {
+  Reduction result = groups;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    if ((read >> o & 1u) == 0 && !has_no_strides(groups.elements, o)) result.data[o] = nullptr;
+  }
   return result;
 }
 

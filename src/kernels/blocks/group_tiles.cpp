@@ -33,7 +33,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   // where long groups are contiguous in the input alone.
   for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
     if (reduction.data[o] == nullptr || shared_[o] || step(o) == size_) continue;
-    if (abs(kept_.strides[o][0]) >= min(kLineBytes, abs(step(o)))) continue;
+    if (abs(kept_.strides[o][0]) >= min(kLineBytes, nearest_elements(loops_[o]))) continue;
     if (o != 1 && batch_ >= 4) continue;
     const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]);
     if (batch_ < together) batch_ = together;
@@ -121,7 +121,7 @@ void GroupTiles::take_long_rows() {
     slots = slot(o) + 1;
     if (transposes(o)) {
       longest = max(longest, row_length(o));
-    } else if (loops_[o].rank > 1 || has_table_[o]) {
+    } else if ((loops_[o].rank > 1 && step(o) != 0) || has_table_[o]) {
       return;
     }
   }

@@ -29,6 +29,9 @@ class GroupTiles {
   // some vectors more.
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
+  // Bytes of a group that a tile can hold with three packed operands.
+  static constexpr std::int64_t kWholeBytes = kFirstGroupOperand * kTileElements * 4 / 3;
+
   // `operands`: those that have elements of a group, absent ones included. `whole_groups`: of an
   // input and an output alone, groups that are dense or of which enough fit the buffers are
   // selected as a whole, and packed once for all passes. Short groups that alternate in memory

@@ -59,12 +59,16 @@ DMLOPS_NO_INLINE void finish_in_order(const Reduction& reduction, const Reductio
 // reads(kSweeps) is for finish(). kHasSums: groups can be reduced in stages, by their `sums`.
 template <class T, class Formula>
 DMLOPS_INLINE void reduce_groups(const Reduction& reduction, Formula& formula) {
-  GroupTiles tiles(reduction, sizeof(T));
-  typename Formula::State states[kTileGroups];
   ReductionNest in_memory;
   bool sorts = false;  // true if results are computed in the order of memory, unlike sums
-  if constexpr (Formula::kHasSums)
-    sorts = !tiles.has_whole_groups() && sort_elements(reduction, sizeof(T), in_memory);
+  if constexpr (Formula::kHasSums) {
+    sorts =
+        element_loops(reduction, 1).count() * std::int64_t{sizeof(T)} > GroupTiles::kWholeBytes &&
+        reduction.stage == Reduction::kAllStages && sort_elements(reduction, sizeof(T), in_memory);
+  }
+  const Reduction tiled = sorts ? restricted(reduction, formula.reads(0)) : reduction;
+  GroupTiles tiles(tiled, sizeof(T));
+  typename Formula::State states[kTileGroups];
   for (std::int64_t first = reduction.first, groups; first < reduction.end; first += groups) {
     groups = tiles.select(first);
     formula.begin(states, tiles, groups);

@@ -17,7 +17,7 @@ class MomentParts {
       : groups_(groups),
         parameters_(parameters),
         sorts_(sort_elements(groups, sizeof(T), in_memory_)),
-        of_sums_{groups},
+        of_sums_{sorts_ ? restricted(groups, rows().reads(0)) : groups},
         of_results_{sorted(groups, in_memory_)} {}
 
   void run() {

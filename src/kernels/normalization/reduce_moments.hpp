@@ -10,15 +10,18 @@ namespace dmlops::DMLOPS_TARGET {
 // groups.
 constexpr std::int64_t kMomentsAlongRows = kBlockRows + 1;
 
-// True if the groups are computed along rows.
-DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups) {
+// True if the groups, of elements of `size` bytes, are computed along rows.
+DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups, std::int64_t size) {
   const ElementLoops in = element_loops(groups, 1);
   if (groups.stage != Reduction::kAllStages || leave_lanes_empty(groups)) return true;
   if (in.count() < kMomentsAlongRows) return false;
   // Groups that are nearer than the elements of a group share cache lines.
+  const bool is_whole = in.count() * size <= GroupTiles::kWholeBytes;
   const auto nearer = [&](int operand) {
     const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
-    return step != 0 && step < min(kLineBytes, abs(element_loops(groups, operand).step()));
+    const ElementLoops loops = element_loops(groups, operand);
+    return step != 0 &&
+           step < min(kLineBytes, is_whole ? nearest_elements(loops) : abs(loops.step()));
   };
   const std::int64_t count = groups.end - groups.first;
   return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);
@@ -63,7 +66,7 @@ void reduce_moments(const Reduction& reduction, const void* given) {
   const auto& parameters = *static_cast<const typename Formula::Parameters*>(given);
   if (reduction.parts > 1 && !reduction.by_lanes)
     return reduce_in_parts<T, Formula>(reduction, parameters);
-  if (reduction.parts == 1 && fills_moment_rows(reduction))
+  if (reduction.parts == 1 && fills_moment_rows(reduction, sizeof(T)))
     return reduce_along_rows<T, Formula>(reduction, parameters);
   const Formula formula(reduction, parameters);
   if (reduction.parts > 1) return reduce_by_lanes<T>(reduction, formula);
