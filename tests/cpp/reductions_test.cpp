@@ -162,6 +162,7 @@ void expect_near(const Tensor& actual, const std::vector<long double>& expected,
 using Blockings = std::set<std::tuple<std::string, bool, bool>>;
 
 void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blockings& reached) {
+  const auto size = static_cast<std::int64_t>(element_size(x.view().type));
   const auto add = [&](const char* op, const OperatorPlan& plan, const auto& along_rows) {
     const PlannedReduction& planned = std::get<ReductionParameters>(plan.parameters).reduction;
     Reduction groups{planned.elements, planned.kept};
@@ -171,7 +172,7 @@ void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blo
     const std::int64_t step = rows                    ? baseline::element_loops(groups, 1).step()
                               : groups.kept.rank == 0 ? 0
                                                       : groups.kept.strides[1][0];
-    reached.emplace(op, rows, step == static_cast<std::int64_t>(element_size(x.view().type)));
+    reached.emplace(op, rows, step == size);
   };
   unsigned int reduced = 0;
   for (int d = 0; d < x.view().rank; ++d) {
@@ -185,7 +186,7 @@ void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blo
   const ConstTensorView output = y.view(), input = x.view(), parameter = channels.view();
   add("batch_normalization_training",
       plan_batch_normalization_training({&output, &input, &parameter, &parameter}, 0, {}),
-      [](const Reduction& groups) { return baseline::fills_moment_rows(groups); });
+      [size](const Reduction& groups) { return baseline::fills_moment_rows(groups, size); });
 }
 
 void check(unsigned int seed, Blockings& reached) {
