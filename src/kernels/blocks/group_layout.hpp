@@ -71,7 +71,6 @@ inline Reduction sorted(const Reduction& groups, const ReductionNest& elements) 
   result.first = groups.first;
   result.end = groups.end;
   result.streaming = groups.streaming;
-  result.parts = groups.parts;
   return result;
 }
 

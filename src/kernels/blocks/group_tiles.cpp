@@ -47,12 +47,9 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
   tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
-  const std::int64_t unit = run * kGroupStep / min(run & -run, kGroupStep);
-  const auto in_whole_runs = [unit](std::int64_t length) {
-    return unit <= length ? length / unit * unit : length;
-  };
-  in_place_length_ = in_whole_runs(kTileElements);
+  in_place_length_ = in_whole_runs(kTileElements, run);
   if (has_short_runs) {  // in whole runs
+    const std::int64_t unit = whole_steps(run);
     // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
     bool by_elements = false;
     for (int o = 0; o < operands_; ++o) {
@@ -63,7 +60,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     if (tile_length_ == 0) tile_length_ = unit;
     batch_ = min(batch_, kTileElements / tile_length_);
   }
-  if (!has_short_runs) tile_length_ = in_whole_runs(tile_length_);
+  if (!has_short_runs) tile_length_ = in_whole_runs(tile_length_, run);
   tile_length_ = min(tile_length_, count_);
   for (int o = 0; o < operands_; ++o) {
     has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun && !transposes(o);
@@ -107,29 +104,26 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
   buffer_bytes_ = bytes;
 }
 
+std::int64_t GroupTiles::in_whole_runs(std::int64_t length, std::int64_t run) {
+  const std::int64_t unit = whole_steps(run);
+  return unit <= length ? length / unit * unit : length;
+}
+
 void GroupTiles::take_long_rows() {
-  const auto row_length = [this](int o) {
-    std::int64_t row = 1;
-    for (int d = static_cast<int>(across_[o]) + 1; d < loops_[o].rank; ++d)
-      row *= loops_[o].sizes[d];
-    return row;
-  };
   std::int64_t longest = 0;
   int slots = 1;
   for (int o = 0; o < operands_; ++o) {
     if (reduction_.data[o] == nullptr || uniform_[o]) continue;
     slots = slot(o) + 1;
     if (transposes(o)) {
-      longest = max(longest, row_length(o));
+      longest = max(longest, row_loops(o).count());
     } else if ((loops_[o].rank > 1 && step(o) != 0) || has_table_[o]) {
       return;
     }
   }
   if (batch_ > 1 || longest * (kLineBytes / size_) <= tile_length_) return;
   const std::int64_t bytes = kBufferBytes / slots / kLineBytes * kLineBytes;
-  const std::int64_t unit = longest * kGroupStep / min(longest & -longest, kGroupStep);
-  std::int64_t length = bytes / size_ / kGroupStep * kGroupStep;
-  if (unit <= length) length = length / unit * unit;
+  const std::int64_t length = in_whole_runs(bytes / size_ / kGroupStep * kGroupStep, longest);
   if (length <= tile_length_) return;
   tile_length_ = min(length, count_);
   buffer_bytes_ = bytes;

@@ -29,8 +29,10 @@ class GroupTiles {
   // some vectors more.
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
+  static constexpr std::int64_t kMaxSize = 4;  // of an element, in bytes
+  static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   // Bytes of a group that a tile can hold with three packed operands.
-  static constexpr std::int64_t kWholeBytes = kFirstGroupOperand * kTileElements * 4 / 3;
+  static constexpr std::int64_t kWholeBytes = kBufferBytes / 3;
 
   // `operands`: those that have elements of a group, absent ones included. `whole_groups`: of an
   // input and an output alone, groups that are dense or of which enough fit the buffers are
@@ -146,7 +148,6 @@ class GroupTiles {
   void store(std::int64_t begin, std::int64_t length);
 
  private:
-  static constexpr std::int64_t kMaxSize = 4;  // of an element, in bytes
   // Shorter runs are packed through a table, unless transposes().
   static constexpr std::int64_t kShortestRun = 64;
   // Bytes of the shortest run within which tiles lie: if runs are whole steps, or if small tiles
@@ -157,7 +158,6 @@ class GroupTiles {
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   // Minimum of whole groups to pack where groups share cache lines.
   static constexpr std::int64_t kMinWholeGroups = 8;
-  static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
@@ -203,6 +203,12 @@ class GroupTiles {
   bool transposes(int o) const { return across_[o] != kNone; }
   // Returns the contiguous dimension of such an operand, or kNone.
   std::int64_t find_across(int o) const;
+  // Returns the loops over the elements of such a row.
+  ElementLoops row_loops(int o) const {
+    const ElementLoops& loops = loops_[o];
+    const int first = static_cast<int>(across_[o]) + 1;
+    return {loops.rank - first, loops.sizes + first, loops.strides + first};
+  }
   // Rows side by side in a tile, from its element i on: the first one is at `offset` in a group.
   // The elements of a row have `offsets`, or if null a step.
   struct RowBlock {
@@ -224,6 +230,13 @@ class GroupTiles {
   // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
   // 0 if groups are not packed.
   void take_whole_groups(std::int64_t max_groups, int buffers, std::int64_t min_groups);
+  // Returns the number of elements that is whole runs and whole steps.
+  static std::int64_t whole_steps(std::int64_t run) {
+    return run * kGroupStep / min(run & -run, kGroupStep);
+  }
+  // Returns the largest number of elements up to `length` that is whole runs and whole steps, or
+  // `length` if it has none.
+  static std::int64_t in_whole_runs(std::int64_t length, std::int64_t run);
   // Makes tiles as long as the buffers, if operands are transposed of which a tile has few rows.
   void take_long_rows();
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }

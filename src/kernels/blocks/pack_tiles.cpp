@@ -19,12 +19,11 @@ template <class Visit>
 void GroupTiles::for_each_transposed(int o, std::int64_t begin, std::int64_t length,
                                      const Visit& visit) {
   const ElementLoops& loops = loops_[o];
-  const int across = static_cast<int>(across_[o]), rank = loops.rank - 1 - across;
-  const ElementLoops inner = {rank, loops.sizes + across + 1, loops.strides + across + 1};
-  const std::int64_t row = inner.count(), rows = loops.sizes[across], end = begin + length;
-  const bool has_step = rank == 1;
+  const ElementLoops inner = row_loops(o);
+  const std::int64_t row = inner.count(), rows = loops.sizes[across_[o]], end = begin + length;
+  const bool has_step = inner.rank == 1;
   if (!has_step && tabulated_[o].begin == kNone) {
-    inner.list_offsets(rank, 0, row, tables_[o]);
+    inner.list_offsets(inner.rank, 0, row, tables_[o]);
     tabulated_[o].begin = 0;
   }
   for (std::int64_t i = begin; i < end;) {
