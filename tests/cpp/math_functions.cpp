@@ -3,6 +3,7 @@
 
 #include "kernels/blocks/transform.hpp"
 #include "kernels/elementwise/activation.hpp"
+#include "kernels/normalization/group_moments.hpp"
 
 #define DMLOPS_STRING_(name) #name
 #define DMLOPS_STRING(name) DMLOPS_STRING_(name)
@@ -42,6 +43,7 @@ constexpr MathFunctions make_functions() {
     apply(y, x, count, [](f32x v) DMLOPS_LAMBDA_INLINE { return log1p(v); });
   };
   functions.double_log1p = [](double x) { return log1p(splat<f64x>(x))[0]; };
+  functions.quotient = [](double x, std::int64_t n) { return (splat<f64x>(x) / Divisor(n))[0]; };
   set_activations(functions, Activations());
   return functions;
 }

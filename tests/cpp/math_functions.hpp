@@ -17,6 +17,7 @@ struct MathFunctions {
   void (*fma)(float* y, const float* a, const float* b, const float* c, std::int64_t count);
   VectorFunction log1p;
   double (*double_log1p)(double x);
+  double (*quotient)(double, std::int64_t);  // by Divisor
   VectorFunction activations[kActivationCount];
 };
 

@@ -53,6 +53,26 @@ TEST(Math, IsWithinItsBoundAtTheEdges) {
   }
 }
 
+TEST(Math, QuotientsByNumbersOfElementsAreRounded) {
+  constexpr std::int64_t kCounts[] = {1,   3,    7,          49,
+                                      768, 1023, 12'345'677, (std::int64_t{1} << 51) - 1};
+  for (const MathFunctions* functions : available_math_functions()) {
+    for (const std::int64_t n : kCounts) {
+      const auto number = static_cast<double>(n);
+      double x = 0x1.3p-60;
+      for (int i = 0; i < 5000; ++i, x = -x * 1.0157) {
+        EXPECT_EQ(functions->quotient(x, n), x / number) << x << " / " << n << functions->isa;
+        // Nearly midway between two numbers.
+        const double product = x * number;
+        EXPECT_EQ(functions->quotient(product, n), product / number) << functions->isa;
+      }
+      EXPECT_TRUE(std::signbit(functions->quotient(-0.0, n)));
+      EXPECT_EQ(functions->quotient(-INFINITY, n), -INFINITY);
+      EXPECT_TRUE(std::isnan(functions->quotient(NAN, n)));
+    }
+  }
+}
+
 // Cases of double rounding of a product in double: a product midway between two floats with an
 // addend below double's precision, and the same for subnormal sums. In addition, random bits, and
 // products as large as the addend.
