@@ -65,6 +65,11 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
 // groups lie side by side in the input or the output; otherwise 1. Shards of units that fill a line
 // are whole vectors, and share no line if rows are aligned.
 std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_size) {
+  if (reduction.split) {
+    const std::int64_t bytes = reduction.elements.sizes[0] * element_size, power = bytes & -bytes;
+    const std::int64_t most = reduction.kept.rank > 0 ? reduction.kept.sizes[0] : 1;
+    return std::clamp<std::int64_t>(kLineBytes / power, 1, most);
+  }
   const bool shared =
       are_side_by_side(reduction, 0, element_size) || are_side_by_side(reduction, 1, element_size);
   return shared ? std::min(kLineBytes / element_size, reduction.kept.sizes[0]) : 1;
@@ -76,48 +81,112 @@ bool are_dense_rows(const Reduction& reduction, std::int64_t element_size) {
   return nest.rank == 1 && nest.strides[0][0] == element_size && nest.strides[1][0] == element_size;
 }
 
-// Returns the first address that is a multiple of a cache line.
-void* aligned(unsigned char* memory) {
-  const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  return memory + (kLineBytes - address % kLineBytes) % kLineBytes;
+// True if groups are split into the columns of their outermost dimension: it is contiguous in the
+// operands that vary, and a column has at least a block of a sum. Blocks that begin in one column
+// and end in the next one are read twice, so that columns of single groups must be longer.
+bool are_split(const Reduction& reduction, std::int64_t elements, std::int64_t element_size) {
+  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kLongOfOne = 4 * kSumBlock;
+  const ReductionNest &kept = reduction.kept, &nest = reduction.elements;
+  if (nest.rank < 2 || reduction.data[0] == nullptr || reduction.stage != Reduction::kAllStages)
+    return false;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    const std::int64_t* const strides = nest.strides[o];
+    const bool varies = std::any_of(strides, strides + nest.rank, [](auto s) { return s != 0; });
+    if (varies && strides[0] != element_size) return false;
+  }
+  const std::int64_t columns = nest.sizes[0], rows = elements / columns;
+  if (kept.rank > 0 && kept.strides[1][0] == columns * element_size)
+    return rows >= kSumBlock && columns * kept.sizes[0] >= kFewest;
+  return rows >= kLongOfOne && columns >= kFewestOfOne;
 }
 
 // Returns the number of groups whose parts are computed together.
-std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& traits) {
+std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& traits,
+                            std::int64_t elements, std::int64_t element_size) {
+  if (groups.split) {
+    // Columns of 1 MiB, so that results find the input in L2.
+    constexpr std::int64_t kBytes = 1 << 20, kFewestAtOnce = 128, kMostAtOnce = 512;
+    const std::int64_t columns = groups.elements.sizes[0],
+                       fitting = kBytes / (elements / columns * element_size),
+                       at_once = std::clamp(fitting, kFewestAtOnce, kMostAtOnce) / columns,
+                       unit = groups_in_line(groups, element_size);
+    return std::clamp<std::int64_t>(at_once < unit ? at_once : at_once / unit * unit, 1,
+                                    kPartGroups);
+  }
   if (!traits.has_lanes) return 1;
   return std::min<std::int64_t>(groups.by_lanes ? groups.kept.sizes[0] : groups.end, kPartGroups);
 }
 
+// Memory for the sums of parts, aligned to cache lines.
+class PartSums {
+ public:
+  PartSums(std::size_t bytes, std::int64_t count) : bytes_((bytes / kLineBytes + 1) * kLineBytes) {
+    const std::size_t all = static_cast<std::size_t>(count) * bytes_;
+    if (all > sizeof small_) larger_.reset(new (std::nothrow) unsigned char[all + kLineBytes]);
+    memory_ = all <= sizeof small_ ? small_ : larger_.get();
+  }
+
+  bool is_exhausted() const { return memory_ == nullptr; }
+  void* operator[](int i) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_);
+    return memory_ + (kLineBytes - address % kLineBytes) % kLineBytes +
+           static_cast<std::size_t>(i) * bytes_;
+  }
+
+ private:
+  const std::size_t bytes_;
+  unsigned char* memory_;
+  std::unique_ptr<unsigned char[]> larger_;
+  alignas(kLineBytes) unsigned char small_[kPartSumBytes + kLineBytes];
+};
+
+// Calls the kernel for the groups [first, end), up to `at_once` at a time.
+void run_range(Reduction groups, std::int64_t first, std::int64_t end, std::int64_t at_once,
+               ReductionKernel kernel, const void* parameters) {
+  // Groups that are split, or that lie side by side, are of one run.
+  const bool of_run = (groups.split || groups.by_lanes) && groups.kept.rank > 0;
+  const std::int64_t size = of_run ? groups.kept.sizes[0] : groups.end;
+  groups.parallel_for = parallel_for;
+  for (groups.first = first; groups.first < end; groups.first = groups.end) {
+    groups.end = std::min(end, groups.first + std::min(at_once, size - groups.first % size));
+    kernel(groups, parameters);
+  }
+}
+
 // Computes few groups in up to `wanted` parts. Returns false, and computes nothing, if the groups
 // are too short for parts, or if memory is exhausted.
-bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t wanted,
-                  const ReductionTraits& traits, ReductionKernel kernel, const void* parameters) {
-  const std::int64_t count = groups.end;
-  const std::int64_t at_once = groups_at_once(groups, traits);
-  std::int64_t size = count;
+bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t at_once,
+                  std::int64_t wanted, const ReductionTraits& traits, ReductionKernel kernel,
+                  const void* parameters) {
   std::size_t bytes = kPartSumBytes;
-  if (groups.by_lanes) {
-    wanted = std::min<std::int64_t>(wanted, kMomentLanes);
-    size = groups.kept.sizes[0];
-  } else {
+  if (groups.by_lanes || groups.split) wanted = std::min<std::int64_t>(wanted, kMomentLanes);
+  if (!groups.by_lanes) {
     const std::int64_t most = at_once * elements / (traits.shortest_part * kSumBlock);
     wanted = std::min<std::int64_t>({wanted, most, kMaxParts});
     if (elements < 2 * kSumBlock || wanted < 2) return false;
     bytes = part_sum_bytes(at_once, elements, traits.part_lanes);
   }
-  alignas(kLineBytes) unsigned char sums[kPartSumBytes];
-  std::unique_ptr<unsigned char[]> larger;
-  if (bytes > sizeof sums) {
-    larger.reset(new (std::nothrow) unsigned char[bytes + kLineBytes]);
-    if (larger == nullptr) return false;
-  }
-  groups.part_sums = larger == nullptr ? sums : aligned(larger.get());
+  const PartSums sums(bytes, 1);
+  if (sums.is_exhausted()) return false;
+  groups.part_sums = sums[0];
   groups.parts = static_cast<int>(wanted);
-  groups.parallel_for = parallel_for;
-  for (groups.first = 0; groups.first < count; groups.first = groups.end) {
-    groups.end = groups.first + std::min(at_once, size - groups.first % size);
-    kernel(groups, parameters);
-  }
+  run_range(groups, 0, groups.end, at_once, kernel, parameters);
+  return true;
+}
+
+// Computes groups that are split in shards. Returns false, and computes nothing, if memory is
+// exhausted.
+bool run_split(const Reduction& groups, std::int64_t elements, std::int64_t at_once,
+               std::int64_t shards, std::int64_t unit, const ReductionTraits& traits,
+               ReductionKernel kernel, const void* parameters) {
+  const PartSums sums(part_sum_bytes(at_once, elements, traits.part_lanes), shards);
+  if (sums.is_exhausted()) return false;
+  parallel_for(static_cast<int>(shards), [&](int i) {
+    Reduction shard = groups;
+    shard.part_sums = sums[i];
+    run_range(shard, shard_begin(groups.end, shards, i, unit),
+              shard_begin(groups.end, shards, i + 1, unit), at_once, kernel, parameters);
+  });
   return true;
 }
 
@@ -199,8 +268,9 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   }
   const std::int64_t count = reduction.end;
   const bool side_by_side = are_side_by_side(reduction, 1, element_size);
+  reduction.split = traits.has_lanes && are_split(reduction, elements, element_size);
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
-                      !(side_by_side && traits.has_lanes);
+                      !(side_by_side && traits.has_lanes) && !reduction.split;
   reduction.streaming = reduction.data[0] != nullptr &&
                         streams(count * moved, packed, reduction.data[0] == reduction.data[1]);
   const std::int64_t work = group_work(elements, traits);
@@ -209,19 +279,24 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   const bool fills_line = unit == kLineBytes / element_size;
   const std::int64_t units = (count + unit - 1) / unit, busy = std::min(wanted, units);
   const std::int64_t largest = (units + busy - 1) / busy;  // units of a shard
-  reduction.by_lanes = traits.has_lanes && side_by_side && fills_line;
+  reduction.by_lanes = traits.has_lanes && side_by_side && fills_line && !reduction.split;
   // Parts of groups would take at most 3/4 of the time of shards of whole units. Each time, the
   // threads wait for each other.
-  const std::int64_t times = (count - 1) / groups_at_once(reduction, traits) + 1;
+  const std::int64_t at_once = groups_at_once(reduction, traits, elements, element_size);
+  const std::int64_t times = (count - 1) / at_once + 1;
   const std::int64_t in_parts = count * work / wanted + times * split_threshold();
   if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * work &&
       reduction.stage == Reduction::kAllStages &&
       (traits.has_lanes || are_dense_rows(reduction, element_size)) &&
-      run_in_parts(reduction, elements, wanted, traits, kernel, parameters))
+      run_in_parts(reduction, elements, at_once, wanted, traits, kernel, parameters))
     return;
   // Threads that share lines are faster than idle ones.
   const std::int64_t shard_unit = fills_line || units >= wanted ? unit : 1;
   const std::int64_t shards = std::min(wanted, (count + shard_unit - 1) / shard_unit);
+  if (reduction.split &&
+      run_split(reduction, elements, at_once, shards, shard_unit, traits, kernel, parameters))
+    return;
+  reduction.split = false;
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = reduction;

@@ -32,6 +32,11 @@ class BlockSums {
   double* lanes(std::int64_t group, std::int64_t block) const {
     return totals_ + (count_ + group * blocks_ + block) * lanes_;
   }
+  // Sets all lanes of a group to 0.
+  void clear(std::int64_t group) const {
+    const std::int64_t bytes = blocks_ * lanes_ * std::int64_t{sizeof(double)};
+    std::memset(lanes(group, 0), 0, static_cast<std::size_t>(bytes));
+  }
   double* total(std::int64_t group) const { return totals_ + group * lanes_; }
 
   // Adds up the blocks, in order; a part has some lanes.

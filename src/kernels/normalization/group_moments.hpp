@@ -67,6 +67,20 @@ struct BothOf {
   }
 };
 
+// The groups of a vector whose results are computed as pairs of float32.
+struct InPairs {
+  i32x mask;
+  bool all, any;
+
+  InPairs() = default;
+  InPairs(Mask lower, Mask upper) {
+    const f64x one = f64x{} + 1.0;
+    mask = rounded(Doubles{lower ? one : f64x{}, upper ? one : f64x{}}) > 0.0f;
+    all = !any_bit(bit_cast<u32x>(~mask), ~0u);
+    any = any_bit(bit_cast<u32x>(mask), ~0u);
+  }
+};
+
 // The numbers of up to kCapacity groups. Functions of several groups begin at multiples of
 // kLanes<f64x>, and compute whole vectors.
 template <class Formula, std::int64_t kCapacity>
@@ -80,6 +94,19 @@ class GroupMoments {
   void begin(const Formula& formula, std::int64_t first, std::int64_t count, const Load& load) {
     for (std::int64_t c = 0; c < count; c += kHere)
       formula.begin(numbers_[(first + c) / kHere], [&](int operand) { return load(operand, c); });
+  }
+
+  // Sets group k to group `from` of other moments.
+  template <std::int64_t kOther>
+  void set(std::int64_t k, const GroupMoments<Formula, kOther>& others, std::int64_t from) {
+    const auto lane = [](std::int64_t group) {
+      return group / kHere * std::int64_t{sizeof(Numbers)} +
+             group % kHere * std::int64_t{sizeof(double)};
+    };
+    char* const to = reinterpret_cast<char*>(numbers_) + lane(k);
+    const char* const source = reinterpret_cast<const char*>(others.vectors()) + lane(from);
+    for (std::size_t i = 0; i < sizeof(Numbers); i += sizeof(f64x))
+      std::memcpy(to + i, source + i, sizeof(double));
   }
 
   // True if group k needs sweep s.

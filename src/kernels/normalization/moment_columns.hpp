@@ -6,6 +6,7 @@
 #include "kernels/normalization/group_numbers.hpp"
 #include "kernels/normalization/moment_column_sums.hpp"
 #include "kernels/normalization/moments.hpp"
+#include "kernels/normalization/split_column_sums.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -33,11 +34,30 @@ class MomentColumns {
     block_.for_each_selection(compute, is_adjacent() ? most : kColumns);
   }
 
+  // Adds up sweep s of some lanes, where a group has several columns: `moments` are those of the
+  // groups that the first columns belong to, with `split` columns each.
+  template <class Sums, class Moments>
+  void add_up_split(int s, Sums& sums, const RowLanes& lanes, const Moments& moments,
+                    std::int64_t split) {
+    lanes_ = lanes;
+    for_each_split(moments, split, [&](std::int64_t first) {
+      for_each_block([&](std::int64_t c, std::int64_t count) {
+        if (!needs_sweep(s, c, count)) return;
+        sums.select(first + c, count, [&](std::int64_t i) { return first + column(c + i); });
+        add_up(sums, s, c, count);
+      });
+    });
+  }
+  // Writes the results of such groups, of a part of the rows.
+  template <class Moments>
+  void finish_split(std::int64_t part, const Moments& moments, std::int64_t split) {
+    for_each_split(moments, split, [&](std::int64_t) { finish_part(part); });
+  }
+
   // Computes a part of a stage: the sums of sweep `stage` or, after the sweeps, the results. The
   // stage after these reports.
   void run_part(int stage, std::int64_t part) {
-    const std::int64_t columns = groups_.end - groups_.first, parts = groups_.parts,
-                       blocks = block_.blocks();
+    const std::int64_t columns = groups_.end - groups_.first, parts = groups_.parts;
     block_.select(groups_.first, columns);
     select(groups_.first, columns);
     begin(0, columns);
@@ -46,7 +66,7 @@ class MomentColumns {
       const bool needed = needs_sweep(s, 0, columns);
       if (s == stage) {
         lanes_ = {kMomentLanes * part / parts, kMomentLanes * (part + 1) / parts, kMomentLanes};
-        if (needed) add_up(s, 0, columns);
+        if (needed) add_up(sums_, s, 0, columns);
         return;
       }
       if (!needed) continue;
@@ -56,8 +76,7 @@ class MomentColumns {
     }
     if (stage < Formula::kSweeps) return;
     if (stage > Formula::kSweeps) return report();
-    finish(kBlockRows * (blocks * part / parts),
-           min(block_.count(), kBlockRows * (blocks * (part + 1) / parts)));
+    finish_part(part);
     if (block_.streaming()) finish_non_temporal();
   }
 
@@ -166,9 +185,24 @@ class MomentColumns {
     begin(first, columns);
     for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
       if (!needs_sweep(s, first, columns)) continue;
-      add_up(s, first, columns);
+      add_up(sums_, s, first, columns);
       end(s, first, columns);
     }
+  }
+
+  // Calls visit(the first column) for each selection of columns, with the numbers of their groups.
+  template <class Moments, class Visit>
+  void for_each_split(const Moments& moments, std::int64_t split, const Visit& visit) {
+    const auto compute = [&](std::int64_t first, std::int64_t columns) {
+      select(first, columns);
+      first -= groups_.first;
+      for_each_vector(columns, [&](std::int64_t c) {
+        for (std::int64_t j = 0; j < kLanesHere; ++j)
+          moments_.set(c + j, moments, (first + min(column(c) + j, columns - 1)) / split);
+      });
+      visit(first);
+    };
+    block_.for_each_selection(compute, is_adjacent() ? kMaxColumns : kColumns);
   }
 
   // Returns the columns of whole vectors.
@@ -197,15 +231,16 @@ class MomentColumns {
     return needed;
   }
 
-  // Computes the sums of sweep s, of the selection's columns from `first` on.
-  void add_up(int s, std::int64_t first, std::int64_t columns) {
+  // Adds up sweep s of the selection's columns from `first` on.
+  template <class Sums>
+  void add_up(Sums& sums_of, int s, std::int64_t first, std::int64_t columns) {
     if (s == 0) {
-      return add_up(s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
+      return add_up(sums_of, s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
         return [](const At& at, Vector* sums)
                    DMLOPS_LAMBDA_INLINE { Formula::add_products(at, sums); };
       });
     }
-    add_up(s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    add_up(sums_of, s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const typename W::Minus minus_center(moments_.numbers(first + c, &Numbers::center));
       return [minus_center](const At& at, Vector* sums)
                  DMLOPS_LAMBDA_INLINE { Formula::add_deviations(minus_center, at, sums); };
@@ -221,17 +256,17 @@ class MomentColumns {
   }
 
   // terms(c) creates the function that adds terms of the vector of columns at first + c.
-  template <class MakeTerms>
-  DMLOPS_INLINE void add_up(int s, std::int64_t first, std::int64_t columns,
+  template <class Sums, class MakeTerms>
+  DMLOPS_INLINE void add_up(Sums& sums_of, int s, std::int64_t first, std::int64_t columns,
                             const MakeTerms& terms) {
     if (in_place_) {
-      add_up_rows<kRowsAtOnce>(s, first, columns, terms);
+      add_up_rows<kRowsAtOnce>(sums_of, s, first, columns, terms);
     } else {
-      add_up_rows<kBlockRows>(s, first, columns, terms);
+      add_up_rows<kBlockRows>(sums_of, s, first, columns, terms);
     }
   }
-  template <std::int64_t kRows, class MakeTerms>
-  DMLOPS_INLINE void add_up_rows(int s, std::int64_t first, std::int64_t columns,
+  template <std::int64_t kRows, class Sums, class MakeTerms>
+  DMLOPS_INLINE void add_up_rows(Sums& sums_of, int s, std::int64_t first, std::int64_t columns,
                                  const MakeTerms& terms) {
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       return [this, here = column(first + c), add_terms = terms(c), x = x_](
@@ -243,7 +278,8 @@ class MomentColumns {
     const auto load_block = [&](std::int64_t begin) { load_rows(0, begin); };
     const auto is_needed = [&](std::int64_t c)
                                DMLOPS_LAMBDA_INLINE { return moments_.needs_vector(s, first + c); };
-    sums_.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block, make_add);
+    sums_of.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block,
+                                   make_add);
   }
 
   // Loads the rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
@@ -254,20 +290,11 @@ class MomentColumns {
       x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes_);
   }
 
-  // The groups of a vector whose results are computed as pairs of float32.
-  struct InPairs {
-    i32x mask;
-    bool all, any;
-
-    InPairs() = default;
-    InPairs(Mask lower, Mask upper) {
-      const f64x one = f64x{} + 1.0;
-      mask = rounded(Doubles{lower ? one : f64x{}, upper ? one : f64x{}}) > 0.0f;
-      all = !any_bit(bit_cast<u32x>(~mask), ~0u);
-      any = any_bit(bit_cast<u32x>(mask), ~0u);
-    }
-  };
-
+  void finish_part(std::int64_t part) {
+    const std::int64_t blocks = block_.blocks(), parts = groups_.parts;
+    finish(kBlockRows * (blocks * part / parts),
+           min(block_.count(), kBlockRows * (blocks * (part + 1) / parts)));
+  }
   // Computes the results of the elements [from, to) of the groups.
   void finish(std::int64_t from, std::int64_t to) {
     formula_.with_kind([&](auto kind) { finish<decltype(kind)::value>(from, to); });

@@ -64,7 +64,7 @@ DMLOPS_NO_INLINE void reduce_by_lanes(const Reduction& reduction, const Formula&
 template <class T, class Formula>
 void reduce_moments(const Reduction& reduction, const void* given) {
   const auto& parameters = *static_cast<const typename Formula::Parameters*>(given);
-  if (reduction.parts > 1 && !reduction.by_lanes)
+  if (reduction.split || (reduction.parts > 1 && !reduction.by_lanes))
     return reduce_in_parts<T, Formula>(reduction, parameters);
   if (reduction.parts == 1 && fills_moment_rows(reduction, sizeof(T)))
     return reduce_along_rows<T, Formula>(reduction, parameters);

@@ -1,0 +1,106 @@
+"""Groups of channels side by side, such as those of group normalization with channels last.
+
+The bits are those of dense groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from reference import FLOATS
+from variants import small_shards
+
+import dmlops
+
+pytestmark = pytest.mark.usefixtures("isa", "policy")
+Array = npt.NDArray[Any]
+
+# Batch, pixels, groups, channels of a group: channels begin with a block of a sum, or within one;
+# whole vectors of channels, vectors that overlap, and more than are added up at once; single
+# groups; several batches of groups.
+SIZES = [
+    (2, 1024, 2, 8),
+    (1, 1100, 40, 2),
+    (3, 1031, 5, 10),
+    (1, 2049, 2, 33),
+    (1, 1500, 3, 7),
+    (1, 4100, 1, 35),
+    (2, 4096, 1, 32),
+    (1, 6000, 4, 70),
+]
+
+
+def drawn(sizes: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
+    """Return two tensors with channels last, as [batch, groups, channels, pixels].
+
+    The mean of some groups is far from 0, which needs a further sweep.
+    """
+    rng = np.random.default_rng(1)
+    x, g = rng.standard_normal((2, *sizes))
+    x[:, :, ::3] += 300
+    return tuple(a.astype(dtype).transpose(0, 2, 3, 1) for a in (x, g))  # type: ignore[return-value]
+
+
+def results(x: Array, g: Array, numbers: list[Array], channels: list[Array]) -> Iterator[Array]:
+    """Yield the results of each operator, in the memory order of the input."""
+    a, b, c = numbers
+    first = x[:, :, :1, :1]
+
+    def outputs() -> tuple[Array, Array, Array]:
+        return np.empty_like(x), np.empty_like(first), np.empty_like(first)
+
+    yield dmlops.mean_variance_normalization(x, axes=(2, 3))
+    yield dmlops.mean_variance_normalization(x, *channels, axes=(2, 3), out=outputs()[0])
+    yield dmlops.mean_variance_normalization(
+        x, a[:1], b[:1], axes=(2, 3), use_mean=False, fused_activation="relu", out=outputs()[0]
+    )
+    yield from dmlops.batch_normalization_training(x, a, b, g, out=outputs())
+    yield from dmlops.batch_normalization_grad(x, g, a, b, c, out=outputs())
+    yield from dmlops.batch_normalization_training_grad(x, g, a, b, c, out=outputs())
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: "x".join(map(str, sizes)))
+def test_groups_of_channels_last(sizes: tuple[int, ...], dtype: str) -> None:
+    x, g = drawn(sizes, dtype)
+    rng = np.random.default_rng(2)
+    batch, _, groups, width = sizes
+    numbers = [(rng.random((batch, groups, 1, 1)) + 0.5).astype(dtype) for _ in range(3)]
+    channels = [(rng.random((1, groups, width, 1)) + 0.5).astype(dtype) for _ in range(2)]
+    dense = np.ascontiguousarray(x), np.ascontiguousarray(g)
+    with dmlops.num_threads(1):
+        expected = [r.tobytes() for r in results(*dense, numbers, channels)]
+    for threads in (1, 2, 40):
+        with small_shards(threads, split_threshold=1000):
+            found = [r.tobytes() for r in results(x, g, numbers, channels)]
+            assert found == expected, threads
+            in_place = x.copy(order="K")
+            dmlops.mean_variance_normalization(in_place, *channels, axes=(2, 3), out=in_place)
+            assert in_place.tobytes() == expected[1], threads
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("groups", "channels"), [(4, slice(0, 8)), (1, slice(1, 39))])
+def test_cropped_images(groups: int, channels: slice, dtype: str) -> None:
+    """Rows of pixels with gaps, whose contents stay, and a NaN in one group."""
+    rng = np.random.default_rng(1)
+    memory = rng.standard_normal((2, 72, 66, groups, 8 if groups > 1 else 40)).astype(dtype)
+    memory[0, 3, 4, 0, 5] = np.nan
+
+    def cropped(images: Array) -> Array:
+        return images[:, 2:70, 1:64, :, channels].transpose(0, 3, 4, 1, 2)
+
+    x = cropped(memory)
+    expected = dmlops.mean_variance_normalization(np.ascontiguousarray(x), axes=(2, 3, 4))
+    for threads in (1, 40):
+        around = np.full_like(memory, 7)
+        with small_shards(threads, split_threshold=1000):
+            dmlops.mean_variance_normalization(x, axes=(2, 3, 4), out=cropped(around))
+        assert cropped(around).tobytes() == expected.tobytes()
+        assert np.isnan(cropped(around)).any(axis=(2, 3, 4)).sum() == 1
+        cropped(around)[...] = 7
+        assert (around == 7).all()
