@@ -32,7 +32,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
   // where long groups are contiguous in the input alone.
   for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
-    if (reduction.data[o] == nullptr || shared_[o] || step(o) == size_) continue;
+    if (reduction.data[o] == nullptr || uniform_[o] || shared_[o] || step(o) == size_) continue;
     if (abs(kept_.strides[o][0]) >= min(kLineBytes, nearest_elements(loops_[o]))) continue;
     if (o != 1 && batch_ >= 4) continue;
     const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]);
