@@ -19,10 +19,13 @@ import dmlops
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
-# Batch, pixels, groups, channels of a group: channels begin with a block of a sum, or within one;
-# whole vectors of channels, vectors that overlap, and more than are added up at once; single
-# groups; several batches of groups.
+# Batch, pixels, groups, channels of a group: channels shorter than a block of a sum; that begin
+# with a block, or within one; whole vectors of channels, vectors that overlap, and more than are
+# added up at once; single groups; several batches of groups.
 SIZES = [
+    (3, 100, 9, 5),
+    (2, 196, 2, 16),
+    (1, 800, 70, 3),
     (2, 1024, 2, 8),
     (1, 1100, 40, 2),
     (3, 1031, 5, 10),
@@ -42,19 +45,21 @@ def drawn(sizes: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
     rng = np.random.default_rng(1)
     x, g = rng.standard_normal((2, *sizes))
     x[:, :, ::3] += 300
-    return tuple(a.astype(dtype).transpose(0, 2, 3, 1) for a in (x, g))  # type: ignore[return-value]
+    last = (0, 2, 3, 1)
+    return x.astype(dtype).transpose(last), g.astype(dtype).transpose(last)
 
 
 def results(x: Array, g: Array, numbers: list[Array], channels: list[Array]) -> Iterator[Array]:
     """Yield the results of each operator, in the memory order of the input."""
     a, b, c = numbers
+    scale, bias = channels
     first = x[:, :, :1, :1]
 
     def outputs() -> tuple[Array, Array, Array]:
         return np.empty_like(x), np.empty_like(first), np.empty_like(first)
 
     yield dmlops.mean_variance_normalization(x, axes=(2, 3))
-    yield dmlops.mean_variance_normalization(x, *channels, axes=(2, 3), out=outputs()[0])
+    yield dmlops.mean_variance_normalization(x, scale, bias, axes=(2, 3), out=outputs()[0])
     yield dmlops.mean_variance_normalization(
         x, a[:1], b[:1], axes=(2, 3), use_mean=False, fused_activation="relu", out=outputs()[0]
     )
@@ -79,7 +84,8 @@ def test_groups_of_channels_last(sizes: tuple[int, ...], dtype: str) -> None:
             found = [r.tobytes() for r in results(x, g, numbers, channels)]
             assert found == expected, threads
             in_place = x.copy(order="K")
-            dmlops.mean_variance_normalization(in_place, *channels, axes=(2, 3), out=in_place)
+            scale, bias = channels
+            dmlops.mean_variance_normalization(in_place, scale, bias, axes=(2, 3), out=in_place)
             assert in_place.tobytes() == expected[1], threads
 
 

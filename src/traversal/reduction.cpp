@@ -81,11 +81,13 @@ bool are_dense_rows(const Reduction& reduction, std::int64_t element_size) {
   return nest.rank == 1 && nest.strides[0][0] == element_size && nest.strides[1][0] == element_size;
 }
 
-// True if groups are split into the columns of their outermost dimension: it is contiguous in the
-// operands that vary, and a column has at least a block of a sum. Blocks that begin in one column
-// and end in the next one are read twice, so that columns of single groups must be longer.
+// True if groups are split into the columns of their outermost dimension, which is contiguous in
+// the operands that vary. Blocks of sums that begin in one column and end in the next one are read
+// twice, so that columns of single groups must be longer. Columns shorter than a block are added up
+// along rows: then only results gain, and only those of groups of few columns.
 bool are_split(const Reduction& reduction, std::int64_t elements, std::int64_t element_size) {
-  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kLongOfOne = 4 * kSumBlock;
+  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kMostOfShort = 128;  // columns
+  constexpr std::int64_t kShortest = 128, kShortestOfOne = 4 * kSumBlock;      // rows
   const ReductionNest &kept = reduction.kept, &nest = reduction.elements;
   if (nest.rank < 2 || reduction.data[0] == nullptr || reduction.stage != Reduction::kAllStages)
     return false;
@@ -95,9 +97,10 @@ bool are_split(const Reduction& reduction, std::int64_t elements, std::int64_t e
     if (varies && strides[0] != element_size) return false;
   }
   const std::int64_t columns = nest.sizes[0], rows = elements / columns;
-  if (kept.rank > 0 && kept.strides[1][0] == columns * element_size)
-    return rows >= kSumBlock && columns * kept.sizes[0] >= kFewest;
-  return rows >= kLongOfOne && columns >= kFewestOfOne;
+  if (kept.rank == 0 || kept.strides[1][0] != columns * element_size)
+    return columns >= kFewestOfOne && rows >= kShortestOfOne;
+  const bool are_long = rows >= (columns <= kMostOfShort ? kShortest : kSumBlock);
+  return are_long && columns * kept.sizes[0] >= kFewest;
 }
 
 // Returns the number of groups whose parts are computed together.

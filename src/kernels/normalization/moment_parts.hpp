@@ -1,4 +1,4 @@
-// Moments of few long groups, computed block by block: in parts, or split into columns.
+// Moments of few groups, whose sums are kept block by block: in parts, or split into columns.
 #pragma once
 
 #include "kernels/blocks/group_parts.hpp"
@@ -18,19 +18,26 @@ class MomentParts {
       : groups_(groups),
         parameters_(parameters),
         sorts_(!groups.split && sort_elements(groups, sizeof(T), in_memory_)),
-        of_sums_{sorts_ ? restricted(groups, rows().reads(0)) : groups},
+        of_sums_{groups.split || sorts_ ? restricted(groups, rows().reads(0)) : groups},
         of_results_{sorted(groups, in_memory_)} {}
 
   void run() {
     begin();
+    const SplitMoments<T, Formula> columns(groups_, parameters_, moments_);
+    const BlockSums sums(groups_, elements_, kLanes);
+    for (int s = 0; s < Formula::kSweeps; ++s) {
+      if (!is_needed(s)) continue;
+      if (groups_.split && columns.have_blocks()) {
+        columns.add_up(s, sums);
+      } else {
+        for_each_part(groups_, groups_.parts, [&](int part) { add_up(s, sums, part); });
+      }
+      sums.add_up();
+      end(s, sums);
+    }
     if (groups_.split) {
-      const SplitMoments<T, Formula> columns(groups_, parameters_, moments_);
-      reduce([&](int s, const BlockSums& sums) { columns.add_up(s, sums); });
       columns.finish();
     } else {
-      reduce([&](int s, const BlockSums& sums) {
-        for_each_part(groups_, groups_.parts, [&](int part) { add_up(s, sums, part); });
-      });
       prepare();
       for_each_part(groups_, groups_.parts, [&](int part) { finish(part); });
     }
@@ -75,18 +82,6 @@ class MomentParts {
     });
     rows.begin(count());
     if (sorts_) begin(of_results_, [](const GroupTiles&, std::int64_t, std::int64_t) {});
-  }
-
-  // Computes the sweeps that groups need; add_blocks(s, sums) adds up the blocks of a sweep's sums.
-  template <class AddBlocks>
-  void reduce(const AddBlocks& add_blocks) {
-    const BlockSums sums(groups_, elements_, kLanes);
-    for (int s = 0; s < Formula::kSweeps; ++s) {
-      if (!is_needed(s)) continue;
-      add_blocks(s, sums);
-      sums.add_up();
-      end(s, sums);
-    }
   }
 
   DMLOPS_NO_INLINE void prepare() { rows().prepare(count()); }

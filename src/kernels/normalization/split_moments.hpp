@@ -28,6 +28,8 @@ class SplitMoments {
     columns_.parts = groups.parts;
   }
 
+  // True if add_up() is possible.
+  bool have_blocks() const { return shape_.rows >= kSumBlock; }
   // Adds up the lanes of sweep s over each block of a sum.
   void add_up(int s, const BlockSums& blocks) const {
     for (std::int64_t k = 0; k < groups_.end - groups_.first; ++k) {
