@@ -78,6 +78,33 @@ def test_orders_do_not_change_the_bits(
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [3, 90, 600])
+@pytest.mark.parametrize("pixels", [20, 70, 600])
+def test_channels_of_each_pixel(pixels: int, channels: int, dtype: str) -> None:
+    """Scale and bias have an element for each channel, which all pixels share."""
+    shape = (2, channels, pixels)
+    x, second = (samples.uniform(shape, dtype, -2, 3, seed=i) for i in (0, 1))
+    scale, bias = (samples.uniform((1, 2 * channels, 1), dtype, 0.5, 2, seed=i) for i in (2, 3))
+    scale, bias = scale[:, ::2], bias[:, ::-2]
+
+    def last(array: Array) -> Array:
+        return np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2)
+
+    shared = np.broadcast_to(second[:1, :, :1], shape)
+    numbers = [samples.uniform((2, 1, pixels), dtype, 0.5, 2, seed=i) for i in (4, 5, 6)]
+    expected = dmlops.mean_variance_normalization(last(x), scale, bias, axes=(1,))
+    gradients = dmlops.batch_normalization_training_grad(last(x), last(shared), *numbers)
+    for given in (x, np.repeat(x, 2, axis=2)[:, :, ::2], last(x)):
+        for threads in (1, 3):
+            with small_shards(threads):
+                out = dmlops.mean_variance_normalization(given, scale, bias, axes=(1,))
+                assert_same_bits(out, expected)
+                results = dmlops.batch_normalization_training_grad(given, shared, *numbers)
+                for result, of_last in zip(results, gradients, strict=True):
+                    assert_same_bits(result, of_last)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(20, 1030), (20, 90)], ids=str)
 def test_compiled_operators_have_the_bits_of_functions(shape: tuple[int, int], dtype: str) -> None:
     of = BufferTensorDesc.from_array

@@ -28,6 +28,8 @@ class ColumnBlock {
  public:
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kWidth * kSize;
+  // The rows that load_shared() packs.
+  static constexpr std::int64_t kSharedRows = kBlockRows * kWidth / kLanes<f32x>;
 
   explicit ColumnBlock(const Reduction& groups, bool overlaps = false)
       : ColumnBlock(groups, 1, element_loops(groups, 1), overlaps) {}
@@ -143,6 +145,22 @@ class ColumnBlock {
       packed_begin_ = begin;
     }
     return {buffer_, kPitch};
+  }
+
+  // Packs elements that all groups share, `count` from `begin` on, at most kSharedRows: each row is
+  // a vector that repeats its element.
+  ColumnRows load_shared(std::int64_t begin, std::int64_t count) {
+    constexpr std::int64_t pitch = kLanes<f32x> * kSize;
+    if (packed_begin_ == kNone || begin < packed_begin_ ||
+        begin + count > packed_begin_ + kSharedRows) {
+      in_.for_each_run(begin, min(begin + kSharedRows, count_),
+                       [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
+                         pack<Bits<T>>(buffer_ + i * pitch, pitch, kLanes<f32x>, length,
+                                       {input_ + offset, in_.step(), 0, nullptr});
+                       });
+      packed_begin_ = begin;
+    }
+    return {buffer_ + (begin - packed_begin_) * pitch, pitch};
   }
 
   // Returns the rows of a block: those of whole vectors in place, unless many of them map to the

@@ -6,8 +6,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 // The elements of the selected groups in an operand, as rows with an element of each group.
-// Elements that are broadcast to their group are a single row, and an element that is broadcast to
-// all groups is a single vector.
+// Elements that are broadcast to their group are a single row, and a row of elements that are
+// broadcast to all groups is a single vector.
 template <class T>
 class ColumnOperand {
  public:
@@ -15,50 +15,43 @@ class ColumnOperand {
       : exists_(operand != 0 && groups.data[operand] != nullptr),
         uniform_(has_no_strides(groups.elements, operand)),
         shared_(has_no_strides(groups.kept, operand)),
-        constant_(uniform_ && shared_),
         block_(groups, operand,
                uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand),
-               overlaps) {
-    if (!exists_ || !constant_) return;
-    pack<Bits<T>>(reinterpret_cast<char*>(vector_), 0, kLanes<f32x>, 1,
-                  {groups.data[operand], 0, 0, nullptr});
-    rows_ = {reinterpret_cast<const char*>(vector_), 0};
-  }
+               overlaps) {}
 
   void select(std::int64_t first, std::int64_t columns) {
-    // Groups that share all elements are selected once.
-    if (exists_ && !constant_ && !(shared_ && columns <= block_.columns()))
-      block_.select(first, columns);
+    if (exists_ && !shared_) block_.select(first, columns);
   }
   void end_overlap() {
-    if (exists_ && !constant_) block_.end_overlap();
+    if (exists_ && !shared_) block_.end_overlap();
   }
   // True unless elements of the groups must be packed: a single row may be packed by itself.
-  bool in_place() const { return !exists_ || uniform_ || block_.in_place(); }
+  bool in_place() const { return !exists_ || uniform_ || shared_ || block_.in_place(); }
   // True if any number of adjacent groups is in place.
-  bool is_adjacent() const { return !exists_ || constant_ || block_.is_adjacent(); }
+  bool is_adjacent() const { return !exists_ || shared_ || block_.is_adjacent(); }
 
-  // Loads rows from element `begin` of the groups on, or refers to them in place.
-  void load(std::int64_t begin, bool in_place, const RowLanes& lanes) {
-    if (!exists_ || constant_) return;
-    if (uniform_) {
+  // Loads `count` rows from element `begin` of the groups on, or refers to them in place.
+  void load(std::int64_t begin, std::int64_t count, bool in_place, const RowLanes& lanes) {
+    if (!exists_) return;
+    if (shared_) {
+      rows_ = block_.load_shared(uniform_ ? 0 : begin, uniform_ ? 1 : count);
+    } else if (uniform_) {
       rows_ = block_.in_place() ? block_.rows_from(0) : block_.load_rows(0);
-      rows_.pitch = 0;
     } else {
       rows_ = in_place ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
     }
+    if (uniform_) rows_.pitch = 0;
   }
   DMLOPS_INLINE const T* row(std::int64_t r, std::int64_t c) const {
-    return reinterpret_cast<const T*>(rows_.data + r * rows_.pitch) + (constant_ ? 0 : c);
+    return reinterpret_cast<const T*>(rows_.data + r * rows_.pitch) + (shared_ ? 0 : c);
   }
 
  private:
   static constexpr std::int64_t kOne[] = {1, 0};  // the size and the stride of one element
 
-  const bool exists_, uniform_, shared_, constant_;
+  const bool exists_, uniform_, shared_;
   ColumnBlock<T> block_;
   ColumnRows rows_ = {};
-  alignas(kVectorBytes) T vector_[kLanes<f32x>];
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -16,6 +16,7 @@ constexpr std::int64_t kMaxColumns = 512, kShortGroup = 32, kMaxShortColumns = 1
 
 // Rows in place whose terms are added at once, with their sums in registers.
 constexpr std::int64_t kRowsAtOnce = 256;
+static_assert(kRowsAtOnce <= ColumnBlock<float>::kSharedRows);
 
 template <class T, class Formula>
 class MomentColumns {
@@ -275,17 +276,17 @@ class MomentColumns {
         add_terms(At{*this, x, r, here}, sums);
       };
     };
-    const auto load_block = [&](std::int64_t begin) { load_rows(0, begin); };
+    const auto load_block = [&](std::int64_t begin) { load_rows(0, begin, kRows); };
     const auto is_needed = [&](std::int64_t c)
                                DMLOPS_LAMBDA_INLINE { return moments_.needs_vector(s, first + c); };
     sums_of.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block,
                                    make_add);
   }
 
-  // Loads the rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
-  void load_rows(int s, std::int64_t begin) {
+  // Loads `count` rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
+  void load_rows(int s, std::int64_t begin, std::int64_t count) {
     const unsigned int operands = formula_.reads(s);
-    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, in_place_, lanes_);
+    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, count, in_place_, lanes_);
     if ((operands >> 1 & 1u) != 0)
       x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes_);
   }
@@ -305,8 +306,8 @@ class MomentColumns {
     Results results[kMaxColumns / kLanesHere];
     InPairs in_pairs[kMaxColumns / kLanesHere];
     if constexpr (kPerGroup) {  // the only factors that read them
-      scale_.load(0, in_place_, lanes_);
-      bias_.load(0, in_place_, lanes_);
+      scale_.load(0, 1, in_place_, lanes_);
+      bias_.load(0, 1, in_place_, lanes_);
     }
     for_each_vector(block_.columns(), [&](std::int64_t c) {
       const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
@@ -330,10 +331,10 @@ class MomentColumns {
                   : kBlockRows;
     for (std::int64_t begin = from; begin < to; begin += rows_at_once) {
       const std::int64_t count = min(rows_at_once, to - begin);
-      load_rows(Formula::kSweeps, begin);
+      load_rows(Formula::kSweeps, begin, count);
       const auto x = x_;
-      scale_.load(begin, in_place_, lanes_);
-      bias_.load(begin, in_place_, lanes_);
+      scale_.load(begin, count, in_place_, lanes_);
+      bias_.load(begin, count, in_place_, lanes_);
       // Writes the results of rows [first, first + rows) of those loaded, `pitch` bytes apart.
       const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
                              std::int64_t rows) DMLOPS_LAMBDA_INLINE {
