@@ -83,8 +83,12 @@ def test_groups_of_channels_last(sizes: tuple[int, ...], dtype: str) -> None:
         with small_shards(threads, split_threshold=1000):
             found = [r.tobytes() for r in results(x, g, numbers, channels)]
             assert found == expected, threads
-            in_place = x.copy(order="K")
             scale, bias = channels
+            for given, like in ((x, dense[0]), (dense[0], x)):  # of different orders
+                out = np.empty_like(like)
+                dmlops.mean_variance_normalization(given, scale, bias, axes=(2, 3), out=out)
+                assert out.tobytes() == expected[1], threads
+            in_place = x.copy(order="K")
             dmlops.mean_variance_normalization(in_place, scale, bias, axes=(2, 3), out=in_place)
             assert in_place.tobytes() == expected[1], threads
 

@@ -102,6 +102,15 @@ void fill(const TensorView& output, float value) {
   }
 }
 
+// True if groups are split into long columns if the output is reduced in place, but not otherwise.
+bool is_split_in_output_alone(const ReductionOperands& operands, unsigned int reduced) {
+  if (!is_contiguous_in_output_alone(*operands[1], *operands[0], reduced)) return false;
+  ReductionOperands in_place;
+  std::copy(std::begin(operands), std::end(operands), in_place);
+  in_place[1] = operands[0];
+  return PlannedReduction(in_place, reduced).split >= kSumBlock;
+}
+
 // True if it is faster to copy the input to the output, by the traversal of elementwise operators,
 // and to reduce the output in place, which the other operands must have the order of. Otherwise, an
 // input of another order is packed in each sweep.
@@ -137,6 +146,8 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   } else if (side_by_side) {
     if (in_input.count <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
       return false;
+  } else if (is_split_in_output_alone(operands, reduced)) {
+    return true;
   } else if (in_input.count <= kRows || !in_input.has_shorter_runs_than(in_output)) {
     return false;
   }

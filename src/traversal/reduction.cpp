@@ -61,6 +61,31 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
          std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
 }
 
+// Returns the rows of columns into which groups are split, or 0 if they are not: the columns are of
+// their outermost dimension, which is contiguous in the operands that vary. Blocks of sums that
+// begin in one column and end in the next one are read twice, so that columns of single groups must
+// be longer. Columns shorter than a block are added up along rows: then only results gain, and only
+// those of groups of few columns.
+std::int64_t split_rows(const PlannedReduction& planned, std::int64_t element_size) {
+  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kMostOfShort = 128;  // columns
+  constexpr std::int64_t kShortest = 128, kShortestOfOne = 4 * kSumBlock;      // rows
+  const ReductionNest &kept = planned.kept, &nest = planned.elements;
+  for (int o = 0; o < kFirstGroupOperand; ++o) {
+    const std::int64_t* const strides = nest.strides[o];
+    const bool varies = std::any_of(strides, strides + nest.rank, [](auto s) { return s != 0; });
+    if (varies ? strides[0] != element_size : o < 2) return 0;
+  }
+  std::int64_t rows = 1;
+  for (int d = 1; d < nest.rank; ++d) rows *= nest.sizes[d];
+  std::int64_t columns = nest.sizes[0], shortest = kShortestOfOne, fewest = kFewestOfOne;
+  if (kept.rank > 0 && kept.strides[1][0] == columns * element_size) {
+    shortest = columns <= kMostOfShort ? kShortest : kSumBlock;
+    fewest = kFewest;
+    columns *= kept.sizes[0];
+  }
+  return rows >= shortest && columns >= fewest ? rows : 0;
+}
+
 // Returns the number of groups in a cache line, at most those of the innermost dimension, where
 // groups lie side by side in the input or the output; otherwise 1. Shards of units that fill a line
 // are whole vectors, and share no line if rows are aligned.
@@ -79,28 +104,6 @@ std::int64_t groups_in_line(const Reduction& reduction, std::int64_t element_siz
 bool are_dense_rows(const Reduction& reduction, std::int64_t element_size) {
   const ReductionNest& nest = reduction.elements;
   return nest.rank == 1 && nest.strides[0][0] == element_size && nest.strides[1][0] == element_size;
-}
-
-// True if groups are split into the columns of their outermost dimension, which is contiguous in
-// the operands that vary. Blocks of sums that begin in one column and end in the next one are read
-// twice, so that columns of single groups must be longer. Columns shorter than a block are added up
-// along rows: then only results gain, and only those of groups of few columns.
-bool are_split(const Reduction& reduction, std::int64_t elements, std::int64_t element_size) {
-  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kMostOfShort = 128;  // columns
-  constexpr std::int64_t kShortest = 128, kShortestOfOne = 4 * kSumBlock;      // rows
-  const ReductionNest &kept = reduction.kept, &nest = reduction.elements;
-  if (nest.rank < 2 || reduction.data[0] == nullptr || reduction.stage != Reduction::kAllStages)
-    return false;
-  for (int o = 0; o < kFirstGroupOperand; ++o) {
-    const std::int64_t* const strides = nest.strides[o];
-    const bool varies = std::any_of(strides, strides + nest.rank, [](auto s) { return s != 0; });
-    if (varies && strides[0] != element_size) return false;
-  }
-  const std::int64_t columns = nest.sizes[0], rows = elements / columns;
-  if (kept.rank == 0 || kept.strides[1][0] != columns * element_size)
-    return columns >= kFewestOfOne && rows >= kShortestOfOne;
-  const bool are_long = rows >= (columns <= kMostOfShort ? kShortest : kSumBlock);
-  return are_long && columns * kept.sizes[0] >= kFewest;
 }
 
 // Returns the number of groups whose parts are computed together.
@@ -251,6 +254,8 @@ PlannedReduction::PlannedReduction(const ConstTensorView* const (&operands)[kRed
     set(kept, d, outer[d]);
     groups *= outer[d].size;
   }
+  if (elements.rank > 1)
+    split = split_rows(*this, static_cast<std::int64_t>(element_size(input.type)));
 }
 
 void run(const PlannedReduction& planned, char* const* data, std::int64_t element_size,
@@ -271,7 +276,8 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   }
   const std::int64_t count = reduction.end;
   const bool side_by_side = are_side_by_side(reduction, 1, element_size);
-  reduction.split = traits.has_lanes && are_split(reduction, elements, element_size);
+  reduction.split = traits.has_lanes && planned.split > 0 && reduction.data[0] != nullptr &&
+                    reduction.stage == Reduction::kAllStages;
   const bool packed = reduction.elements.strides[1][reduction.elements.rank - 1] != element_size &&
                       !(side_by_side && traits.has_lanes) && !reduction.split;
   reduction.streaming = reduction.data[0] != nullptr &&

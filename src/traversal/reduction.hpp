@@ -15,6 +15,7 @@ struct PlannedReduction {
 
   ReductionNest elements, kept;
   std::int64_t groups = 1;
+  std::int64_t split = 0;  // the rows of the columns into which groups are split, or 0
   char* data[kReductionOperands] = {};
   // Bytes from the first element of each operand to that of the first group: dimensions that count
   // groups are reversed if most strides are negative.
