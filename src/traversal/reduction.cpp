@@ -107,20 +107,21 @@ bool are_dense_rows(const Reduction& reduction, std::int64_t element_size) {
 }
 
 // Returns the number of groups whose parts are computed together.
-std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& traits,
-                            std::int64_t elements, std::int64_t element_size) {
-  if (groups.split) {
-    // Columns of 1 MiB, so that results find the input in L2.
-    constexpr std::int64_t kBytes = 1 << 20, kFewestAtOnce = 128, kMostAtOnce = 512;
-    const std::int64_t columns = groups.elements.sizes[0],
-                       fitting = kBytes / (elements / columns * element_size),
-                       at_once = std::clamp(fitting, kFewestAtOnce, kMostAtOnce) / columns,
-                       unit = groups_in_line(groups, element_size);
-    return std::clamp<std::int64_t>(at_once < unit ? at_once : at_once / unit * unit, 1,
-                                    kPartGroups);
-  }
+std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& traits) {
   if (!traits.has_lanes) return 1;
   return std::min<std::int64_t>(groups.by_lanes ? groups.kept.sizes[0] : groups.end, kPartGroups);
+}
+
+// Returns the number of split groups that a thread computes together: 1 MiB, so that results find
+// the input in L2, but at least the columns that memory needs to be read efficiently.
+std::int64_t split_groups_at_once(const Reduction& groups, std::int64_t rows,
+                                  std::int64_t element_size) {
+  constexpr std::int64_t kBytes = 1 << 20, kFewestAtOnce = 128, kMostAtOnce = 512;
+  const std::int64_t columns =
+                         std::clamp(kBytes / (rows * element_size), kFewestAtOnce, kMostAtOnce),
+                     at_once = columns / groups.elements.sizes[0],
+                     unit = groups_in_line(groups, element_size);
+  return std::clamp<std::int64_t>(at_once < unit ? at_once : at_once / unit * unit, 1, kPartGroups);
 }
 
 // Memory for the sums of parts, aligned to cache lines.
@@ -149,8 +150,9 @@ class PartSums {
 // Calls the kernel for the groups [first, end), up to `at_once` at a time.
 void run_range(Reduction groups, std::int64_t first, std::int64_t end, std::int64_t at_once,
                ReductionKernel kernel, const void* parameters) {
-  // Groups that are split, or that lie side by side, are of one run.
-  const bool of_run = (groups.split || groups.by_lanes) && groups.kept.rank > 0;
+  // Groups that lie side by side are of one run, and so are split ones of a thread.
+  const bool of_run =
+      (groups.by_lanes || (groups.split && groups.parts == 1)) && groups.kept.rank > 0;
   const std::int64_t size = of_run ? groups.kept.sizes[0] : groups.end;
   groups.parallel_for = parallel_for;
   for (groups.first = first; groups.first < end; groups.first = groups.end) {
@@ -165,8 +167,9 @@ bool run_in_parts(Reduction groups, std::int64_t elements, std::int64_t at_once,
                   std::int64_t wanted, const ReductionTraits& traits, ReductionKernel kernel,
                   const void* parameters) {
   std::size_t bytes = kPartSumBytes;
-  if (groups.by_lanes || groups.split) wanted = std::min<std::int64_t>(wanted, kMomentLanes);
-  if (!groups.by_lanes) {
+  if (groups.by_lanes) {
+    wanted = std::min<std::int64_t>(wanted, kMomentLanes);
+  } else {
     const std::int64_t most = at_once * elements / (traits.shortest_part * kSumBlock);
     wanted = std::min<std::int64_t>({wanted, most, kMaxParts});
     if (elements < 2 * kSumBlock || wanted < 2) return false;
@@ -291,7 +294,7 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   reduction.by_lanes = traits.has_lanes && side_by_side && fills_line && !reduction.split;
   // Parts of groups would take at most 3/4 of the time of shards of whole units. Each time, the
   // threads wait for each other.
-  const std::int64_t at_once = groups_at_once(reduction, traits, elements, element_size);
+  const std::int64_t at_once = groups_at_once(reduction, traits);
   const std::int64_t times = (count - 1) / at_once + 1;
   const std::int64_t in_parts = count * work / wanted + times * split_threshold();
   if (wanted > 1 && 4 * in_parts <= 3 * largest * unit * work &&
@@ -303,7 +306,8 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   const std::int64_t shard_unit = fills_line || units >= wanted ? unit : 1;
   const std::int64_t shards = std::min(wanted, (count + shard_unit - 1) / shard_unit);
   if (reduction.split &&
-      run_split(reduction, elements, at_once, shards, shard_unit, traits, kernel, parameters))
+      run_split(reduction, elements, split_groups_at_once(reduction, planned.split, element_size),
+                shards, shard_unit, traits, kernel, parameters))
     return;
   reduction.split = false;
   if (shards <= 1) return kernel(reduction, parameters);

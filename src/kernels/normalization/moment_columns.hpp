@@ -35,13 +35,12 @@ class MomentColumns {
     block_.for_each_selection(compute, is_adjacent() ? most : kColumns);
   }
 
-  // Adds up sweep s of some lanes, where a group has several columns: `moments` are those of the
-  // groups that the first columns belong to, with `split` columns each.
+  // Adds up sweep s of some lanes, where groups have several columns; `moments` are the groups'.
   template <class Sums, class Moments>
   void add_up_split(int s, Sums& sums, const RowLanes& lanes, const Moments& moments,
-                    std::int64_t split) {
+                    const SplitGroups& groups) {
     lanes_ = lanes;
-    for_each_split(moments, split, [&](std::int64_t first) {
+    for_each_split(moments, groups, [&](std::int64_t first) {
       for_each_block([&](std::int64_t c, std::int64_t count) {
         if (!needs_sweep(s, c, count)) return;
         sums.select(first + c, count, [&](std::int64_t i) { return first + column(c + i); });
@@ -51,8 +50,8 @@ class MomentColumns {
   }
   // Writes the results of such groups, of a part of the rows.
   template <class Moments>
-  void finish_split(std::int64_t part, const Moments& moments, std::int64_t split) {
-    for_each_split(moments, split, [&](std::int64_t) { finish_part(part); });
+  void finish_split(std::int64_t part, const Moments& moments, const SplitGroups& groups) {
+    for_each_split(moments, groups, [&](std::int64_t) { finish_part(part); });
   }
 
   // Computes a part of a stage: the sums of sweep `stage` or, after the sweeps, the results. The
@@ -191,15 +190,15 @@ class MomentColumns {
     }
   }
 
-  // Calls visit(the first column) for each selection of columns, with the numbers of their groups.
+  // Calls visit(first column) for each selection of columns, with the numbers of their groups.
   template <class Moments, class Visit>
-  void for_each_split(const Moments& moments, std::int64_t split, const Visit& visit) {
+  void for_each_split(const Moments& moments, const SplitGroups& groups, const Visit& visit) {
     const auto compute = [&](std::int64_t first, std::int64_t columns) {
       select(first, columns);
-      first -= groups_.first;
+      first -= groups.first;
       for_each_vector(columns, [&](std::int64_t c) {
         for (std::int64_t j = 0; j < kLanesHere; ++j)
-          moments_.set(c + j, moments, (first + min(column(c) + j, columns - 1)) / split);
+          moments_.set(c + j, moments, (first + min(column(c) + j, columns - 1)) / groups.columns);
       });
       visit(first);
     };

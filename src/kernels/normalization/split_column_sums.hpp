@@ -13,6 +13,7 @@ namespace dmlops::DMLOPS_TARGET {
 
 // The shape of such groups.
 struct SplitGroups {
+  std::int64_t first;    // column
   std::int64_t columns;  // of a group
   std::int64_t rows;     // elements of a column, at least a block of a sum
 

@@ -21,11 +21,11 @@ class SplitMoments {
     for (int d = 0; d < kept.rank; ++d) add(kept_, kept, d);
     for (int d = 1; d < elements.rank; ++d) copy(rows_, rows_.rank++, elements, d);
     std::memcpy(columns_.data, groups.data, sizeof groups.data);
-    shape_ = {elements.sizes[0], element_loops(columns_, 1).count()};
-    columns_.first = groups.first * shape_.columns;
-    columns_.end = groups.end * shape_.columns;
+    columns_.first = groups.first * elements.sizes[0];
+    columns_.end = groups.end * elements.sizes[0];
+    shape_ = {columns_.first, elements.sizes[0], element_loops(columns_, 1).count()};
     columns_.streaming = groups.streaming;
-    columns_.parts = groups.parts;
+    columns_.parts = groups.parts;  // of the results
   }
 
   // True if add_up() is possible.
@@ -64,21 +64,38 @@ class SplitMoments {
 
   template <class Compute>
   void for_each_part(const Compute& compute) const {
-    DMLOPS_TARGET::for_each_part(groups_, columns_.parts, compute);
+    DMLOPS_TARGET::for_each_part(groups_, groups_.parts, compute);
   }
+
+  // Adds up a part: some lanes of some columns, each whole cache lines, of the input and of kept
+  // sums.
   DMLOPS_NO_INLINE void add_up(int s, const BlockSums& blocks, Pass pass, int part) const {
-    RowLanes lanes;
-    if (columns_.parts > 1) {
-      lanes = {kMomentLanes * part / columns_.parts, kMomentLanes * (part + 1) / columns_.parts,
-               kMomentLanes};
+    constexpr std::int64_t width = kLineBytes / sizeof(T), depth = kLineBytes / sizeof(double),
+                           pieces = kMomentLanes / depth;
+    const std::int64_t count = columns_.end - columns_.first,
+                       all = (count + width - 1) / width * pieces;
+    const std::int64_t end = all * (part + 1) / groups_.parts;
+    for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
+      const std::int64_t first = i % pieces, whole = (end - i) / pieces;
+      RowLanes lanes;
+      next = i + pieces * whole;
+      if (first != 0 || whole == 0) {
+        next = min(end, i + pieces - first);
+        lanes = {first * depth, (first + next - i) * depth, kMomentLanes};
+      }
+      Reduction columns = columns_;
+      columns.first = columns_.first + i / pieces * width;
+      columns.end = min(columns_.end, columns_.first + (next + pieces - 1) / pieces * width);
+      add_up(s, blocks, pass, columns, lanes);
     }
+  }
+  DMLOPS_NO_INLINE void add_up(int s, const BlockSums& blocks, Pass pass, const Reduction& columns,
+                               const RowLanes& lanes) const {
     SplitColumnSums<Formula::kSums, typename Formula::Vector> sums(shape_, blocks, pass);
-    MomentColumns<T, Formula> columns(columns_, formula_);
-    columns.add_up_split(s, sums, lanes, moments_, shape_.columns);
+    MomentColumns<T, Formula>(columns, formula_).add_up_split(s, sums, lanes, moments_, shape_);
   }
   DMLOPS_NO_INLINE void finish(int part) const {
-    MomentColumns<T, Formula> columns(columns_, formula_);
-    columns.finish_split(part, moments_, shape_.columns);
+    MomentColumns<T, Formula>(columns_, formula_).finish_split(part, moments_, shape_);
   }
 
   const Reduction& groups_;
