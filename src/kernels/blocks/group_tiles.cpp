@@ -149,21 +149,25 @@ std::int64_t GroupTiles::select(std::int64_t first) {
 }
 
 void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t length,
-                      std::int64_t shortest_run) {
+                      std::int64_t shortest_run, unsigned int constant) {
   if (begin == loaded_tile_ && operands == loaded_operands_ && length == this->length()) return;
   loaded_tile_ = begin;
   loaded_operands_ = operands;
   const std::int64_t end = begin + length;
   const bool splits = elements_.rank > 1 && inner_size() >= shortest_run;
-  split_ = packed_ = 0;
+  split_ = packed_ = constant_ = 0;
   for (int o = 0; o < operands_; ++o) {
     whole_[0].offsets[o] = next_[o] = 0;
     if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
     if (!is_cached_) next_[o] = end < count_ ? loops_[o].offset(end) : groups_ * common_step(o);
-    if (is_contiguous(o, begin, length)) {
+    const bool repeats = step(o) == 0 && (constant >> o & 1u) != 0;
+    const bool in_run = begin % loops_[o].run() + length <= loops_[o].run();
+    if (is_contiguous(o, begin, length) || (repeats && in_run)) {
       whole_[0].offsets[o] = loops_[o].offset(begin);
-    } else if (splits && step(o) == size_ && packed_tile_[o] != begin) {
+      constant_ |= (repeats ? 1u : 0u) << o;
+    } else if (splits && (step(o) == size_ || repeats) && packed_tile_[o] != begin) {
       split_ |= 1u << o;
+      constant_ |= (repeats ? 1u : 0u) << o;
     } else {
       packed_ |= 1u << o;
       if (o > 0) pack_tile(o, begin, length);
@@ -183,7 +187,7 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
       run.begin = i;
       run.length = min(kTileElements, length - i);
       for (int o = 0; o < operands_; ++o)
-        run.offsets[o] = whole_[0].offsets[o] + (uniform_[o] ? 0 : i * size_);
+        run.offsets[o] = whole_[0].offsets[o] + (uniform(o) ? 0 : i * size_);
     }
   } else {
     loaded_ = runs_;
@@ -221,7 +225,7 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
   split_count_ = static_cast<int>(run - runs_) + 1;
   for (int o = 0; o < operands_; ++o) {
     if (uniform_[o]) continue;
-    runs_[0].offsets[o] += skipped * size_;
+    runs_[0].offsets[o] += skipped * step(o);
     for (int r = 0; (packed_ >> o & 1u) != 0 && r < split_count_; ++r)
       runs_[r].offsets[o] = runs_[r].begin * size_;
   }

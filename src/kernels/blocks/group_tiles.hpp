@@ -43,7 +43,10 @@ class GroupTiles {
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool has_whole_groups() const { return tile_length_ >= count_; }
-  bool uniform(int operand) const { return uniform_[operand]; }
+  // True if an operand has a single element in each run of the loaded tile.
+  bool uniform(int operand) const { return uniform_[operand] || (constant_ >> operand & 1u) != 0; }
+  // True if that element varies with the run.
+  bool has_constant_runs() const { return constant_ != 0; }
   bool shared(int operand) const { return shared_[operand]; }  // by all groups
   // True if results are to be written by non-temporal stores.
   bool streams() const { return streams_; }
@@ -100,10 +103,10 @@ class GroupTiles {
   }
 
   // Loads a tile of operands, given as bits: sets its runs, of at least `shortest_run` elements,
-  // and packs operands whose runs are shorter or not contiguous. Returns at once if the tile is the
-  // one loaded last.
+  // and packs operands whose runs are shorter or not contiguous. Runs of the operands `constant`
+  // may be broadcast elements. Returns at once if the tile is the one loaded last.
   void load(unsigned int operands, std::int64_t begin, std::int64_t length,
-            std::int64_t shortest_run = kOneRun);
+            std::int64_t shortest_run = kOneRun, unsigned int constant = 0);
 
   // Calls visit(run) for the runs of the loaded tile, in order.
   template <class Visit>
@@ -130,7 +133,7 @@ class GroupTiles {
   // Returns the bytes from a run of the loaded tile to the next one if that one does not follow it,
   // so that the hardware prefetcher does not either, and is unlikely to be cached; otherwise 0.
   DMLOPS_INLINE std::int64_t jump(int operand, const TileRun& run) const {
-    if (is_cached_ || uniform_[operand] || (packed_ >> operand & 1u) != 0) return 0;
+    if (is_cached_ || uniform(operand) || (packed_ >> operand & 1u) != 0) return 0;
     const TileRun& next = *(&run + 1);
     const std::int64_t to = next.begin == length() ? next_[operand] : next.offsets[operand];
     const std::int64_t bytes = to - run.offsets[operand];
@@ -279,8 +282,9 @@ class GroupTiles {
   TileRun* loaded_ = whole_;                            // the runs of the loaded tile
   int run_count_ = 0, split_count_ = 0;
   TileRun whole_[2];
-  unsigned int split_ = 0;   // operands with several runs in the loaded tile, as bits
-  unsigned int packed_ = 0;  // operands of which the loaded tile is packed
+  unsigned int split_ = 0;     // operands with several runs in the loaded tile, as bits
+  unsigned int packed_ = 0;    // operands of which the loaded tile is packed
+  unsigned int constant_ = 0;  // operands whose runs in the loaded tile have one element
   SplitTile split_tile_ = {kNone, 0, 0, 0};
   std::int64_t next_[kFirstGroupOperand];  // offset of the element after the loaded tile
   TileRun runs_[kTileElements / kShortestResults + 3];    // with the run after the tile

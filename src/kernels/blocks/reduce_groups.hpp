@@ -29,8 +29,11 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
 template <class Formula>
 DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
+  unsigned int constant = 0;  // operands of which runs may have a single element
+  if constexpr (Formula::kHasSums) constant = Formula::kConstantInRuns;
   const auto finish = [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-    tiles.load(formula.reads(Formula::kSweeps) | 1u, begin, length, GroupTiles::kShortestResults);
+    tiles.load(formula.reads(Formula::kSweeps) | 1u, begin, length, GroupTiles::kShortestResults,
+               constant);
     for (std::int64_t k = 0; k < groups; ++k) formula.finish(tiles, k, begin);
     tiles.store(begin, length);
   };

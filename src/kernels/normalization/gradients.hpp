@@ -15,6 +15,7 @@ class Gradients {
  public:
   static constexpr int kSweeps = 2, kSums = 3;
   static constexpr int kSecond = kOutputGradient, kScale = 0, kBias = 0;
+  static constexpr unsigned int kConstantInRuns = 0;
   using Element = T;
   using Parameters = GradientParameters;
   using W = Wide<T>;

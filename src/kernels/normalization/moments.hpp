@@ -76,6 +76,7 @@ struct Wide<float16> {
 template <class T>
 class OperandRow {
  public:
+  OperandRow() = default;  // of an absent operand
   OperandRow(const T* row, bool uniform) : row_(row), uniform_(uniform) {}
   OperandRow(const GroupTiles& tiles, int operand, std::int64_t k, const TileRun& run)
       : OperandRow(tiles.row<T>(operand, k, run), tiles.uniform(operand)) {}
@@ -93,8 +94,22 @@ class OperandRow {
   OperandRow from(std::int64_t i) const { return {uniform_ ? row_ : row_ + i, uniform_}; }
 
  private:
-  const T* row_;
-  bool uniform_;
+  const T* row_ = nullptr;
+  bool uniform_ = true;
+};
+
+// An operand with one element for the row.
+template <class T>
+class ConstantRow {
+ public:
+  ConstantRow() = default;
+  ConstantRow(const GroupTiles& tiles, int operand, std::int64_t k, const TileRun& run)
+      : value_(splat<f32x>(static_cast<float>(OperandRow<T>(tiles, operand, k, run).number()))) {}
+
+  DMLOPS_INLINE f32x load(std::int64_t, std::int64_t) const { return value_; }
+
+ private:
+  f32x value_;
 };
 
 // The results of a row.
@@ -143,14 +158,14 @@ class ResultRow {
 };
 
 // The operands of a row of elements; `second` is the fused add or the gradient. Scale and bias are
-// of type Scale.
-template <class T, class Scale = T>
+// rows of type Parameter.
+template <class T, class Parameter = OperandRow<T>>
 struct MomentRow {
   using Wide = DMLOPS_TARGET::Wide<T>;
 
   const T* elements;
   OperandRow<T> added;
-  OperandRow<Scale> scales = {nullptr, true}, biases = {nullptr, true};
+  Parameter scales = {}, biases = {};
 
   // The vector from element i on, of which [first, used) exist.
   struct At {
@@ -249,7 +264,7 @@ class MomentRows : public Formula {
     State& state = states[folds_ ? 0 : k];
     const bool reads_second = (this->reads(s) >> kSecond & 1u) != 0;
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      Row whole = {tiles.row<T>(1, k, run), {nullptr, true}};
+      Row whole = {tiles.row<T>(1, k, run), {}};
       if (reads_second) whole.added = {tiles, kSecond, k, run};
       const std::int64_t ahead = tiles.jump(1, run),
                          ahead_of_second = reads_second ? tiles.jump(kSecond, run) : 0;

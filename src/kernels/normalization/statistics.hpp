@@ -13,6 +13,7 @@ class Statistics {
   static constexpr int kSweeps = 2, kSums = 2;
   static constexpr int kSecond = kStatisticsAdded, kScale = kStatisticsScale,
                        kBias = kStatisticsBias;
+  static constexpr unsigned int kConstantInRuns = 1u << kScale | 1u << kBias;
   using Element = T;
   using Parameters = StatisticsParameters;
   using W = Wide<T>;
@@ -243,7 +244,7 @@ class Statistics {
 
   static bool widens(const GroupTiles& tiles) {
     return tiles.length() == tiles.count() && tiles.count() <= kTileElements &&
-           tiles.shared(kScale) && tiles.shared(kBias);
+           tiles.shared(kScale) && tiles.shared(kBias) && !tiles.has_constant_runs();
   }
 
   template <class TargetOf>
@@ -251,31 +252,35 @@ class Statistics {
                                std::int64_t k, const TargetOf& target_of) {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
       constexpr bool kPerGroup = decltype(per_group)::value;
+      if constexpr (!kPerGroup) {
+        if (tiles.uniform(kScale) && tiles.uniform(kBias))
+          return normalize_runs<kPerGroup, ConstantRow<T>>(factors, tiles, k, target_of);
+      }
       if constexpr (std::is_same_v<T, float16> && !kPerGroup) {
         if (widens(tiles)) {
           scale_.load(tiles, kScale);
           bias_.load(tiles, kBias);
-          return normalize_runs<kPerGroup, float>(factors, tiles, k, target_of);
+          return normalize_runs<kPerGroup, OperandRow<float>>(factors, tiles, k, target_of);
         }
       }
-      normalize_runs<kPerGroup, T>(factors, tiles, k, target_of);
+      normalize_runs<kPerGroup, OperandRow<T>>(factors, tiles, k, target_of);
     });
   }
 
-  // `Scale`: the type of scale and bias. Aligned as sweep_tiles() is.
-  template <bool kPerGroup, class Scale, class TargetOf>
+  // `Parameter`: the row of scale or bias. Aligned as sweep_tiles() is.
+  template <bool kPerGroup, class Parameter, class TargetOf>
   DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(
       const LaneOf<Factors>& factors, const GroupTiles& tiles, std::int64_t k,
       const TargetOf& target_of) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      MomentRow<T, Scale> row = {tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run)};
-      if constexpr (std::is_same_v<Scale, T>) {
-        row.scales = {tiles, kScale, k, run};
-        row.biases = {tiles, kBias, k, run};
-      } else {
+      MomentRow<T, Parameter> row = {tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run)};
+      if constexpr (!std::is_same_v<T, float> && std::is_same_v<Parameter, OperandRow<float>>) {
         row.scales = scale_.row(tiles, kScale, run);
         row.biases = bias_.row(tiles, kBias, run);
+      } else {
+        row.scales = Parameter(tiles, kScale, k, run);
+        row.biases = Parameter(tiles, kBias, k, run);
       }
       return row;
     };
