@@ -112,16 +112,21 @@ std::int64_t groups_at_once(const Reduction& groups, const ReductionTraits& trai
   return std::min<std::int64_t>(groups.by_lanes ? groups.kept.sizes[0] : groups.end, kPartGroups);
 }
 
-// Returns the number of split groups that a thread computes together: 1 MiB, so that results find
-// the input in L2, but at least the columns that memory needs to be read efficiently.
-std::int64_t split_groups_at_once(const Reduction& groups, std::int64_t rows,
-                                  std::int64_t element_size) {
+// Returns the number of split groups that one of `shards` threads computes together: 1 MiB, so that
+// results find the input in L2, but at least the columns that memory needs to be read efficiently,
+// unless their sums would take much memory.
+std::int64_t split_groups_at_once(const Reduction& groups, std::int64_t rows, std::int64_t shards,
+                                  std::int64_t element_size, const ReductionTraits& traits) {
   constexpr std::int64_t kBytes = 1 << 20, kFewestAtOnce = 128, kMostAtOnce = 512;
-  const std::int64_t columns =
+  constexpr std::size_t kMostSumBytes = 32 << 20;
+  const std::int64_t width = groups.elements.sizes[0], unit = groups_in_line(groups, element_size),
+                     columns =
                          std::clamp(kBytes / (rows * element_size), kFewestAtOnce, kMostAtOnce),
-                     at_once = columns / groups.elements.sizes[0],
-                     unit = groups_in_line(groups, element_size);
-  return std::clamp<std::int64_t>(at_once < unit ? at_once : at_once / unit * unit, 1, kPartGroups);
+                     largest = (groups.end + shards - 1) / shards + unit;  // of the shards, at most
+  const std::size_t bytes = part_sum_bytes(1, width * rows, traits.part_lanes);
+  const auto with_sums = static_cast<std::int64_t>(kMostSumBytes / bytes);
+  const std::int64_t at_once = std::min({columns / width, with_sums, largest, kPartGroups});
+  return std::max<std::int64_t>(at_once < unit ? at_once : at_once / unit * unit, 1);
 }
 
 // Memory for the sums of parts, aligned to cache lines.
@@ -305,10 +310,12 @@ void run(const PlannedReduction& planned, char* const* data, std::int64_t elemen
   // Threads that share lines are faster than idle ones.
   const std::int64_t shard_unit = fills_line || units >= wanted ? unit : 1;
   const std::int64_t shards = std::min(wanted, (count + shard_unit - 1) / shard_unit);
-  if (reduction.split &&
-      run_split(reduction, elements, split_groups_at_once(reduction, planned.split, element_size),
-                shards, shard_unit, traits, kernel, parameters))
-    return;
+  if (reduction.split) {
+    const std::int64_t together =
+        split_groups_at_once(reduction, planned.split, shards, element_size, traits);
+    if (run_split(reduction, elements, together, shards, shard_unit, traits, kernel, parameters))
+      return;
+  }
   reduction.split = false;
   if (shards <= 1) return kernel(reduction, parameters);
   parallel_for(static_cast<int>(shards), [&](int i) {
