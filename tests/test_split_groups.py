@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import samples
 from reference import FLOATS
 from variants import small_shards
 
@@ -114,3 +115,25 @@ def test_cropped_images(groups: int, channels: slice, dtype: str) -> None:
         assert np.isnan(cropped(around)).any(axis=(2, 3, 4)).sum() == 1
         cropped(around)[...] = 7
         assert (around == 7).all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_output_in_place_of_an_operand_of_its_order(dtype: str) -> None:
+    """The input has another order: it must not be copied over the other operand first."""
+    _, g = drawn((2, 2048, 2, 8), dtype)
+    x = samples.uniform((2, 2, 8, 2048), dtype, -2, 3)
+    a, b, c = (samples.uniform((2, 2, 1, 1), dtype, 0.5, 2, seed=i) for i in range(3))
+
+    def operands() -> tuple[Array, Array, Array]:
+        return g.copy(order="K"), np.empty_like(a), np.empty_like(a)
+
+    for run in (
+        lambda second, out: dmlops.batch_normalization_training(x, a, b, second, out=out),
+        lambda second, out: dmlops.batch_normalization_training_grad(x, second, a, b, c, out=out),
+        lambda second, out: (
+            dmlops.mean_variance_normalization(x, second, axes=(2, 3), out=out[0]),
+        ),
+    ):
+        expected = [result.tobytes() for result in run(g, operands())]
+        in_place = operands()
+        assert [result.tobytes() for result in run(in_place[0], in_place)] == expected

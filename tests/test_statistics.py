@@ -228,30 +228,6 @@ def test_parameters_of_stride_0_have_the_bits_of_dense_ones(dtype: str, axes: An
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("run", [63, 64, 101, 900, 5000])
-def test_parameters_that_repeat_along_runs(dtype: str, run: int) -> None:
-    """As in group normalization with channels first: one element for each channel."""
-    padded = samples.uniform((2, 3, 7, run + 3), dtype, -3, 3)
-    padded[1] += 200  # far from 0
-    x = padded[..., :run]
-    scale = samples.uniform((1, 3, 7, 1), dtype, 0.5, 2, seed=1)
-    bias = samples.uniform((2, 1, 14, 1), dtype, -1, 1, seed=2)[:, :, ::2]
-    whole = np.full((1, 1, 1, run), 0.5, dtype)
-    for first, second in ((scale, bias), (scale, None), (None, bias), (scale, whole)):
-        given = (first, second)
-        dense = [None if p is None else np.broadcast_to(p, x.shape).copy() for p in given]
-        for source, axes in itertools.product((x, x.copy()), ((2, 3), (1, 2, 3), (0, 2, 3))):
-            for activation in (None, "relu"):
-                expected, result = (
-                    dmlops.mean_variance_normalization(
-                        source, a, b, axes=axes, fused_activation=activation
-                    )
-                    for a, b in (dense, given)
-                )
-                assert_same_bits(result, expected)
-
-
-@pytest.mark.parametrize("dtype", FLOATS)
 def test_training_is_normalization_with_its_statistics(dtype: str) -> None:
     x = samples.uniform((5, 4, 6, 7), dtype, -3, 5)
     scale, bias = (samples.uniform((1, 4, 1, 1), dtype, 0.5, 2, seed=i) for i in (1, 2))

@@ -142,8 +142,8 @@ struct Reduction {
   // The kernel calls `parallel_for`, and keeps sums in `part_sums`.
   int parts = 1;
   bool by_lanes = false;
-  // Up to kPartGroups groups are computed down columns, each of which has the elements of one index
-  // of their outermost dimension. For any number of parts.
+  // Up to kPartGroups groups are split into columns, one for each index of their outermost
+  // dimension. Sums are added up down columns of at least kSumBlock elements, otherwise along rows.
   bool split = false;
   ParallelFor parallel_for = nullptr;
   void* part_sums = nullptr;

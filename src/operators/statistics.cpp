@@ -102,7 +102,8 @@ void fill(const TensorView& output, float value) {
   }
 }
 
-// True if groups are split into long columns if the output is reduced in place, but not otherwise.
+// True if reducing the output in place would split groups into columns of at least a block of a
+// sum, along a dimension in which the input is not contiguous.
 bool is_split_in_output_alone(const ReductionOperands& operands, unsigned int reduced) {
   if (!is_contiguous_in_output_alone(*operands[1], *operands[0], reduced)) return false;
   ReductionOperands in_place;
@@ -146,9 +147,8 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   } else if (side_by_side) {
     if (in_input.count <= kColumns || !is_contiguous_in_output_alone(input, *output, ~reduced))
       return false;
-  } else if (is_split_in_output_alone(operands, reduced)) {
-    return true;
-  } else if (in_input.count <= kRows || !in_input.has_shorter_runs_than(in_output)) {
+  } else if (!is_split_in_output_alone(operands, reduced) &&
+             (in_input.count <= kRows || !in_input.has_shorter_runs_than(in_output))) {
     return false;
   }
   return std::all_of(operands + 2, operands + kFirstGroupOperand, [&](const auto* operand) {

@@ -61,11 +61,11 @@ bool are_side_by_side(const Reduction& reduction, int operand, std::int64_t elem
          std::llabs(elements.strides[operand][elements.rank - 1]) > element_size;
 }
 
-// Returns the rows of columns into which groups are split, or 0 if they are not: the columns are of
-// their outermost dimension, which is contiguous in the operands that vary. Blocks of sums that
-// begin in one column and end in the next one are read twice, so that columns of single groups must
-// be longer. Columns shorter than a block are added up along rows: then only results gain, and only
-// those of groups of few columns.
+// Returns the number of elements of each column that groups are split into, or 0 if they are not
+// split. Their outermost dimension must be contiguous in the operands that vary. Blocks of sums
+// that begin in one column and end in the next one are read twice, which single groups gain from
+// only if columns are long. Columns shorter than a block are added up along rows: then only results
+// gain, and only those of groups of few columns.
 std::int64_t split_rows(const PlannedReduction& planned, std::int64_t element_size) {
   constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kMostOfShort = 128;  // columns
   constexpr std::int64_t kShortest = 128, kShortestOfOne = 4 * kSumBlock;      // rows
@@ -155,7 +155,8 @@ class PartSums {
 // Calls the kernel for the groups [first, end), up to `at_once` at a time.
 void run_range(Reduction groups, std::int64_t first, std::int64_t end, std::int64_t at_once,
                ReductionKernel kernel, const void* parameters) {
-  // Groups that lie side by side are of one run, and so are split ones of a thread.
+  // A call has groups of one run of the innermost dimension if parts are by lanes, or if a single
+  // thread computes split groups.
   const bool of_run =
       (groups.by_lanes || (groups.split && groups.parts == 1)) && groups.kept.rank > 0;
   const std::int64_t size = of_run ? groups.kept.sizes[0] : groups.end;

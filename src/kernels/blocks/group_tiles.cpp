@@ -160,7 +160,8 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
     whole_[0].offsets[o] = next_[o] = 0;
     if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
     if (!is_cached_) next_[o] = end < count_ ? loops_[o].offset(end) : groups_ * common_step(o);
-    const bool repeats = step(o) == 0 && (constant >> o & 1u) != 0;
+    const bool repeats =
+        step(o) == 0 && (constant >> o & 1u) != 0 && length <= kTileElements;  // as runs_ has runs
     const bool in_run = begin % loops_[o].run() + length <= loops_[o].run();
     if (is_contiguous(o, begin, length) || (repeats && in_run)) {
       whole_[0].offsets[o] = loops_[o].offset(begin);

@@ -15,7 +15,7 @@ constexpr int kTileGroups = 64;
 constexpr std::int64_t kTileElements = 4096;
 constexpr std::int64_t kGroupStep = 16;  // tiles of a group begin at multiples of it
 
-// Elements [begin, begin + length) of a tile, which are contiguous in every operand.
+// Elements [begin, begin + length) of a tile, which are contiguous or uniform in every operand.
 struct TileRun {
   std::int64_t begin, length;
   std::int64_t offsets[kFirstGroupOperand];  // in the operands' rows, in bytes
@@ -45,7 +45,7 @@ class GroupTiles {
   bool has_whole_groups() const { return tile_length_ >= count_; }
   // True if an operand has a single element in each run of the loaded tile.
   bool uniform(int operand) const { return uniform_[operand] || (constant_ >> operand & 1u) != 0; }
-  // True if that element varies with the run.
+  // True if an operand has such elements that vary with the run.
   bool has_constant_runs() const { return constant_ != 0; }
   bool shared(int operand) const { return shared_[operand]; }  // by all groups
   // True if results are to be written by non-temporal stores.

@@ -35,7 +35,8 @@ class MomentColumns {
     block_.for_each_selection(compute, is_adjacent() ? most : kColumns);
   }
 
-  // Adds up sweep s of some lanes, where groups have several columns; `moments` are the groups'.
+  // Adds up sweep s of some lanes, where groups have several columns; `moments` has the numbers of
+  // the groups.
   template <class Sums, class Moments>
   void add_up_split(int s, Sums& sums, const RowLanes& lanes, const Moments& moments,
                     const SplitGroups& groups) {

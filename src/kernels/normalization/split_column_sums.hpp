@@ -11,18 +11,18 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// The shape of such groups.
+// The shape of groups that are split into columns.
 struct SplitGroups {
   std::int64_t first;    // column
   std::int64_t columns;  // of a group
-  std::int64_t rows;     // elements of a column, at least a block of a sum
+  std::int64_t rows;     // elements of a column; where sums are added up, at least a block of them
 
   // Returns the number of elements of column c in the block in which the previous column ends.
   std::int64_t head(std::int64_t c) const { return (kSumBlock - c * rows % kSumBlock) % kSumBlock; }
-  // Returns the largest one.
+  // Returns the length of the longest head; lengths repeat after kSumBlock columns at most.
   std::int64_t longest_head() const {
     std::int64_t longest = 0;
-    for (std::int64_t c = 1; c < columns; ++c) longest = max(longest, head(c));
+    for (std::int64_t c = 1; c < min(columns, kSumBlock); ++c) longest = max(longest, head(c));
     return longest;
   }
 };

@@ -33,7 +33,7 @@ class SplitMoments {
   // Adds up the lanes of sweep s over each block of a sum.
   void add_up(int s, const BlockSums& blocks) const {
     for (std::int64_t k = 0; k < groups_.end - groups_.first; ++k) {
-      if (!moments_.needs(s, k)) blocks.clear(k);  // are added up, too
+      if (!moments_.needs(s, k)) blocks.clear(k);  // since the lanes of all groups are added up
     }
     for (const Pass pass : {Pass::rows, Pass::heads}) {
       if (pass == Pass::heads && shape_.longest_head() == 0) return;
