@@ -103,8 +103,9 @@ class GroupTiles {
   }
 
   // Loads a tile of operands, given as bits: sets its runs, of at least `shortest_run` elements,
-  // and packs operands whose runs are shorter or not contiguous. Runs of the operands `constant`
-  // may be broadcast elements. Returns at once if the tile is the one loaded last.
+  // and packs operands whose runs are shorter or not contiguous. Operands in `constant`,
+  // as bits, are not packed where a run has one broadcast element. Returns at once if the tile is
+  // the one loaded last.
   void load(unsigned int operands, std::int64_t begin, std::int64_t length,
             std::int64_t shortest_run = kOneRun, unsigned int constant = 0);
 

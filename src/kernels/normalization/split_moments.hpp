@@ -1,5 +1,5 @@
 // Moments of groups whose elements lie side by side, such as those of group normalization with
-// channels last, down columns: one for each index of the groups' outermost dimension.
+// channels last. A column has the elements of one index of a group's outermost dimension.
 #pragma once
 
 #include "kernels/normalization/moment_columns.hpp"
