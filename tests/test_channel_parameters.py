@@ -53,7 +53,7 @@ def test_parameters_of_channels_last(channels: int, pixels: int, dtype: str) -> 
         dense = [None if i == 0 else full[0], None if i == 1 else full[1]]
         for activation in (None, "relu"):
             expected = dmlops.mean_variance_normalization(
-                packed, *dense, axes=(1, 2), fused_activation=activation
+                packed, dense[0], dense[1], axes=(1, 2), fused_activation=activation
             )
             for given, like in itertools.product((x, packed), repeat=2):
                 result = dmlops.mean_variance_normalization(
