@@ -60,6 +60,27 @@ int fail_each(const Work& work) {
   return fail_each(work, [] { return true; });
 }
 
+// Runs `work`, which writes y, with each allocation failing in turn, and last with none failing: y
+// has the expected results, or is unchanged if the call is refused. Returns the number of runs.
+template <class Work>
+int expect_each(const Work& work, std::vector<float>& y, const std::vector<float>& expected) {
+  int allocations = 0;
+  for (bool failed = true; failed; ++allocations) {
+    y.assign(y.size(), 7);
+    until_failure = allocations;
+    bool refused = false;
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      refused = true;
+    }
+    failed = until_failure == -1;
+    until_failure = -1;
+    EXPECT_EQ(y, refused ? std::vector<float>(y.size(), 7.0f) : expected);
+  }
+  return allocations;
+}
+
 TensorView view(std::vector<float>& values, std::size_t offset = 0, std::size_t count = 0) {
   const auto size = static_cast<std::int64_t>(count == 0 ? values.size() : count);
   return {values.data() + offset, DataType::float32, 1, {size}, {4}};
@@ -112,24 +133,28 @@ TEST(Allocation, OfTheSumsOfALongRow) {
     set_num_threads(4);
     function(view(x), view(y));  // starts the threads
     EXPECT_EQ(y, expected);
-    int allocations = 0;  // of the call alone
-    for (bool failed = true; failed; ++allocations) {
-      y.assign(y.size(), 7);
-      until_failure = allocations;
-      bool refused = false;
-      try {
-        function(view(x), view(y));
-      } catch (const std::bad_alloc&) {
-        refused = true;
-      }
-      failed = until_failure == -1;
-      until_failure = -1;
-      EXPECT_EQ(y, refused ? std::vector<float>(y.size(), 7.0f) : expected);
-    }
+    const int allocations = expect_each([&] { function(view(x), view(y)); }, y, expected);
     EXPECT_GE(allocations, 2) << "nothing was allocated";
   };
   check([](const auto& input, const auto& output) { softmax(input, output); });
   check(normalize);
+}
+
+// Without memory for the sums of its columns, a group is computed otherwise.
+TEST(Allocation, OfTheSumsOfColumns) {
+  std::vector<float> x(2 * 8 * 62'500), expected(x.size()), y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+  const auto channels_last = [](std::vector<float>& values) {
+    return TensorView{values.data(), DataType::float32, 3, {2, 8, 62'500}, {32, 4, 64}};
+  };
+  set_num_threads(1);
+  mean_variance_normalization(channels_last(x), {1, 2}, channels_last(expected));
+  const int allocations = expect_each(
+      [&] {
+        mean_variance_normalization(channels_last(x), {1, 2}, channels_last(y));
+      },
+      y, expected);
+  EXPECT_GE(allocations, 2) << "nothing was allocated";
 }
 
 TEST(Allocation, OfAnOverlappingInputsCopy) {

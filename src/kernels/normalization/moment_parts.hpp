@@ -23,21 +23,21 @@ class MomentParts {
 
   void run() {
     begin();
-    const SplitMoments<T, Formula> columns(groups_, parameters_, moments_);
-    const BlockSums sums(groups_, elements_, kLanes);
-    for (int s = 0; s < Formula::kSweeps; ++s) {
-      if (!is_needed(s)) continue;
-      if (groups_.split && columns.have_blocks()) {
-        columns.add_up(s, sums);
-      } else {
-        for_each_part(groups_, groups_.parts, [&](int part) { add_up(s, sums, part); });
-      }
-      sums.add_up();
-      end(s, sums);
-    }
+    const auto add_parts = [this](int s, const BlockSums& sums) {
+      for_each_part(groups_, groups_.parts, [&](int part) { add_up(s, sums, part); });
+    };
     if (groups_.split) {
+      const SplitMoments<T, Formula> columns(groups_, parameters_, moments_);
+      reduce([&](int s, const BlockSums& sums) {
+        if (columns.have_blocks()) {
+          columns.add_up(s, sums);
+        } else {
+          add_parts(s, sums);
+        }
+      });
       columns.finish();
     } else {
+      reduce(add_parts);
       prepare();
       for_each_part(groups_, groups_.parts, [&](int part) { finish(part); });
     }
@@ -82,6 +82,18 @@ class MomentParts {
     });
     rows.begin(count());
     if (sorts_) begin(of_results_, [](const GroupTiles&, std::int64_t, std::int64_t) {});
+  }
+
+  // Computes the sweeps that groups need; add_blocks(s, sums) adds up the blocks of a sweep's sums.
+  template <class AddBlocks>
+  void reduce(const AddBlocks& add_blocks) {
+    const BlockSums sums(groups_, elements_, kLanes);
+    for (int s = 0; s < Formula::kSweeps; ++s) {
+      if (!is_needed(s)) continue;
+      add_blocks(s, sums);
+      sums.add_up();
+      end(s, sums);
+    }
   }
 
   DMLOPS_NO_INLINE void prepare() { rows().prepare(count()); }
