@@ -174,9 +174,9 @@ def test_fused_activation_that_exists_but_cannot_be_fused() -> None:
         with pytest.raises(TypeError, match="fused_activation") as caught_type:
             batch_normalization(x, fused_activation=FURTHER[name])
         assert str(caught_type.value) == (
-            "BatchNormalizationOperatorDesc: fused_activation must be the descriptor or the name "
-            f"of an activation that can be fused, one of {names}, or None, not the class "
-            f"{FURTHER[name].__name__}"
+            "BatchNormalizationOperatorDesc: fused_activation is the class "
+            f"{FURTHER[name].__name__}, which cannot be fused; it must be one of {names}, "
+            "the descriptor or the class of one, or None"
         )
 
 

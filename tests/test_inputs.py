@@ -9,6 +9,7 @@ import math
 import sys
 import weakref
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,21 @@ def test_float_limits_as_bounds_of_integers() -> None:
     x = np.array([-128, 0, 127], np.int8)
     assert dmlops.clip(x, -math.inf, math.inf).tolist() == [-128, 0, 127]
     assert dmlops.clip(x, math.nan, math.nan).tolist() == [-128, 0, 127]
+
+
+def unrelated_dask() -> ModuleType:
+    module = ModuleType("dask.array")
+    module.Array = type("Array", (), {})  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.mark.parametrize("module", [None, ModuleType("dask.array"), unrelated_dask()])
+def test_a_dask_that_cannot_be_imported(
+    module: ModuleType | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry None in sys.modules forbids the import; the argument is refused as usual."""
+    for name in ("dask", "dmlops._dask"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "dask.array", module)
+    with pytest.raises(TypeError, match=r"clip: input must be a numpy\.ndarray"):
+        dmlops.clip([1.0])  # type: ignore[call-overload]

@@ -20,17 +20,16 @@ def fused_activation(where: str, value: object) -> ActivationDesc:
         exists = f"ACTIVATION_{value.upper()}" in OperatorType.__members__
         problem = ", which cannot be fused" * (exists and value.lower() not in _BY_NAME)
         raise ValueError(f"{where} is {value!r}{problem}; it must be one of {', '.join(_BY_NAME)}")
-    if isinstance(value, type):
-        if value in ActivationDesc.__subclasses__():
-            desc: ActivationDesc = value()
-            return desc
-        if isinstance(getattr(value, "operator_type", None), OperatorType):
-            raise TypeError(
-                f"{where} must be the descriptor or the name of an activation that can be fused, "
-                f"one of {', '.join(_BY_NAME)}, or None, not the class {value.__name__}"
-            )
     kind = value if isinstance(value, type) else type(value)
+    if kind is value and kind in ActivationDesc.__subclasses__():
+        desc: ActivationDesc = kind()
+        return desc
+    given = "the class " * (kind is value) + kind.__name__
+    if isinstance(getattr(kind, "operator_type", None), OperatorType):
+        raise TypeError(
+            f"{where} is {given}, which cannot be fused; it must be one of {', '.join(_BY_NAME)}, "
+            "the descriptor or the class of one, or None"
+        )
     raise TypeError(
-        f"{where} must be the descriptor or the name of an activation, or None, "
-        f"not {'the class ' * isinstance(value, type)}{kind.__name__}"
+        f"{where} must be the descriptor or the name of an activation, or None, not {given}"
     )

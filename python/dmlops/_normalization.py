@@ -76,6 +76,9 @@ Notes
 -----
 Implements {struct}.
 
+In float16, a variance above 65504 is returned as infinity, with which gradients are 0.
+The output is not affected.
+
 Examples
 --------
 >>> import numpy as np

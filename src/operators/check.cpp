@@ -258,8 +258,9 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
   for (int d = 0; d < input.rank; ++d) {
     const auto axis = static_cast<std::size_t>(d);
     if (parameter.sizes[axis] == 1 || parameter.sizes[axis] == input.sizes[axis]) continue;
-    throw Error(concat(both_shapes(), "; on axis ", d, " its size must be 1 or ", input.sizes[axis],
-                       ", not ", parameter.sizes[axis]));
+    throw Error(concat(both_shapes(), "; on axis ", d, " its size must be 1",
+                       input.sizes[axis] == 1 ? "" : concat(" or ", input.sizes[axis]), ", not ",
+                       parameter.sizes[axis]));
   }
 }
 

@@ -43,12 +43,22 @@ DMLOPS_COLD int find_letters(const Signature& signature, PyObject* name) {
 // Keywords of other libraries, for hints in messages.
 constexpr struct {
   const char *theirs, *ours;
-} kSynonyms[] = {{"axis", "axes"},         {"dim", "axes"},
-                 {"a_min", "min"},         {"a_max", "max"},
-                 {"eps", "epsilon"},       {"var", "variance"},
-                 {"running_mean", "mean"}, {"running_var", "variance"},
-                 {"weight", "scale"},      {"negative_slope", "alpha"},
-                 {"lambd", "threshold"},   {"x", "input"}};
+} kSynonyms[] = {{"axis", "axes"},
+                 {"dim", "axes"},
+                 {"a_min", "min"},
+                 {"a_max", "max"},
+                 {"eps", "epsilon"},
+                 {"var", "variance"},
+                 {"running_mean", "mean"},
+                 {"running_var", "variance"},
+                 {"weight", "scale"},
+                 {"negative_slope", "alpha"},
+                 {"lambd", "threshold"},
+                 {"x", "input"},
+                 {"weight", "slope"},
+                 {"normalized_shape", "axes"},
+                 {"alpha", "sigmoid_input_scale"},
+                 {"beta", "sigmoid_input_scale"}};
 
 DMLOPS_COLD bool refuse_keyword(const Signature& signature, PyObject* name) {
   for (const auto& [theirs, ours] : kSynonyms) {

@@ -201,14 +201,13 @@ bool read_fused_activation(const char* function, PyObject* value,
   try {
     const std::string where = concat(function, ": fused_activation");
     auto given = py::reinterpret_borrow<py::object>(value);
-    if (!is_operator_desc(given)) {  // a class, or an error
-      given =
-          py::module_::import("dmlops._fused_activation").attr("fused_activation")(where, given);
-    }
+    const auto from_python = [&] {  // the descriptor of a class, or an error
+      return py::module_::import("dmlops._fused_activation").attr("fused_activation")(where, given);
+    };
+    if (!is_operator_desc(given)) given = from_python();
     const OperatorDesc desc = read_desc(given);
     const OperatorInfo& op = *find_operator(desc.type);
-    if (!op.is_fusable)
-      refuse_type(where, "the descriptor of an activation that can be fused, or None", given);
+    if (!op.is_fusable) from_python();
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
       throw ValidationError(concat(where, " has tensors; a fused activation must have none"));
     }
