@@ -26,8 +26,7 @@ struct ReductionParameters {
   using Own = std::variant<std::monostate, StatisticsParameters, GradientParameters>;
 
   ReductionParameters(ReductionKernel kernel_, const ReductionTraits& traits_,
-                      Preparation preparation_, const Own& own_,
-                      const ConstTensorView* const (&operands)[kReductionOperands],
+                      Preparation preparation_, const Own& own_, const ReductionOperands& operands,
                       unsigned int reduced)
       : kernel(kernel_),
         traits(traits_),
@@ -120,8 +119,6 @@ OperatorPlan plan_elementwise(ConstTensorView (&inputs)[kInputs], RowKernel kern
   return {make_nest(output, inputs, kInputs, work), kernel, parameters, std::move(copies)};
 }
 
-using ReductionOperands = const ConstTensorView* [kReductionOperands];
-
 // Plans a reduction.
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
@@ -149,8 +146,7 @@ OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
 OperatorPlan plan_hardmax(const ConstTensorView& input, unsigned int reduced,
                           const TensorView& output);
 
-// Operands as `Reduction` numbers them; absent ones are null. Scale and bias of mean-variance
-// normalization are 1 and 0 if absent.
+// Scale and bias of mean-variance normalization are 1 and 0 if absent.
 OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
                                               unsigned int reduced,
                                               const MeanVarianceNormalizationOptions& options);

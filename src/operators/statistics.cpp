@@ -2,7 +2,6 @@
 // then the reduction.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -10,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/float16.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
@@ -42,18 +40,28 @@ class ReadableInputs {
   std::vector<std::unique_ptr<ReadableInput>> kept_;
 };
 
+enum Number { kZero, kOne, kNan };
+
 // A number that is broadcast to the sizes of `like`.
-ConstTensorView constant(const ConstTensorView& like, bool one) {
-  static constexpr float kSingles[] = {0, 1};
-  static constexpr std::uint16_t kHalves[] = {0, 0x3c00};
+ConstTensorView constant(const ConstTensorView& like, Number number) {
+  static constexpr float kSingles[] = {0, 1, std::numeric_limits<float>::quiet_NaN()};
+  static constexpr std::uint16_t kHalves[] = {0, 0x3c00, 0x7e00};
   ConstTensorView view = like;
-  view.data = like.type == DataType::float16 ? static_cast<const void*>(&kHalves[one ? 1 : 0])
-                                             : &kSingles[one ? 1 : 0];
+  view.data = like.type == DataType::float16 ? static_cast<const void*>(&kHalves[number])
+                                             : &kSingles[number];
   for (std::size_t d = 0; d < static_cast<std::size_t>(like.rank); ++d) {
     view.sizes[d] = 1;
     view.strides[d] = 0;
   }
   return view;
+}
+
+// Sets all elements, for the statistics of empty groups.
+void fill(const TensorView& output, Number number) {
+  if (is_empty(output)) return;
+  const ConstTensorView value = constant(output, number);
+  const Nest nest = make_nest(output, &value, 1);
+  run(nest, nest.data, copy_kernel(element_size(output.type)), nullptr);
 }
 
 // Returns the axes along which a parameter has size 1, as bits.
@@ -66,7 +74,7 @@ unsigned int axes_without(const ConstTensorView& parameter) {
 }
 
 // True if a parameter has several elements along the reduced axes.
-bool varies(const ConstTensorView& parameter, unsigned int reduced) {
+bool varies_in_groups(const ConstTensorView& parameter, unsigned int reduced) {
   const unsigned int constant = axes_without(parameter);
   return (reduced & ~constant) != 0;
 }
@@ -76,30 +84,6 @@ void set_activation(const std::optional<FusedActivation>& activation,
   if (!activation || activation->type == Activation::identity) return;
   parameters.activation = kernels().activation[static_cast<std::size_t>(activation->type)][0];
   parameters.activation_parameters = activation->parameters;
-}
-
-// Sets all elements, for the statistics of empty groups.
-void fill(const TensorView& output, float value) {
-  if (is_empty(output)) return;
-  std::int64_t index[kMaxRank] = {};
-  char* place = static_cast<char*>(output.data);
-  const float16 half = float16::from_bits(value == value ? 0 : 0x7e00);
-  for (;;) {
-    if (output.type == DataType::float16) {
-      std::memcpy(place, &half, sizeof half);
-    } else {
-      std::memcpy(place, &value, sizeof value);
-    }
-    int d = output.rank - 1;
-    for (; d >= 0; --d) {
-      const auto axis = static_cast<std::size_t>(d);
-      place += output.strides[axis];
-      if (++index[d] < output.sizes[axis]) break;
-      place -= output.strides[axis] * output.sizes[axis];
-      index[d] = 0;
-    }
-    if (d < 0) return;
-  }
 }
 
 // True if reducing the output in place would split groups into columns of at least a block of a
@@ -177,11 +161,11 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   parameters.use_mean = options.use_mean;
   parameters.use_variance = options.use_variance;
   set_activation(options.fused_activation, parameters);
-  const ConstTensorView one = constant(*operands[1], true), zero = constant(*operands[1], false);
+  const ConstTensorView one = constant(*operands[1], kOne), zero = constant(*operands[1], kZero);
   const ConstTensorView* const scale = operands[kStatisticsScale];
   const ConstTensorView* const bias = operands[kStatisticsBias];
   for (const ConstTensorView* const parameter : {scale, bias}) {
-    if (parameter != nullptr && varies(*parameter, reduced)) parameters.per_group = false;
+    if (parameter != nullptr && varies_in_groups(*parameter, reduced)) parameters.per_group = false;
   }
   ConstTensorView inputs[] = {*operands[1], scale != nullptr ? *scale : one,
                               bias != nullptr ? *bias : zero};
@@ -259,8 +243,8 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
       kOperator,
       {{names[0], outputs.output}, {names[1], outputs.mean}, {names[2], outputs.variance}});
   if (is_empty(input)) {
-    fill(outputs.mean, std::numeric_limits<float>::quiet_NaN());
-    fill(outputs.variance, std::numeric_limits<float>::quiet_NaN());
+    fill(outputs.mean, kNan);
+    fill(outputs.variance, kNan);
     return;
   }
   ReadableInputs readable = {outputs.output, outputs.mean, outputs.variance};
@@ -291,8 +275,8 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
                         {names[1], outputs.scale_gradient},
                         {names[2], outputs.bias_gradient}});
   if (is_empty(input)) {
-    fill(outputs.scale_gradient, 0);
-    fill(outputs.bias_gradient, 0);
+    fill(outputs.scale_gradient, kZero);
+    fill(outputs.bias_gradient, kZero);
     return;
   }
   ReadableInputs readable = {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient};

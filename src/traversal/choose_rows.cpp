@@ -31,6 +31,16 @@ std::int64_t power_of_two_up_to(std::int64_t n) {
   return power;
 }
 
+// Returns the index below `count` with the smallest key, the first of several.
+template <class Key>
+int index_of_min(int count, const Key& key) {
+  int index = 0;
+  for (int i = 1; i < count; ++i) {
+    if (key(i) < key(index)) index = i;
+  }
+  return index;
+}
+
 }  // namespace
 
 // Extends a chain by a dimension that continues it in the operand, in reverse order if its stride
@@ -175,78 +185,90 @@ void LoopLayout::choose_row() {
   }
 }
 
+// Returns the indices of a dimension for each row that it counts: those of a chunk.
+std::int64_t LoopLayout::chunk_of(int d) const {
+  return d == chunked_dimension() ? split_chain().chunk : 1;
+}
+
+// True if a dimension counts so few rows that the fixed cost of blocks matters.
+bool LoopLayout::counts_few(int d) const {
+  return nest_.sizes[d] / chunk_of(d) * rows_.length * nest_.element_size < kBlockBytes / 2;
+}
+
 // Returns the index of the dimension that counts rows.
 int LoopLayout::row_counter(const int* dimensions, int count) const {
-  const auto index_of_min = [count](const auto& key) {
-    int index = 0;
-    for (int i = 1; i < count; ++i) {
-      if (key(i) < key(index)) index = i;
-    }
-    return index;
-  };
-  const auto chunk_of = [this, dimensions](int i) {
-    return dimensions[i] == chunked_dimension() ? split_chain().chunk : std::int64_t{1};
-  };
-  const auto rows_along = [this, dimensions, chunk_of](int i) {
-    return nest_.sizes[dimensions[i]] / chunk_of(i);
-  };
-  // Each block has a fixed cost.
-  const auto are_few = [this, rows_along](int i) {
-    return rows_along(i) * rows_.length * nest_.element_size < kBlockBytes / 2;
-  };
-  // Rows of a broadcast input are computed once.
-  if (nest_.operands == 2) {
-    for (int i = 0; i < count; ++i) {
-      if (nest_.strides[1][dimensions[i]] != 0 || are_few(i)) continue;
-      if (i == 0 || rows_.layout[1] != Layout::in_place) return i;
-    }
-  }
-  // Rows that share cache lines of an input belong to one block.
-  for (int k = 1; k < dense_end(); ++k) {
-    if (rows_.layout[k] != Layout::strided && rows_.layout[k] != Layout::gathered) continue;
-    const auto distance = [&](int i) {
-      const std::int64_t stride = std::llabs(nest_.strides[k][dimensions[i]]) * chunk_of(i);
-      return stride == 0 ? INT64_MAX : stride;
-    };
-    const int i = index_of_min(distance);
-    const std::int64_t stride = distance(i);
-    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) && !are_few(i)) return i;
-  }
+  if (const int i = broadcast_counter(dimensions, count); i >= 0) return i;
+  if (const int i = line_sharing_counter(dimensions, count); i >= 0) return i;
   // Rows of several dimensions fill a block. Otherwise, the more rows the better.
   const auto rows_of = [&](int i) {
-    return joined_rows(dimensions, count, i).rank > 1 ? INT64_MAX : rows_along(i);
+    const int d = dimensions[i];
+    return joined_rows(dimensions, count, i).rank > 1 ? INT64_MAX : nest_.sizes[d] / chunk_of(d);
   };
-  // Rows with the same parameters, or for which an input is packed once, belong to one block.
-  const auto is_shared = [&](int k, int i) { return nest_.strides[k][dimensions[i]] == 0; };
-  const auto is_parameter = [&](int k) {
-    const Layout layout = rows_.layout[k];
-    if (has_parameters()) return k > 1 && layout != Layout::broadcast;
-    if (nest_.operands < 3 || (layout != Layout::strided && layout != Layout::gathered))
-      return false;
-    for (int i = 0; i < count; ++i) {
-      if (is_shared(k, i)) return true;
-    }
-    return false;
-  };
-  bool varies = false;
-  for (int k = 1; k < nest_.operands; ++k) varies = varies || is_parameter(k);
+  const auto most_rows = [&](int i) { return -rows_of(i); };
   const bool in_place = rows_.layout[1] == Layout::in_place;
-  if (varies) {
-    return index_of_min([&](int i) {
+  // Rows with the same parameters, or for which an input is packed once, belong to one block.
+  bool shared[kMaxOperands], any = false;
+  for (int k = 1; k < nest_.operands; ++k) {
+    shared[k] = is_shared_by_rows(k, dimensions, count);
+    any = any || shared[k];
+  }
+  if (any) {
+    return index_of_min(count, [&](int i) {
       for (int k = 1; k < nest_.operands; ++k) {
-        if (is_parameter(k) && !is_shared(k, i)) return std::int64_t{0};
+        if (shared[k] && nest_.strides[k][dimensions[i]] != 0) return std::int64_t{0};
       }
       // Packed parameters are kept from block to block, so the nearest rows in place will do.
-      return has_parameters() && in_place && !are_few(i) ? -INT64_MAX : -rows_of(i);
+      const bool suffices = has_parameters() && in_place && !counts_few(dimensions[i]);
+      return suffices ? -INT64_MAX : most_rows(i);
     });
   }
-  if (rows_along(0) >= kFewRows || (in_place && !are_few(0))) return 0;
+  const int nearest = dimensions[0];
+  const std::int64_t rows = nest_.sizes[nearest] / chunk_of(nearest);
+  if (rows >= kFewRows || (in_place && !counts_few(nearest))) return 0;
   // Beyond the caches, rows that nothing packs are read in the order of memory.
-  const std::int64_t large = rows_along(0) >= 4 ? kBeyondL2 : kBeyondCaches;
+  const std::int64_t large = rows >= 4 ? kBeyondL2 : kBeyondCaches;
   const bool is_packed = std::any_of(rows_.layout, rows_.layout + nest_.operands,
                                      [](Layout layout) { return layout != Layout::in_place; });
   if (!is_packed && element_count(nest_) * nest_.element_size >= large) return 0;
-  return index_of_min([&](int i) { return -rows_of(i); });
+  return index_of_min(count, most_rows);
+}
+
+// Returns the index of a dimension along which the only input is broadcast, whose rows are computed
+// once, or -1.
+int LoopLayout::broadcast_counter(const int* dimensions, int count) const {
+  for (int i = 0; i < count && nest_.operands == 2; ++i) {
+    if (nest_.strides[1][dimensions[i]] != 0 || counts_few(dimensions[i])) continue;
+    if (i == 0 || rows_.layout[1] != Layout::in_place) return i;
+  }
+  return -1;
+}
+
+// Returns the index of a dimension whose rows share cache lines of an input, and so belong to one
+// block, or -1.
+int LoopLayout::line_sharing_counter(const int* dimensions, int count) const {
+  for (int k = 1; k < dense_end(); ++k) {
+    if (rows_.layout[k] != Layout::strided && rows_.layout[k] != Layout::gathered) continue;
+    const auto distance = [&](int i) {
+      const int d = dimensions[i];
+      const std::int64_t stride = std::llabs(nest_.strides[k][d]) * chunk_of(d);
+      return stride == 0 ? INT64_MAX : stride;
+    };
+    const int i = index_of_min(count, distance);
+    const std::int64_t stride = distance(i);
+    if (stride <= kLineBytes / 2 && stride < std::llabs(rows_.step[k]) &&
+        !counts_few(dimensions[i]))
+      return i;
+  }
+  return -1;
+}
+
+// True if several rows may have the same row of an operand, which is packed or a parameter.
+bool LoopLayout::is_shared_by_rows(int k, const int* dimensions, int count) const {
+  const Layout layout = rows_.layout[k];
+  if (has_parameters()) return k > 1 && layout != Layout::broadcast;
+  if (nest_.operands < 3 || (layout != Layout::strided && layout != Layout::gathered)) return false;
+  return std::any_of(dimensions, dimensions + count,
+                     [&](int d) { return nest_.strides[k][d] == 0; });
 }
 
 // True if an input is transposed along a dimension, and its rows have an element in each cache

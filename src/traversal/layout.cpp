@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/pool.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {
@@ -200,62 +199,11 @@ bool LoopLayout::is_transposed(int k, std::int64_t stride) const {
 
 // Returns the access pattern of an operand.
 Layout LoopLayout::layout_of(int k, const LoopNest& loop_nest) const {
-  const bool has_rows = loop_nest.rank > 0 && loop_nest.loops[0].size > 1;
-  const bool transposed = k > 0 && has_rows && is_transposed(k, loop_nest.loops[0].strides[k]);
+  const bool transposed =
+      k > 0 && loop_nest.has_rows() && is_transposed(k, loop_nest.loops[0].strides[k]);
   return transposed ? Layout::transposed : rows_.layout[k];
 }
 
-void LoopLayout::set_layouts(Rows& rows, const LoopNest& loop_nest) const {
-  rows.by_lines = false;
-  const bool has_rows = loop_nest.rank > 0 && loop_nest.loops[0].size > 1;
-  for (int k = 1; k < nest_.operands; ++k) {
-    rows.layout[k] = layout_of(k, loop_nest);
-    if (!has_rows || k >= dense_end()) continue;
-    if (rows.layout[k] == Layout::transposed || shares_lines(k, stride_of(loop_nest, 0, k)))
-      rows.by_lines = true;
-  }
-}
-
 bool LoopLayout::has_runs(int k) const { return rows_.offsets[k] != nullptr && rows_.run[k] > 1; }
-
-void LoopLayout::run_rows(Rows& rows, const LoopNest& loop_nest, RowKernel kernel,
-                          const void* parameters) const {
-  rows.length = loop_nest.length;
-  std::copy_n(loop_nest.data, nest_.operands, rows.data);
-  if (loop_nest.rank > 0) {
-    rows.count = loop_nest.loops[0].size;
-    std::copy_n(loop_nest.row_offsets, nest_.operands, rows.row_offsets);
-    for (int k = 0; k < nest_.operands; ++k) rows.pitch[k] = loop_nest.loops[0].strides[k];
-    rows.outer_rank = loop_nest.rank - 1;
-    rows.outer = loop_nest.loops + 1;
-  }
-  kernel(rows, parameters);
-}
-
-void LoopLayout::run_shard(const LoopNest& loop_nest, const Split& split, std::int64_t i,
-                           RowKernel kernel, const void* parameters) const {
-  if (i >= split.shards) return;
-  Rows rows = rows_;
-  set_layouts(rows, loop_nest);
-  if (split.shards == 1) return run_rows(rows, loop_nest, kernel, parameters);
-  for_each_box_of_shard(loop_nest, split, i,
-                        [&](const LoopNest& box) { run_rows(rows, box, kernel, parameters); });
-}
-
-void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* parameters) {
-  if (shards == 1 && tail_.length == 0) {  // small calls need no copy of the rows
-    set_layouts(rows_, main_);
-    return run_rows(rows_, main_, kernel, parameters);
-  }
-  Split main, tail;
-  if (shards > 1) {
-    main = choose_split(main_, shards, get_num_threads());
-    if (tail_.length > 0) tail = choose_split(tail_, main.shards, main.shards);
-  }
-  parallel_for(static_cast<int>(main.shards), [&](int i) {
-    run_shard(main_, main, i, kernel, parameters);
-    if (tail_.length > 0) run_shard(tail_, tail, i, kernel, parameters);
-  });
-}
 
 }  // namespace dmlops

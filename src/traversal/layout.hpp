@@ -66,7 +66,12 @@ class LoopLayout {
   const std::int64_t* offset_table(const Chain& chain, int operand, int first);
   void choose_outer_loops();
   int chunked_dimension() const;
+  std::int64_t chunk_of(int d) const;
+  bool counts_few(int d) const;
   int row_counter(const int* dimensions, int count) const;
+  int broadcast_counter(const int* dimensions, int count) const;
+  int line_sharing_counter(const int* dimensions, int count) const;
+  bool is_shared_by_rows(int k, const int* dimensions, int count) const;
   Chain joined_rows(const int* dimensions, int count, int first) const;
   bool packs() const;
   bool transposes(int d) const;

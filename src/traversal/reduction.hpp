@@ -6,12 +6,14 @@
 
 namespace dmlops {
 
+// Operands as `Reduction` numbers them; absent ones are null.
+using ReductionOperands = const ConstTensorView* [kReductionOperands];
+
 // The loop nest of a reduction, and the memory of its operands; see `Reduction`.
 struct PlannedReduction {
-  // Operand 0 is the output, operand 1 the input; absent ones are null. An operand's dimensions of
-  // size 1 are broadcast. `reduced`: the axes as a set of bits. No size may be 0.
-  PlannedReduction(const ConstTensorView* const (&operands)[kReductionOperands],
-                   unsigned int reduced);
+  // An operand's dimensions of size 1 are broadcast. `reduced`: the axes as a set of bits. No size
+  // may be 0.
+  PlannedReduction(const ReductionOperands& operands, unsigned int reduced);
 
   ReductionNest elements, kept;
   std::int64_t groups = 1;

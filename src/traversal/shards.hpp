@@ -18,6 +18,8 @@ struct LoopNest {
   int rank = 0;
   Loop loops[kMaxRank];
   const std::int64_t* row_offsets[kMaxOperands] = {};  // those of Rows
+
+  bool has_rows() const { return rank > 0 && loops[0].size > 1; }
 };
 
 // Returns the stride of a loop in an operand.
