@@ -18,6 +18,8 @@ struct ColumnRows {
 // Rows [first, end) of each `period` rows of a block: those of some lanes of a sum.
 struct RowLanes {
   std::int64_t first = 0, end = kBlockRows, period = kBlockRows;
+
+  bool are_all() const { return period == kBlockRows; }
 };
 
 // A column block: 64 elements of up to kWidth groups as dense rows, or any number of groups in

@@ -70,16 +70,6 @@ class GroupTiles {
       visit(begin, length);
     }
   }
-  // Calls visit(begin, length) for each tile of the elements [from, to), a part of the selected
-  // groups: it begins and ends at multiples of part_unit() blocks, or at the end of the groups.
-  template <class Visit>
-  DMLOPS_INLINE void for_each_tile(std::int64_t from, std::int64_t to, std::int64_t tile_length,
-                                   const Visit& visit) {
-    for (std::int64_t begin = from, length; begin < to; begin += length) {
-      length = min(tile_length, to - begin);
-      visit(begin, length);
-    }
-  }
   std::int64_t tile_length() const { return tile_length_; }
   // Returns the length of the tiles of operands, given as bits, that are read for sums: longer ones
   // if all are read in place, where packed results of several groups share a buffer.
@@ -91,7 +81,8 @@ class GroupTiles {
     }
     return max(tile_length_, in_place_length_);
   }
-  // Returns the number of blocks at whose multiples parts begin: tables have whole runs.
+  // Returns the number of blocks at whose multiples parts of the groups begin: tables have whole
+  // runs.
   std::int64_t part_unit() const {
     std::int64_t unit = 1;
     for (int o = 0; o < operands_; ++o) {
@@ -253,6 +244,9 @@ class GroupTiles {
   void select_operand(int o, const std::int64_t* begun);
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length);
+  void store_transposed(std::int64_t begin, std::int64_t length);
+  void store_rows_of_groups(std::int64_t begin, std::int64_t length);
+  void store_tabulated(std::int64_t begin, std::int64_t length);
   // Sets the runs of the tile [begin, end).
   void split(std::int64_t begin, std::int64_t end);
   void pack_tile(int o, std::int64_t begin, std::int64_t length);

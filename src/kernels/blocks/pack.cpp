@@ -33,9 +33,9 @@ void fill_runs_of_vectors(char* target, std::int64_t bytes, std::int64_t count, 
 }
 
 // Fills contiguous runs, run i with the element at source(i).
-template <class U, class Source>
+template <class U, class ElementAddress>
 DMLOPS_INLINE void fill_runs_from(char* target, std::int64_t bytes, std::int64_t count,
-                                  const Source& source) {
+                                  const ElementAddress& source) {
   constexpr std::int64_t kRuns = 128;
   U values[kRuns];
   for (std::int64_t i = 0; i < count; i += kRuns) {

@@ -83,11 +83,8 @@ DMLOPS_INLINE Source column_of(const Rows& rows, int k, std::int64_t row) {
 // Returns operand k of a traversal, from (row, column) on.
 DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::int64_t column) {
   Source source{rows.data[k], rows.pitch[k], rows.step[k]};
-  if (rows.row_offsets[k] != nullptr) {
-    source.rows = rows.row_offsets[k] + row;
-  } else {
-    source.data += row * source.pitch;
-  }
+  source.rows = rows.row_offsets[k];
+  source = source.from_row(row);
   if (rows.offsets[k] == nullptr) {
     source.data += column * source.step;
   } else {

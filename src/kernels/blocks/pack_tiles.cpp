@@ -72,66 +72,72 @@ void GroupTiles::pack_tile(int o, std::int64_t begin, std::int64_t length) {
 void GroupTiles::store(std::int64_t begin, std::int64_t length) {
   if ((packed_ & 1u) == 0) return;
   loaded_tile_ = packed_tile_[1] = kNone;  // the results have replaced the input
-  const std::int64_t group_step = common_step(0), element_step = step(0), pitch = this->pitch(0);
-  if (transposes(0)) {
-    return for_each_transposed(0, begin, length, [&](const RowBlock& b) {
-      alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
-      for (std::int64_t k = 0; k < groups_; ++k) {
-        char* target = groups_data_[0][k] + b.offset;
-        Source rows = {buffer(0) + k * pitch + b.i * size_, size_, b.length * size_};
-        if (b.rows == 1) {
-          unpack(size_, target, element_step, b.offsets, rows.data, b.length);
-        } else if (b.offsets == nullptr) {
-          pack(size_, target, element_step, b.rows, b.length, rows);
-        } else {
-          const std::int64_t at_once = kTileElements / b.length;
-          for (std::int64_t r = 0, count; r < b.rows; r += count) {
-            count = min(at_once, b.rows - r);
-            pack(size_, columns, count * size_, count, b.length, rows);
-            unpack(size_, target, size_, b.offsets, columns, b.length * count, count);
-            rows.data += count * rows.step;
-            target += count * size_;
-          }
-        }
-      }
-    });
-  }
-  const bool side_by_side = group_step == size_ && element_step != size_ && groups_ > 1;
-  if (has_table_[0] && side_by_side) {
-    const Source elements = tabulate(0, begin, length);
-    alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
-    pack(size_, columns, groups_ * size_, groups_, length, {buffer(0), size_, pitch});
-    return unpack(size_, groups_data_[0][0], size_, elements.offsets, columns, length * groups_,
-                  groups_);
-  }
-  if (has_table_[0]) {
-    const Source runs = tabulate(0, begin, length);
-    const std::int64_t bytes = runs.run * size_;
-    if (alternates(0) && common_ && groups_ > 1 && groups_ * bytes >= kShortestAlternate) {
-      for (std::int64_t i = 0; i < length / runs.run; ++i)
-        copy_runs<true>(groups_data_[0][0] + runs.offsets[i], buffer(0) + i * bytes,
-                        SteppedOffsets{group_step}, groups_, bytes, pitch);
-      return;
-    }
-    for (std::int64_t k = 0; k < groups_; ++k)
-      unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer(0) + k * pitch, length, runs.run);
-    return;
-  }
+  if (transposes(0)) return store_transposed(begin, length);
+  const bool side_by_side = common_step(0) == size_ && step(0) != size_ && groups_ > 1;
+  if (has_table_[0])
+    return side_by_side ? store_rows_of_groups(begin, length) : store_tabulated(begin, length);
   loops_[0].for_each_run(
       begin, begin + length, [&](std::int64_t offset, std::int64_t i, std::int64_t run) {
-        const char* const source = buffer(0) + i * size_;
         if (side_by_side)
-          return pack(size_, groups_data_[0][0] + offset, element_step, groups_, run,
-                      {source, size_, pitch, nullptr});
+          return pack(size_, groups_data_[0][0] + offset, step(0), groups_, run,
+                      {buffer(0) + i * size_, size_, pitch(0), nullptr});
         for (std::int64_t k = 0; k < groups_; ++k) {
-          if (element_step == size_) {
-            copy_run(groups_data_[0][k] + offset, source + k * pitch, run * size_);
+          const char* const results = buffer(0) + k * pitch(0) + i * size_;
+          if (step(0) == size_) {
+            copy_run(groups_data_[0][k] + offset, results, run * size_);
           } else {
-            unpack(size_, groups_data_[0][k] + offset, element_step, nullptr, source + k * pitch,
-                   run);
+            unpack(size_, groups_data_[0][k] + offset, step(0), nullptr, results, run);
           }
         }
       });
+}
+
+// Stores blocks of results, transposed: to an output, pack() reads columns of the blocks.
+void GroupTiles::store_transposed(std::int64_t begin, std::int64_t length) {
+  for_each_transposed(0, begin, length, [&](const RowBlock& b) {
+    alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
+    for (std::int64_t k = 0; k < groups_; ++k) {
+      char* target = groups_data_[0][k] + b.offset;
+      Source rows = {buffer(0) + k * pitch(0) + b.i * size_, size_, b.length * size_};
+      if (b.rows == 1) {
+        unpack(size_, target, step(0), b.offsets, rows.data, b.length);
+      } else if (b.offsets == nullptr) {
+        pack(size_, target, step(0), b.rows, b.length, rows);
+      } else {
+        const std::int64_t at_once = kTileElements / b.length;
+        for (std::int64_t r = 0, count; r < b.rows; r += count) {
+          count = min(at_once, b.rows - r);
+          pack(size_, columns, count * size_, count, b.length, rows);
+          unpack(size_, target, size_, b.offsets, columns, b.length * count, count);
+          rows.data += count * rows.step;
+          target += count * size_;
+        }
+      }
+    }
+  });
+}
+
+// Stores the results of groups side by side, whose elements are at the offsets of a table: those of
+// all groups for each element.
+void GroupTiles::store_rows_of_groups(std::int64_t begin, std::int64_t length) {
+  const Source elements = tabulate(0, begin, length);
+  alignas(kVectorBytes) char columns[kTileElements * kMaxSize];
+  pack(size_, columns, groups_ * size_, groups_, length, {buffer(0), size_, pitch(0)});
+  unpack(size_, groups_data_[0][0], size_, elements.offsets, columns, length * groups_, groups_);
+}
+
+// Stores the results of each group in runs at the offsets of a table.
+void GroupTiles::store_tabulated(std::int64_t begin, std::int64_t length) {
+  const Source runs = tabulate(0, begin, length);
+  const std::int64_t bytes = runs.run * size_;
+  if (alternates(0) && common_ && groups_ > 1 && groups_ * bytes >= kShortestAlternate) {
+    for (std::int64_t i = 0; i < length / runs.run; ++i)
+      copy_runs<true>(groups_data_[0][0] + runs.offsets[i], buffer(0) + i * bytes,
+                      SteppedOffsets{common_step(0)}, groups_, bytes, pitch(0));
+    return;
+  }
+  for (std::int64_t k = 0; k < groups_; ++k)
+    unpack(size_, groups_data_[0][k], 0, runs.offsets, buffer(0) + k * pitch(0), length, runs.run);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

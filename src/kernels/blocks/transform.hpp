@@ -78,8 +78,8 @@ DMLOPS_INLINE bool stalls_forwards(const T*, EverySecond<In>) {
 // first element, and must be safe to evaluate on zeros. `source` is `target` or disjoint from it.
 // Unrolling pays off for formulas of a few operations, and for long ones if the compiler
 // interleaves the vectors (kUnrolled).
-template <class V, int kUnroll, class T, class Source, class Formula>
-DMLOPS_INLINE void transform_row(T* target, Source source, std::int64_t count,
+template <class V, int kUnroll, class T, class Input, class Formula>
+DMLOPS_INLINE void transform_row(T* target, Input source, std::int64_t count,
                                  const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>;
   // The first and the last vector overlap the adjacent ones, so that whole vectors cover every
@@ -139,9 +139,8 @@ DMLOPS_INLINE void prefetch_streamed(EverySecond<T> source, std::int64_t bytes) 
 
 // transform_row() of vectors by non-temporal stores, except to cache lines that the target shares
 // with other data. The target's elements must be aligned.
-template <class V, class T, class Source, class Formula>
-DMLOPS_INLINE void stream_row(T* target, Source source, std::int64_t count,
-                              const Formula& formula) {
+template <class V, class T, class Input, class Formula>
+DMLOPS_INLINE void stream_row(T* target, Input source, std::int64_t count, const Formula& formula) {
   constexpr std::int64_t lanes = kLanes<V>, size = sizeof(T), line = kLineBytes / size;
   const std::int64_t begun = bytes_past_line(target) / size;
   const std::int64_t begin = min((line - begun) % line, count);

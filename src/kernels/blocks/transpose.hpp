@@ -8,13 +8,13 @@ namespace dmlops::DMLOPS_TARGET {
 
 // Interleaves the low (kHigh = 0) or high halves of each 16 bytes of a and b: a0 b0 a1 b1 ...
 template <int kHigh, class V, std::size_t... kIndex>
-DMLOPS_INLINE V interleave(V a, V b, std::index_sequence<kIndex...>) {
+DMLOPS_INLINE V zip_halves(V a, V b, std::index_sequence<kIndex...>) {
   constexpr std::size_t all = sizeof...(kIndex), n = 16 / sizeof(Lane<V>);
   return shuffle<(kIndex / n * n + kIndex % n / 2 + kIndex % 2 * all + kHigh * n / 2)...>(a, b);
 }
 template <int kHigh, class V>
-DMLOPS_INLINE V interleave(V a, V b) {
-  return interleave<kHigh>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
+DMLOPS_INLINE V zip_halves(V a, V b) {
+  return zip_halves<kHigh>(a, b, std::make_index_sequence<std::size_t{kLanes<V>}>());
 }
 
 // Loads the low kBytes of a 16-byte vector, with zeros above.
@@ -38,8 +38,8 @@ DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
     V next[kRows];
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows / 2; ++i) {
-      next[2 * i] = interleave<0>(rows[i], rows[i + kRows / 2]);
-      next[2 * i + 1] = interleave<1>(rows[i], rows[i + kRows / 2]);
+      next[2 * i] = zip_halves<0>(rows[i], rows[i + kRows / 2]);
+      next[2 * i + 1] = zip_halves<1>(rows[i], rows[i + kRows / 2]);
     }
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < kRows; ++i) rows[i] = next[i];
@@ -48,20 +48,20 @@ DMLOPS_INLINE void transpose_quads(V (&rows)[kRows]) {
 
 // Loads kWidth elements from each of the rows at source(i), source(i + kStep), ..., as many rows as
 // fill 16 bytes, and interleaves the elements.
-template <class V, int kWidth, int kStep = kWidth, class Source>
-DMLOPS_INLINE V load_quad(const Source& source, int i) {
+template <class V, int kWidth, int kStep = kWidth, class RowAddress>
+DMLOPS_INLINE V load_quad(const RowAddress& source, int i) {
   if constexpr (kStep == kLanes<V>) {
     return load_low<V, kWidth * sizeof(Lane<V>)>(source(i));
   } else {
-    return interleave<0>(load_quad<V, kWidth, 2 * kStep>(source, i),
+    return zip_halves<0>(load_quad<V, kWidth, 2 * kStep>(source, i),
                          load_quad<V, kWidth, 2 * kStep>(source, i + kStep));
   }
 }
 
 // Loads kQuads such vectors, and joins them: of the rows from i, i + n, i + 2 n, ... on, with n
 // elements in 16 bytes.
-template <class U, int kWidth, int kQuads, class Source>
-DMLOPS_INLINE auto load_quads(const Source& source, int i) {
+template <class U, int kWidth, int kQuads, class RowAddress>
+DMLOPS_INLINE auto load_quads(const RowAddress& source, int i) {
   using V = typename VectorOf<U, 16 * kQuads>::type;
   if constexpr (kQuads == 1) {
     return load_quad<V, kWidth>(source, i);
@@ -74,8 +74,9 @@ DMLOPS_INLINE auto load_quads(const Source& source, int i) {
 
 // Transposes rows of kWidth elements, row i at source(i), into kWidth rows of 16 * kQuads bytes. In
 // each 16 bytes of the vectors, each of the log2(n) rounds interleaves row i with row i + n/2.
-template <class U, int kWidth, int kQuads, class Source>
-DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch, const Source& source) {
+template <class U, int kWidth, int kQuads, class RowAddress>
+DMLOPS_INLINE void transpose_block(char* target, std::int64_t target_pitch,
+                                   const RowAddress& source) {
   typename VectorOf<U, 16 * kQuads>::type rows[kWidth];
 #pragma GCC unroll 16
   for (int i = 0; i < kWidth; ++i) rows[i] = load_quads<U, kWidth, kQuads>(source, i);

@@ -39,98 +39,130 @@ Transform transform_in_place(const Rows& rows, const Traversal& t) {
   return every_second ? t.transforms.every_second : nullptr;
 }
 
-void traverse_blocks(const Rows& rows, const Traversal& t, Packer& packer) {
-  alignas(kVectorBytes) char buffers[kMaxInputs][kBlockBytes + kSpill];
-  const std::int64_t size = t.size, capacity = kBlockBytes / size, line = kLineBytes / size;
-  const int constant = constant_operand(rows, t);
-  const bool buffered = rows.streaming || rows.layout[0] != Layout::in_place;
-  bool packed[kMaxInputs] = {}, packs = false;
-  for (int i = 0; i < t.inputs; ++i) {
-    packed[i] = rows.layout[i + 1] != Layout::in_place && i + 1 != constant;
-    packs = packs || packed[i];
+// Traverses rows in blocks, which are packed and unpacked as operands need it.
+class BlockTraversal {
+ public:
+  BlockTraversal(const Rows& rows, const Traversal& t, Packer& packer)
+      : rows_(rows), t_(t), packer_(packer), constant_(constant_operand(rows, t)) {
+    choose_packed();
+    choose_size();
+    choose_repeated();
   }
-  // Short rows in place would be transformed one by one.
-  const bool merges =
-      t.elementwise && packs && rows.length * size < kShortRow && are_contiguous(rows, 0, size);
-  for (int i = 0; i < t.inputs && merges; ++i)
-    packed[i] = packed[i] || (i + 1 != constant && !are_contiguous(rows, i + 1, size));
-  // If rows share the cache lines of an input, a block has enough rows for whole lines.
-  std::int64_t block_length =
-      min(rows.length, rows.by_lines ? capacity / min(rows.count, 64) : capacity);
-  if (rows.by_lines && block_length > line) block_length -= block_length % line;
-  if (t.shared_columns > 0) block_length = min(block_length, t.shared_columns);
-  const std::int64_t block_count = min(rows.count, capacity / block_length);
-  // Non-temporal stores write whole cache lines, so the first block ends at the end of an output
-  // line.
-  const std::int64_t begun = bytes_past_line(rows.data[0]) / size;
-  const bool aligned = buffered && rows.streaming && block_length < rows.length;
-  const std::int64_t first = aligned && block_length > begun ? block_length - begun : block_length;
+
+  void run() {
+    const auto for_each_column = [this](const auto& visit) DMLOPS_LAMBDA_INLINE {
+      for (std::int64_t column = 0, length = first_length_; column < rows_.length;
+           column += length, length = block_length_) {
+        length = min(length, rows_.length - column);
+        visit(column, length);
+      }
+    };
+    const auto for_each_row = [this](const auto& visit) DMLOPS_LAMBDA_INLINE {
+      for (std::int64_t row = 0; row < rows_.count; row += block_count_) visit(row);
+    };
+    if (by_columns_) {
+      for_each_column([&](std::int64_t column, std::int64_t length) DMLOPS_LAMBDA_INLINE {
+        for_each_row([&](std::int64_t row) DMLOPS_LAMBDA_INLINE { visit(row, column, length); });
+      });
+    } else {
+      for_each_row([&](std::int64_t row) DMLOPS_LAMBDA_INLINE {
+        for_each_column([&](std::int64_t column, std::int64_t length)
+                            DMLOPS_LAMBDA_INLINE { visit(row, column, length); });
+      });
+    }
+  }
+
+ private:
+  void choose_packed() {
+    buffered_ = rows_.streaming || rows_.layout[0] != Layout::in_place;
+    bool packs = false;
+    for (int i = 0; i < t_.inputs; ++i) {
+      packed_[i] = rows_.layout[i + 1] != Layout::in_place && i + 1 != constant_;
+      packs = packs || packed_[i];
+    }
+    // Short rows in place would be transformed one by one.
+    const bool merges = t_.elementwise && packs && rows_.length * t_.size < kShortRow &&
+                        are_contiguous(rows_, 0, t_.size);
+    for (int i = 0; i < t_.inputs && merges; ++i)
+      packed_[i] = packed_[i] || (i + 1 != constant_ && !are_contiguous(rows_, i + 1, t_.size));
+  }
+
+  void choose_size() {
+    const std::int64_t capacity = kBlockBytes / t_.size, line = kLineBytes / t_.size;
+    // If rows share the cache lines of an input, a block has enough rows for whole lines.
+    block_length_ = min(rows_.length, rows_.by_lines ? capacity / min(rows_.count, 64) : capacity);
+    if (rows_.by_lines && block_length_ > line) block_length_ -= block_length_ % line;
+    if (t_.shared_columns > 0) block_length_ = min(block_length_, t_.shared_columns);
+    block_count_ = min(rows_.count, capacity / block_length_);
+    // Non-temporal stores write whole cache lines, so the first block ends at the end of an output
+    // line.
+    const std::int64_t begun = bytes_past_line(rows_.data[0]) / t_.size;
+    const bool aligned = buffered_ && rows_.streaming && block_length_ < rows_.length;
+    first_length_ = aligned && block_length_ > begun ? block_length_ - begun : block_length_;
+  }
+
   // Rows are packed once if all are equal, unless results overwrite them. The inner loop iterates
   // over the rows if they have several blocks.
-  bool by_columns = rows.by_lines || t.shared_columns > 0;
-  const char* equal[kMaxInputs] = {};
-  bool repeats[kMaxInputs] = {};
-  for (int i = 0; i < t.inputs; ++i) {
-    if (!packed[i] || t.shared_columns > 0) continue;
-    // Short rows are packed next to each other, to be merged.
-    if (rows.length * size >= kLongRow) equal[i] = packer.equal_row(rows, i + 1, size);
-    if (equal[i] != nullptr || (i == 0 && buffered)) continue;
-    repeats[i] = broadcasts_row(rows, i + 1);
-    by_columns = by_columns || (repeats[i] && block_length < rows.length);
+  void choose_repeated() {
+    by_columns_ = rows_.by_lines || t_.shared_columns > 0;
+    for (int i = 0; i < t_.inputs; ++i) {
+      if (!packed_[i] || t_.shared_columns > 0) continue;
+      // Short rows are packed next to each other, to be merged.
+      if (rows_.length * t_.size >= kLongRow) equal_[i] = packer_.equal_row(rows_, i + 1, t_.size);
+      if (equal_[i] != nullptr || (i == 0 && buffered_)) continue;
+      repeats_[i] = broadcasts_row(rows_, i + 1);
+      by_columns_ = by_columns_ || (repeats_[i] && block_length_ < rows_.length);
+    }
   }
-  const auto visit = [&](std::int64_t row, std::int64_t column, std::int64_t length) {
+
+  DMLOPS_INLINE void visit(std::int64_t row, std::int64_t column, std::int64_t length) {
+    const std::int64_t size = t_.size, pitch = length * size;
     Block block;
-    block.rows = &rows;
+    block.rows = &rows_;
     block.row = row;
     block.column = column;
     block.length = length;
-    block.count = min(block_count, rows.count - row);
-    block.constant = constant;
-    for (int i = 0; i < t.inputs; ++i) {
-      if (!packed[i]) {
-        block.inputs[i] = rows_in_place<const char>(rows, i + 1, row, column);
-        continue;
+    block.count = min(block_count_, rows_.count - row);
+    block.constant = constant_;
+    for (int i = 0; i < t_.inputs; ++i) {
+      if (!packed_[i]) {
+        block.inputs[i] = rows_in_place<const char>(rows_, i + 1, row, column);
+      } else if (equal_[i] != nullptr) {
+        block.inputs[i] = {equal_[i] + column * size};
+      } else {
+        if (!repeats_[i] || row == 0)
+          packer_.pack_rows(rows_, i + 1, size, row, column, length, block.count, buffers_[i],
+                            pitch);
+        block.inputs[i] = {buffers_[i], pitch};
       }
-      if (equal[i] != nullptr) {
-        block.inputs[i] = {equal[i] + column * size};
-        continue;
-      }
-      if (!repeats[i] || row == 0)
-        packer.pack_rows(rows, i + 1, size, row, column, length, block.count, buffers[i],
-                         length * size);
-      block.inputs[i] = {buffers[i], length * size};
     }
-    const bool prefetches = !packed[0];
     const DenseRows<const char> input = block.inputs[0];
-    block.output = buffered ? DenseRows<char>{buffers[0], length * size}
-                            : rows_in_place<char>(rows, 0, row, column);
+    block.output = buffered_ ? DenseRows<char>{buffers_[0], pitch}
+                             : rows_in_place<char>(rows_, 0, row, column);
     const std::int64_t count = block.count;
-    if (t.elementwise) merge_rows(block, t, size);
-    t.transforms.dense(block, t.context);
-    if (!buffered) return;
-    const bool contiguous = length == rows.length && rows.layout[0] == Layout::in_place &&
-                            are_contiguous(rows, 0, size);
+    if (t_.elementwise) merge_rows(block, t_, size);
+    t_.transforms.dense(block, t_.context);
+    if (!buffered_) return;
+    const bool contiguous = length == rows_.length && rows_.layout[0] == Layout::in_place &&
+                            are_contiguous(rows_, 0, size);
     const std::int64_t together = contiguous ? count : 1;
     for (std::int64_t r = 0; r < count; r += together)
-      write(rows, size, row + r, column, length * together, buffers[0] + r * length * size,
-            prefetches ? input[r] + kBlockAhead : nullptr);
-  };
-  if (by_columns) {
-    for (std::int64_t column = 0, length = first; column < rows.length;
-         column += length, length = block_length) {
-      length = min(length, rows.length - column);
-      for (std::int64_t row = 0; row < rows.count; row += block_count) visit(row, column, length);
-    }
-    return;
+      write(rows_, size, row + r, column, length * together, buffers_[0] + r * pitch,
+            packed_[0] ? nullptr : input[r] + kBlockAhead);
   }
-  for (std::int64_t row = 0; row < rows.count; row += block_count) {
-    for (std::int64_t column = 0, length = first; column < rows.length;
-         column += length, length = block_length) {
-      length = min(length, rows.length - column);
-      visit(row, column, length);
-    }
-  }
-}
+
+  const Rows& rows_;
+  const Traversal& t_;
+  Packer& packer_;
+  const int constant_;  // operand
+  bool buffered_;       // true if results are written by way of a buffer
+  bool by_columns_;     // true if the inner loop iterates over the rows
+  bool packed_[kMaxInputs] = {};
+  bool repeats_[kMaxInputs] = {};       // true if the first packed rows are all rows
+  const char* equal_[kMaxInputs] = {};  // the row that all rows are equal to, if it is packed
+  std::int64_t block_length_, block_count_, first_length_;  // first: of the first block of a row
+  alignas(kVectorBytes) char buffers_[kMaxInputs][kBlockBytes + kSpill];
+};
 
 // ---- Transposition by squares ------------------------------------------------------------------
 
@@ -238,7 +270,7 @@ void traverse_sized(const Rows& rows, const Traversal& t, Packer& packer) {
     if (is_repeated(rows)) return traverse_repeated(rows, t, packer);
   }
   if (has_squares(rows, t)) return traverse_transposed<U>(rows, t, packer);
-  traverse_blocks(rows, t, packer);
+  BlockTraversal(rows, t, packer).run();
 }
 
 // Calls visit(rows) for each iteration of the outer loops, with the rows' data pointers advanced.

@@ -31,7 +31,7 @@ class ColumnOperand {
   bool is_adjacent() const { return !exists_ || shared_ || block_.is_adjacent(); }
 
   // Loads `count` rows from element `begin` of the groups on, or refers to them in place.
-  void load(std::int64_t begin, std::int64_t count, bool in_place, const RowLanes& lanes) {
+  void load(std::int64_t begin, std::int64_t count, bool in_place, const RowLanes& lanes = {}) {
     if (!exists_) return;
     if (shared_) {
       rows_ = block_.load_shared(uniform_ ? 0 : begin, uniform_ ? 1 : count);

@@ -1,7 +1,6 @@
 // The gradients of batch normalization.
 #pragma once
 
-#include "kernels/normalization/moments.hpp"
 #include "kernels/normalization/reduce_moments.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

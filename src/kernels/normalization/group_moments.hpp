@@ -1,7 +1,7 @@
 // The numbers of groups in normalizations, such as mean and variance: a vector lane for each group.
 #pragma once
 
-#include "kernels/blocks/group_sum.hpp"
+#include "kernels/simd/float_pair.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

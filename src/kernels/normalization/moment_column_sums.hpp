@@ -17,7 +17,7 @@ class MomentColumnSums {
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
                             const MakeTerms& make_terms) {
-    const bool whole = lanes.period != kMomentLanes;
+    const bool whole = lanes.are_all();
     // All rows are loaded at once: their lanes are folded without being stored.
     const bool at_once = count <= kRows && whole;
     for (std::int64_t begin = 0; begin < count; begin += kRows) {

@@ -2,10 +2,9 @@
 // a time. The bits are those of rows: row i of an array holds lane i of all sums.
 #pragma once
 
-#include "kernels/normalization/column_operand.hpp"
 #include "kernels/normalization/group_numbers.hpp"
+#include "kernels/normalization/moment_column_operands.hpp"
 #include "kernels/normalization/moment_column_sums.hpp"
-#include "kernels/normalization/moments.hpp"
 #include "kernels/normalization/split_column_sums.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -19,10 +18,11 @@ constexpr std::int64_t kRowsAtOnce = 256;
 static_assert(kRowsAtOnce <= ColumnBlock<float>::kSharedRows);
 
 template <class T, class Formula>
-class MomentColumns {
+class MomentColumns : MomentColumnOperands<T, Formula> {
+  using Operands = MomentColumnOperands<T, Formula>;
+
  public:
-  MomentColumns(const Reduction& groups, const Formula& formula)
-      : MomentColumns(groups, formula, !writes_to_input(groups)) {}
+  MomentColumns(const Reduction& groups, const Formula& formula) : Operands(groups, formula) {}
 
   void run() {
     const auto compute = [&](std::int64_t first, std::int64_t columns) {
@@ -82,73 +82,28 @@ class MomentColumns {
   }
 
  private:
-  MomentColumns(const Reduction& groups, const Formula& formula, bool overlaps)
-      : groups_(groups),
-        formula_(formula),
-        block_(groups, overlaps),
-        second_(groups, Formula::kSecond, overlaps),
-        scale_(groups, Formula::kScale, overlaps),
-        bias_(groups, Formula::kBias, overlaps),
-        overlaps_(overlaps) {}
-
-  // True if the results replace elements of an operand, which vectors that overlap would read
-  // again.
-  static bool writes_to_input(const Reduction& groups) {
-    for (int o = 1; o < kFirstGroupOperand; ++o) {
-      if (groups.data[o] == groups.data[0]) return true;
-    }
-    return false;
-  }
+  using Operands::bias_;
+  using Operands::block_;
+  using Operands::column;
+  using Operands::formula_;
+  using Operands::groups_;
+  using Operands::in_place_;
+  using Operands::is_adjacent;
+  using Operands::kLanesHere;
+  using Operands::load_parameters;
+  using Operands::load_rows;
+  using Operands::scale_;
+  using Operands::x_;
+  using typename Operands::At;
 
   using Numbers = typename Formula::Numbers;
   using W = typename Formula::W;
   using Vector = typename Formula::Vector;
   static constexpr int kSums = Formula::kSums;
-  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-
-  // True if groups that follow each other are adjacent in all operands. Runs of groups that end
-  // within a vector are combined instead, unless they are long or, where vectors may overlap, have
-  // many elements.
-  bool is_adjacent() const {
-    constexpr std::int64_t kLong = 256, kManyElements = 512;
-    const ReductionNest& kept = groups_.kept;
-    const std::int64_t run = kept.rank > 0 ? kept.sizes[0] : 0;
-    const bool is_large =
-        overlaps_ ? run > kLanesHere && run * block_.count() >= kManyElements : run >= kLong;
-    const bool whole = kept.rank <= 1 || run % kLanesHere == 0 || is_large;
-    return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
-           bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
-  }
-
-  // The vector of columns from c on, a value of column(), in row r of the loaded block.
-  struct At {
-    const MomentColumns& columns;
-    const ColumnRows& rows;
-    std::int64_t r, c;
-
-    DMLOPS_INLINE const T* row() const {
-      return reinterpret_cast<const T*>(rows.data + r * rows.pitch) + c;
-    }
-    DMLOPS_INLINE f32x x() const { return load<f32x>(row()); }
-    DMLOPS_INLINE auto wide_x() const { return W::load(row(), 0, kLanesHere); }
-    DMLOPS_INLINE f32x second() const { return load<f32x>(columns.second_.row(r, c)); }
-    DMLOPS_INLINE auto wide_second() const {
-      return W::load(columns.second_.row(r, c), 0, kLanesHere);
-    }
-    DMLOPS_INLINE f32x scale() const { return load<f32x>(columns.scale_.row(r, c)); }
-    DMLOPS_INLINE f32x bias() const { return load<f32x>(columns.bias_.row(r, c)); }
-  };
 
   void select(std::int64_t first, std::int64_t columns) {
     first_ = first;
-    in_place_ = block_.in_place();
-    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) {
-      operand->select(first, columns);
-      in_place_ = in_place_ && operand->in_place();
-    }
-    if (in_place_) return;
-    block_.end_overlap();
-    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) operand->end_overlap();
+    Operands::select_others(first, columns);
   }
 
   // Calls visit(c, count) for each 64 columns.
@@ -157,9 +112,6 @@ class MomentColumns {
     for (std::int64_t c = 0; c < block_.columns(); c += kColumns)
       visit(c, min(block_.columns() - c, std::int64_t{kColumns}));
   }
-
-  // Returns the first column of the vector whose numbers are at c.
-  DMLOPS_INLINE std::int64_t column(std::int64_t c) const { return block_.column(c); }
 
   // Writes the numbers of the groups, after all reads, since outputs may share the memory of
   // inputs.
@@ -276,19 +228,11 @@ class MomentColumns {
         add_terms(At{*this, x, r, here}, sums);
       };
     };
-    const auto load_block = [&](std::int64_t begin) { load_rows(0, begin, kRows); };
+    const auto load_block = [&](std::int64_t begin) { load_rows(s, begin, kRows, lanes_); };
     const auto is_needed = [&](std::int64_t c)
                                DMLOPS_LAMBDA_INLINE { return moments_.needs_vector(s, first + c); };
     sums_of.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block,
                                    make_add);
-  }
-
-  // Loads `count` rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
-  void load_rows(int s, std::int64_t begin, std::int64_t count) {
-    const unsigned int operands = formula_.reads(s);
-    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, count, in_place_, lanes_);
-    if ((operands >> 1 & 1u) != 0)
-      x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes_);
   }
 
   void finish_part(std::int64_t part) {
@@ -296,18 +240,11 @@ class MomentColumns {
     finish(kBlockRows * (blocks * part / parts),
            min(block_.count(), kBlockRows * (blocks * (part + 1) / parts)));
   }
-  // Computes the results of the elements [from, to) of the groups.
-  void finish(std::int64_t from, std::int64_t to) {
-    formula_.with_kind([&](auto kind) { finish<decltype(kind)::value>(from, to); });
-  }
-  template <bool kPerGroup>
-  void finish(std::int64_t from, std::int64_t to) {
-    using Results = decltype(formula_.template results<kPerGroup>());
-    Results results[kMaxColumns / kLanesHere];
-    InPairs in_pairs[kMaxColumns / kLanesHere];
+  // Sets the terms of the results of each vector of columns.
+  template <bool kPerGroup, class Results>
+  void set_results(Results* results, InPairs* in_pairs) {
     if constexpr (kPerGroup) {  // the only factors that read them
-      scale_.load(0, 1, in_place_, lanes_);
-      bias_.load(0, 1, in_place_, lanes_);
+      load_parameters(0, 1);
     }
     for_each_vector(block_.columns(), [&](std::int64_t c) {
       const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
@@ -326,6 +263,17 @@ class MomentColumns {
       results[v].set_wide(both);
       in_pairs[v] = InPairs(lower.in_pairs, upper.in_pairs);
     });
+  }
+  // Computes the results of the elements [from, to) of the groups.
+  void finish(std::int64_t from, std::int64_t to) {
+    formula_.with_kind([&](auto kind) { finish<decltype(kind)::value>(from, to); });
+  }
+  template <bool kPerGroup>
+  void finish(std::int64_t from, std::int64_t to) {
+    using Results = decltype(formula_.template results<kPerGroup>());
+    Results results[kMaxColumns / kLanesHere];
+    InPairs in_pairs[kMaxColumns / kLanesHere];
+    set_results<kPerGroup>(results, in_pairs);
     const std::int64_t rows_at_once =
         in_place_ ? kBlockRows * kColumns / max(block_.columns(), std::int64_t{kColumns})
                   : kBlockRows;
@@ -333,8 +281,7 @@ class MomentColumns {
       const std::int64_t count = min(rows_at_once, to - begin);
       load_rows(Formula::kSweeps, begin, count);
       const auto x = x_;
-      scale_.load(begin, count, in_place_, lanes_);
-      bias_.load(begin, count, in_place_, lanes_);
+      load_parameters(begin, count);
       // Writes the results of rows [first, first + rows) of those loaded, `pitch` bytes apart.
       const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
                              std::int64_t rows) DMLOPS_LAMBDA_INLINE {
@@ -365,16 +312,7 @@ class MomentColumns {
                            width = block_.fills_vectors() ? columns : whole_vectors(columns);
         write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
         formula_.activate(normalized, count * width);
-        block_.store_results(
-            begin, count,
-            [&](char* target, std::int64_t pitch, std::int64_t first, std::int64_t rows) {
-              const float* row = normalized + first * width;
-              for (std::int64_t r = 0; r < rows; ++r, target += pitch, row += width) {
-                for_each_vector(columns, [&](std::int64_t c) {
-                  store(reinterpret_cast<T*>(target) + column(c), load<f32x>(row + column(c)));
-                });
-              }
-            });
+        store_activated(begin, count, normalized, width);
       } else {
         block_.store_results(
             begin, count,
@@ -384,16 +322,23 @@ class MomentColumns {
     }
   }
 
-  const Reduction& groups_;
-  const Formula& formula_;
-  ColumnBlock<T> block_;
-  ColumnOperand<T> second_, scale_, bias_;
-  const bool overlaps_;  // true if vectors of columns may overlap
+  // Stores `count` rows from `begin` on of results in float32, which are `width` apart.
+  void store_activated(std::int64_t begin, std::int64_t count, const float* results,
+                       std::int64_t width) {
+    block_.store_results(
+        begin, count, [&](char* target, std::int64_t pitch, std::int64_t first, std::int64_t rows) {
+          const float* row = results + first * width;
+          for (std::int64_t r = 0; r < rows; ++r, target += pitch, row += width) {
+            for_each_vector(block_.columns(), [&](std::int64_t c) {
+              store(reinterpret_cast<T*>(target) + column(c), load<f32x>(row + column(c)));
+            });
+          }
+        });
+  }
+
   MomentColumnSums<kSums, Vector> sums_;
   RowLanes lanes_;          // the lanes whose terms are added up
   std::int64_t first_ = 0;  // the first selected group
-  bool in_place_ = false;   // true if the selected groups are rows of whole vectors in all operands
-  ColumnRows x_ = {};
   GroupMoments<Formula, kMaxColumns> moments_;
 };
 

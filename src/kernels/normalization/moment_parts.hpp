@@ -2,13 +2,11 @@
 #pragma once
 
 #include "kernels/blocks/group_parts.hpp"
-#include "kernels/blocks/group_sum.hpp"
-#include "kernels/blocks/reduce_groups.hpp"
 #include "kernels/normalization/split_moments.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Up to kPartGroups groups. The bits are those of reduce_groups().
+// Up to kPartGroups groups. The bits are those of reduce_rows().
 template <class T, class Formula>
 class MomentParts {
  public:

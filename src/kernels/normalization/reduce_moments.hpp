@@ -34,7 +34,7 @@ DMLOPS_NO_INLINE void reduce_along_rows(const Reduction& reduction,
                                         const typename Formula::Parameters& parameters) {
   RowMoments<Formula> groups;
   MomentRows<Formula> rows(reduction, parameters, groups);
-  reduce_groups<T>(reduction, rows);
+  reduce_rows<T>(reduction, rows);
 }
 
 template <class T, class Formula>

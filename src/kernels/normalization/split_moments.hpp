@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/normalization/moment_columns.hpp"
+#include "kernels/normalization/moment_rows.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

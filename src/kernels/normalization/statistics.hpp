@@ -1,7 +1,6 @@
 // Normalization with the input's mean and variance.
 #pragma once
 
-#include "kernels/normalization/moments.hpp"
 #include "kernels/normalization/reduce_moments.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

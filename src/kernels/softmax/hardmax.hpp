@@ -1,8 +1,8 @@
 // hardmax: 1 at the first maximum of each group, and 0 elsewhere.
 #pragma once
 
-#include "kernels/blocks/group_sum.hpp"
-#include "kernels/blocks/reduce_groups.hpp"
+#include "kernels/blocks/row_elements.hpp"
+#include "kernels/blocks/sweep_tiles.hpp"
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/columns.hpp"
@@ -18,12 +18,12 @@ void write_one(char* target) {
   store_partial(reinterpret_cast<T*>(target), splat<f32x>(1.0f), 1);
 }
 
-// The formula of hardmax along rows, for reduce_groups(): finds the index of the first maximum, or
-// of the first NaN. Writes the ones alone where the output has zeros.
+// Hardmax along rows: finds the index of the first maximum, or of the first NaN. Writes the ones
+// alone where the output has zeros. A formula of sweep_tiles().
 template <class T>
-struct Hardmax {
+struct HardmaxRows {
   static constexpr int kSweeps = 1;
-  static constexpr bool kHasSums = false;
+  static constexpr unsigned int kConstantInRuns = 0;
   static unsigned int reads(int s) { return s == 0 ? 2 : 0; }  // the sweep reads the input
 
   struct State {
@@ -48,34 +48,42 @@ struct Hardmax {
     if (i >= 0 && i < length) write_one<T>(reinterpret_cast<char*>(target + i));
   }
 
-  explicit Hardmax(const Reduction& groups)
-      : has_zeros_(groups.data[0] == nullptr), output_(element_loops(groups, 0)) {}
+  explicit HardmaxRows(const Reduction& groups)
+      : groups_(groups), has_zeros_(groups.data[0] == nullptr), output_(element_loops(groups, 0)) {}
 
-  void begin(State* states, const GroupTiles&, std::int64_t count) {
-    states_ = states;
-    for (std::int64_t k = 0; k < count; ++k) states[k] = kNone;
+  void run() {
+    GroupTiles tiles(groups_, sizeof(T));
+    bool needed[kTileGroups];
+    for (bool& group : needed) group = true;
+    for (std::int64_t first = groups_.first, count; first < groups_.end; first += count) {
+      count = tiles.select(first);
+      for (std::int64_t k = 0; k < count; ++k) states_[k] = kNone;
+      sweep_tiles(0, tiles, *this, states_, needed, count, 0, tiles.count());
+      finish_tiles(tiles, *this, count, 0, tiles.count());
+      report(tiles, count);
+    }
+    if (tiles.streams()) finish_non_temporal();
   }
-  static bool needs(int, std::int64_t) { return true; }
+
   static void sweep(int, State* states, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       find(states[k], tiles.row<T>(1, k, run), begin + run.begin, run.length);
     });
   }
-  static void end(int, State*, std::int64_t, std::int64_t) {}
-  static void prepare(std::int64_t) {}
   void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t begin) const {
     if (has_zeros_) return;
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       write(states_[k], tiles.row<T>(0, k, run), begin + run.begin, run.length);
     });
   }
+
+ private:
+  // Writes to an output of zeros, at the end, since outputs may share the memory of inputs.
   void report(const GroupTiles& tiles, std::int64_t count) const {
     if (!has_zeros_) return;
     for (std::int64_t k = 0; k < count; ++k)
       write_one<T>(tiles.group_operand(kZeroedOutput, k) + output_.offset(states_[k].index));
   }
-
- private:
   static void find_within(State& state, const T* x, std::int64_t begin, std::int64_t length) {
     if (state.max != state.max) return;  // the first NaN has been found
     i32x unordered = {};
@@ -110,9 +118,10 @@ struct Hardmax {
     return {largest, fold(indices, Minimum())};
   }
 
+  const Reduction& groups_;
   const bool has_zeros_;
   const ElementLoops output_;
-  const State* states_ = nullptr;  // of the selected groups
+  State states_[kTileGroups];  // of the selected groups
 };
 
 // Hardmax down columns.

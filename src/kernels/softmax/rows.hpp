@@ -1,8 +1,8 @@
 // Groups of the softmax family along rows, and their sums.
 #pragma once
 
-#include "kernels/blocks/group_sum.hpp"
 #include "kernels/blocks/group_tiles.hpp"
+#include "kernels/blocks/row_elements.hpp"
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/lane_sums.hpp"

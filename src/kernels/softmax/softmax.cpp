@@ -32,8 +32,7 @@ template <class T>
 void hardmax(const Reduction& groups, const void*) {
   if (groups.parts > 1) return hardmax_in_parts<T>(groups);
   if (fills_rows(groups, kHardmaxAlongRows)) {
-    Hardmax<T> formula(groups);
-    reduce_groups<T>(groups, formula);
+    HardmaxRows<T>(groups).run();
   } else {
     HardmaxColumns<T>(groups).run();
   }

@@ -56,21 +56,21 @@ void softmax_in_parts(const Reduction& group) {
 
 template <class T>
 void hardmax_in_parts(const Reduction& group) {
-  using State = typename Hardmax<T>::State;
+  using State = typename HardmaxRows<T>::State;
   RowParts<T> row(group);
   row.for_each([](RowPart<T>& part) {
-    State state = Hardmax<T>::kNone;
-    Hardmax<T>::find(state, part.input, part.begin, part.length);
+    State state = HardmaxRows<T>::kNone;
+    HardmaxRows<T>::find(state, part.input, part.begin, part.length);
     part.largest = state.max;
     part.index = state.index;
   });
-  State state = Hardmax<T>::kNone;
+  State state = HardmaxRows<T>::kNone;
   row.combine([&](const RowPart<T>& part) {
     const bool is_first = part.largest > state.max || part.largest != part.largest;
     if (state.max == state.max && is_first) state = {part.largest, part.index};
   });
   row.for_each([&](const RowPart<T>& part) {
-    Hardmax<T>::write(state, part.output, part.begin, part.length);
+    HardmaxRows<T>::write(state, part.output, part.begin, part.length);
   });
 }
 

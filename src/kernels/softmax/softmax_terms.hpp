@@ -1,7 +1,7 @@
 // The terms of softmax, and their sums.
 #pragma once
 
-#include "kernels/blocks/group_sum.hpp"
+#include "kernels/blocks/row_elements.hpp"
 #include "kernels/simd/fold.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/lane_sums.hpp"

@@ -12,33 +12,6 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// A vector of float64 as unevaluated sums of two float32.
-struct HalfPair {
-  f32half high, low;
-
-  HalfPair() = default;
-  explicit HalfPair(f64x value) : high(to_float(value)) {
-    alignas(kVectorBytes) float stored[kLanes<f64x>];  // see to_double()
-    store(stored, high);
-    const f64x error = value - to_double(stored);
-    low = to_float(error == error ? error : f64x{});  // 0, not NaN, for infinity
-  }
-};
-// Two of them, or a number in every lane.
-struct FloatPair {
-  f32x high, low;
-
-  FloatPair() = default;
-  FloatPair(const HalfPair& lower, const HalfPair& upper)
-      : high(join<f32x>(lower.high, upper.high)), low(join<f32x>(lower.low, upper.low)) {}
-  explicit FloatPair(Doubles value) : FloatPair(HalfPair(value.lower), HalfPair(value.upper)) {}
-  FloatPair(float of_high, float of_low) : high(splat<f32x>(of_high)), low(splat<f32x>(of_low)) {}
-  explicit FloatPair(double value) : high(splat<f32x>(static_cast<float>(value))) {
-    const double error = value - static_cast<double>(high[0]);
-    low = splat<f32x>(static_cast<float>(error == error ? error : 0));
-  }
-};
-
 // kSums sums over the elements of a group, in lanes of type V: Doubles, or f32x within a block.
 // clear() must precede the first sum: a constructor would take time for unused states of tiles.
 template <int kSums, class V>
@@ -93,7 +66,7 @@ class GroupSum {
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
   // Independent accumulators, which hide the latency of additions.
-  static constexpr int kTogether = kWidth / kSumLanes;
+  static constexpr int kTogether = 2;
 
   // Adds the elements [begin, end), with the sums in registers.
   template <class Terms>
@@ -208,31 +181,5 @@ class GroupSum {
   bool has_blocks_;
   double* kept_;  // where the lanes of each block are kept, or null
 };
-
-// Loads the vector of a row's elements from i on, of which [first, used) exist; the other lanes are
-// 0.
-template <class T>
-DMLOPS_INLINE f32x load_elements(const T* row, std::int64_t i, std::int64_t used,
-                                 std::int64_t first = 0) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  if (used - first == lanes) return load<f32x>(row + i);
-  return load_between<f32x>(row + i, first, used);
-}
-template <class T>
-DMLOPS_INLINE void store_elements(T* row, std::int64_t i, std::int64_t used, f32x v) {
-  if (used == kLanes<f32x>) {
-    store(row + i, v);
-  } else {
-    store_partial(row + i, v, static_cast<std::size_t>(used));
-  }
-}
-
-// Calls visit(i, used) for each vector of a row.
-template <class Visit>
-DMLOPS_INLINE void for_each_vector_of_row(std::int64_t length, const Visit& visit) {
-  std::int64_t i = 0;
-  for (; i + kLanes<f32x> <= length; i += kLanes<f32x>) visit(i, std::int64_t{kLanes<f32x>});
-  if (i < length) visit(i, length - i);
-}
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -1,0 +1,104 @@
+// The operands of moments down columns that have an element for each element of the input.
+#pragma once
+
+#include "kernels/normalization/column_operand.hpp"
+#include "kernels/normalization/moment_operands.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T, class Formula>
+class MomentColumnOperands {
+ protected:
+  MomentColumnOperands(const Reduction& groups, const Formula& formula)
+      : groups_(groups),
+        formula_(formula),
+        overlaps_(!writes_to_input(groups)),
+        block_(groups, overlaps_),
+        second_(groups, Formula::kSecond, overlaps_),
+        scale_(groups, Formula::kScale, overlaps_),
+        bias_(groups, Formula::kBias, overlaps_) {}
+
+  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
+
+  // True if groups that follow each other are adjacent in all operands. Runs of groups that end
+  // within a vector are combined instead, unless they are long or, where vectors may overlap, have
+  // many elements.
+  bool is_adjacent() const {
+    constexpr std::int64_t kLong = 256, kManyElements = 512;
+    const ReductionNest& kept = groups_.kept;
+    const std::int64_t run = kept.rank > 0 ? kept.sizes[0] : 0;
+    const bool is_large =
+        overlaps_ ? run > kLanesHere && run * block_.count() >= kManyElements : run >= kLong;
+    const bool whole = kept.rank <= 1 || run % kLanesHere == 0 || is_large;
+    return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
+           bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
+  }
+
+  // Selects the columns that are selected in the input, in the other operands.
+  void select_others(std::int64_t first, std::int64_t columns) {
+    in_place_ = block_.in_place();
+    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) {
+      operand->select(first, columns);
+      in_place_ = in_place_ && operand->in_place();
+    }
+    if (in_place_) return;
+    block_.end_overlap();
+    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) operand->end_overlap();
+  }
+
+  // Returns the first column of the vector whose numbers are at c.
+  DMLOPS_INLINE std::int64_t column(std::int64_t c) const { return block_.column(c); }
+
+  // Loads `count` rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
+  void load_rows(int s, std::int64_t begin, std::int64_t count, const RowLanes& lanes = {}) {
+    const unsigned int operands = formula_.reads(s);
+    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, count, in_place_, lanes);
+    if ((operands >> 1 & 1u) != 0)
+      x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
+  }
+  void load_parameters(std::int64_t begin, std::int64_t count) {
+    scale_.load(begin, count, in_place_);
+    bias_.load(begin, count, in_place_);
+  }
+
+  // The vector of columns from c on, a value of column(), in row r of the loaded ones.
+  struct At {
+    using W = typename Formula::W;
+
+    const MomentColumnOperands& operands;
+    const ColumnRows& rows;
+    std::int64_t r, c;
+
+    DMLOPS_INLINE const T* row() const {
+      return reinterpret_cast<const T*>(rows.data + r * rows.pitch) + c;
+    }
+    DMLOPS_INLINE f32x x() const { return load<f32x>(row()); }
+    DMLOPS_INLINE auto wide_x() const { return W::load(row(), 0, kLanesHere); }
+    DMLOPS_INLINE f32x second() const { return load<f32x>(operands.second_.row(r, c)); }
+    DMLOPS_INLINE auto wide_second() const {
+      return W::load(operands.second_.row(r, c), 0, kLanesHere);
+    }
+    DMLOPS_INLINE f32x scale() const { return load<f32x>(operands.scale_.row(r, c)); }
+    DMLOPS_INLINE f32x bias() const { return load<f32x>(operands.bias_.row(r, c)); }
+  };
+
+  const Reduction& groups_;
+  const Formula& formula_;
+  const bool overlaps_;  // true if vectors of columns may overlap
+  ColumnBlock<T> block_;
+  ColumnOperand<T> second_, scale_, bias_;
+  bool in_place_ = false;  // true if the selected groups are rows of whole vectors in all operands
+  ColumnRows x_ = {};      // the loaded rows of the input
+
+ private:
+  // True if the results replace elements of an operand, which vectors that overlap would read
+  // again.
+  static bool writes_to_input(const Reduction& groups) {
+    for (int o = 1; o < kFirstGroupOperand; ++o) {
+      if (groups.data[o] == groups.data[0]) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace dmlops::DMLOPS_TARGET
