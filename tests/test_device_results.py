@@ -217,7 +217,11 @@ def test_fused_activation_of_the_function() -> None:
     wrong: Any = dmlops.relu
     with pytest.raises(TypeError, match="fused_activation must be the descriptor"):
         dmlops.batch_normalization(x, x, x, x, x, fused_activation=wrong)
-    for wrong in (clip(tensor()), FURTHER["swish"](input_tensor=tensor(), output_tensor=tensor()), dmlops.ElementWiseClipOperatorDesc):
+    for wrong in (
+        clip(tensor()),
+        FURTHER["swish"](input_tensor=tensor(), output_tensor=tensor()),
+        dmlops.ElementWiseClipOperatorDesc,
+    ):
         with pytest.raises(TypeError, match=r"fused_activation is .* cannot be fused.*relu"):
             dmlops.batch_normalization(x, x, x, x, x, fused_activation=wrong)
     with pytest.raises(ValueError, match="must have none"):
