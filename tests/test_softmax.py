@@ -131,6 +131,23 @@ def test_results_do_not_exceed_1(dtype: str, length: int) -> None:
             assert_within(result, *reference.softmax(x, axis))
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("length", [1, 2, 9, 40, 2000, 300_000])
+@pytest.mark.parametrize("others", [-np.inf, -36])
+def test_an_element_whose_sum_the_others_vanish_in_is_1(
+    dtype: str, length: int, others: float
+) -> None:
+    """As in the first rows of a causal mask. Elements above 22 need the maximum."""
+    for low, high in ((-7, 7), (-22, 22), (-80, 80)):
+        for groups in (3, 40) if length < 300_000 else (3,):
+            x = np.repeat(samples.uniform((groups, 1), dtype, low, high), length, axis=1)
+            x[:, 1:] += np.array(others, dtype)
+            x = np.roll(x, length // 3, axis=1)
+            expected = np.ones((groups, 1), dtype)
+            assert_same_bits(dmlops.softmax(x, 1).max(axis=1, keepdims=True), expected)
+            assert_same_bits(dmlops.softmax(x.T.copy(), 0).max(axis=0), expected[:, 0])
+
+
 def test_in_place_and_empty() -> None:
     for function in (dmlops.softmax, dmlops.hardmax):
         x = samples.uniform((7, 33), "float32", -8, 8)

@@ -20,17 +20,17 @@ void softmax_sums(const GroupChunks& chunks, double* lanes, double* maxima) {
 template <class T>
 void softmax_finish(const GroupChunks& chunks, const double* sums, const double*, void* output) {
   constexpr std::int64_t kBatch = 32;
-  Reciprocals<T, kBatch> reciprocals = {};
+  TermSums<T, kBatch> term_sums = {};
   const T* x = static_cast<const T*>(chunks.input);
   T* y = static_cast<T*>(output);
   for (std::int64_t first = 0; first < chunks.count; first += kBatch) {
     const std::int64_t used = min(kBatch, chunks.count - first);
     for (std::int64_t k = 0; k < used; ++k)
-      reciprocals.sum[k] = static_cast<typename RowSum<T>::Lane>(sums[first + k]);
-    reciprocals.compute(used, true);
+      term_sums.sum[k] = static_cast<typename RowSum<T>::Lane>(sums[first + k]);
+    term_sums.compute(used, true);
     for (std::int64_t k = 0; k < used; ++k, x += chunks.length, y += chunks.length) {
       const GroupTerms<T> terms(splat<f32x>(chunks.max[first + k]));
-      finish_row(y, x, chunks.length, terms, reciprocals.high[k], reciprocals.low[k]);
+      finish_row(y, x, chunks.length, terms, term_sums.of_group(k));
     }
   }
 }

@@ -20,14 +20,17 @@ class SoftmaxColumns {
     if (plain_) {
       const auto terms = [](std::int64_t) DMLOPS_LAMBDA_INLINE { return PlainGroupTerms<T>(); };
       const LargestAbs largest = add_up<LargestAbs>(terms);
-      plain_ = reciprocals_.compute(columns, false) && are_plain<T>(largest);
-      if (plain_) return finish(terms);
+      plain_ = term_sums_.compute(columns, false) &&
+               finish_plain<T>(fold(largest.largest, Maximum()), block_.count(), [&](auto plain) {
+                 finish([=](std::int64_t) DMLOPS_LAMBDA_INLINE { return plain; });
+               });
+      if (plain_) return;
     }
     find_column_maxima(block_, tops_);
     const auto terms = [&](std::int64_t c)
                            DMLOPS_LAMBDA_INLINE { return GroupTerms<T>(load<f32x>(tops_ + c)); };
     add_up<NothingSeen>(terms);
-    reciprocals_.compute(columns, true);
+    term_sums_.compute(columns, true);
     finish(terms);
   }
 
@@ -37,7 +40,7 @@ class SoftmaxColumns {
     Seen all;
     const auto store_sum = [&](std::int64_t c, const LaneSums<T>& sums, const Seen& seen)
                                DMLOPS_LAMBDA_INLINE {
-                                 sums.store_to(reciprocals_.sum + c);
+                                 sums.store_to(term_sums_.sum + c);
                                  all += seen;
                                };
     if (!keeps_) {
@@ -80,7 +83,7 @@ class SoftmaxColumns {
   DMLOPS_INLINE void write(const MakeTerms& make_terms) {
     write_columns(block_, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const auto terms = make_terms(c);
-      const f32x high = load<f32x>(reciprocals_.high + c), low = load<f32x>(reciprocals_.low + c);
+      const TermSum sum = term_sums_.of_vector(c);
       return [=](f32x x, std::int64_t row) DMLOPS_LAMBDA_INLINE {
         SoftmaxTerm<T> term;
         if constexpr (kKept) {
@@ -88,7 +91,7 @@ class SoftmaxColumns {
         } else {
           term = terms(x);
         }
-        return terms.last(term.times(high, low));
+        return terms.result(term, sum);
       };
     });
   }
@@ -106,7 +109,7 @@ class SoftmaxColumns {
   SoftmaxBlock<T> block_;
   const bool keeps_ = block_.count() <= kKeptRows;
   ColumnSums<T> sums_;
-  Reciprocals<T, kSoftmaxColumns> reciprocals_;
+  TermSums<T, kSoftmaxColumns> term_sums_;
   alignas(kVectorBytes) float tops_[kSoftmaxColumns];
   bool plain_ = true;  // until an element is beyond PlainGroupTerms::kLargest
   alignas(kVectorBytes) float kept_[kKeptRows][kNumbers][kSoftmaxColumns];

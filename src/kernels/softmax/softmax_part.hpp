@@ -19,9 +19,9 @@ double add_parts(RowParts<T>& row, const Terms& terms) {
 }
 
 template <class T, class Terms>
-void finish_parts(RowParts<T>& row, const Terms& terms, float high, float low) {
+void finish_parts(RowParts<T>& row, const Terms& terms, const TermSum& sum) {
   row.for_each([&](const RowPart<T>& part) {
-    finish_row(part.output, part.input, part.length, terms, high, low);
+    finish_row(part.output, part.input, part.length, terms, sum);
   });
 }
 
@@ -45,13 +45,13 @@ void softmax_in_parts(const Reduction& group) {
   const bool plain =
       smallest >= -PlainGroupTerms<T>::kLargest && largest <= PlainGroupTerms<T>::kLargest;
   const GroupTerms<T> terms(splat<f32x>(largest));
-  Reciprocals<T, kLanes<f32x>> reciprocals = {};
-  const double sum = plain ? add_parts(row, PlainGroupTerms<T>()) : add_parts(row, terms);
-  reciprocals.sum[0] = static_cast<typename RowSum<T>::Lane>(sum);
-  const bool ordered = reciprocals.compute(1, !plain);
-  const float high = reciprocals.high[0], low = reciprocals.low[0];
-  if (plain && ordered) return finish_parts(row, PlainGroupTerms<T>(), high, low);
-  finish_parts(row, terms, high, low);  // NaN throughout if the sum is NaN
+  TermSums<T, kLanes<f32x>> sums = {};
+  const double all = plain ? add_parts(row, PlainGroupTerms<T>()) : add_parts(row, terms);
+  sums.sum[0] = static_cast<typename RowSum<T>::Lane>(all);
+  const bool ordered = sums.compute(1, !plain);
+  const TermSum sum = sums.of_group(0);
+  if (plain && ordered) return finish_parts(row, PlainGroupTerms<T>(), sum);
+  finish_parts(row, terms, sum);  // NaN throughout if the sum is NaN
 }
 
 template <class T>

@@ -20,13 +20,12 @@ DMLOPS_INLINE void add_block(const T* x, std::int64_t length, const Terms& terms
   sum.store_to(lanes);
 }
 
-// Writes the products of the terms and the reciprocal of their sum, high + low.
+// Writes the quotients of the terms by their sum.
 template <class T, class Terms>
 DMLOPS_INLINE void finish_row(T* target, const T* x, std::int64_t length, const Terms& terms,
-                              float high, float low) {
-  const f32x highs = splat<f32x>(high), lows = splat<f32x>(low);
+                              const TermSum& sum) {
   transform_row<f32x, 1>(target, x, length, [&](f32x v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-    return Terms::last(terms(v).times(highs, lows));
+    return Terms::result(terms(v), sum);
   });
 }
 
@@ -75,12 +74,12 @@ class SoftmaxRows : RowTiles<T> {
                        std::int64_t length) DMLOPS_LAMBDA_INLINE {
                      add_terms<kWhole>(k, k - first, x, begin, length, PlainGroupTerms<T>(), seen_);
                    });
-      plain_ = invert(first, end) && are_plain<T>(seen_);
-      if (plain_) {
-        finish<kWhole>(first, end,
-                       [](std::int64_t) DMLOPS_LAMBDA_INLINE { return PlainGroupTerms<T>(); });
-        return;
-      }
+      plain_ =
+          invert(first, end) &&
+          finish_plain<T>(fold(seen_.largest, Maximum()), tiles_.count(), [&](auto terms) {
+            finish<kWhole>(first, end, [=](std::int64_t) DMLOPS_LAMBDA_INLINE { return terms; });
+          });
+      if (plain_) return;
     }
     Tiles::find_maxima(first, end, tops_);
     NothingSeen nothing;
@@ -113,9 +112,9 @@ class SoftmaxRows : RowTiles<T> {
 
   // Computes the reciprocals of the sums of the groups [first, end).
   bool invert(std::int64_t first, std::int64_t end) {
-    reciprocals_.begin(end - first);
-    Tiles::fold_sums(first, end, reciprocals_.sum);
-    return reciprocals_.compute(end - first, !plain_);
+    term_sums_.begin(end - first);
+    Tiles::fold_sums(first, end, term_sums_.sum);
+    return term_sums_.compute(end - first, !plain_);
   }
 
   template <bool kWhole, class MakeTerms>
@@ -126,21 +125,20 @@ class SoftmaxRows : RowTiles<T> {
         const float* const powers = powers_ + (k - first) * pitch_;
         const float* const remainders = remainders_ + (k - first) * pitch_;
         T* const target = tiles_.template row<T>(0, k);
-        const f32x high = splat<f32x>(reciprocals_.high[k - first]);
-        const f32x low = splat<f32x>(reciprocals_.low[k - first]);
-        for_each_vector_of_row(
-            tiles_.count(), [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-              SoftmaxTerm<T> term;
-              term.load_from(powers + i, remainders + i);
-              store_elements(target, i, used, Terms::last(term.times(high, low)));
-            });
+        const TermSum sum = term_sums_.of_group(k - first);
+        for_each_vector_of_row(tiles_.count(),
+                               [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
+                                 SoftmaxTerm<T> term;
+                                 term.load_from(powers + i, remainders + i);
+                                 store_elements(target, i, used, Terms::result(term, sum));
+                               });
       }
     } else {
       tiles_.for_each_tile([&](std::int64_t begin, std::int64_t length) {
         tiles_.load(Tiles::kOperands, begin, length);
         for (std::int64_t k = first; k < end; ++k)
           finish_row(tiles_.template row<T>(0, k), tiles_.template row<T>(1, k), length,
-                     make_terms(k), reciprocals_.high[k - first], reciprocals_.low[k - first]);
+                     make_terms(k), term_sums_.of_group(k - first));
         tiles_.store(begin, length);
       });
     }
@@ -150,7 +148,7 @@ class SoftmaxRows : RowTiles<T> {
   std::int64_t pitch_ = 0;
   LargestAbs seen_;
   alignas(kVectorBytes) float tops_[kTileGroups];
-  Reciprocals<T, kTileGroups> reciprocals_;
+  TermSums<T, kTileGroups> term_sums_;
   alignas(kVectorBytes) float powers_[kTileElements], remainders_[kTileElements];
 };
 

@@ -55,9 +55,12 @@ struct SoftmaxTerm {
     return fma(power, high, power * fma(m, high, low));
   }
 
-  // A product of at most 1 as a result: rounding may have carried that of a dominating term
-  // further.
-  DMLOPS_INLINE static f32x result(f32x product) { return min(product, splat<f32x>(1.0f)); }
+  // Returns the quotient by the group's sum, given the product with its reciprocal: 1 if the other
+  // terms vanish in the sum. Otherwise the sum exceeds the term by at least half an ulp, so that no
+  // quotient exceeds 1.
+  DMLOPS_INLINE f32x quotient(f32x product, f32x sum) const {
+    return rounded() == sum ? splat<f32x>(1.0f) : product;
+  }
 
   DMLOPS_INLINE void store_to(float* powers, float* remainders) const {
     store(powers, power);
@@ -95,9 +98,15 @@ struct SoftmaxTerm<float16> {
 
   DMLOPS_INLINE f32x rounded() const { return term; }
   DMLOPS_INLINE f32x times(f32x high, f32x) const { return term * high; }
-  DMLOPS_INLINE static f32x result(f32x product) { return product; }
+  DMLOPS_INLINE static f32x quotient(f32x product, f32x) { return product; }
   DMLOPS_INLINE void store_to(float* terms, float*) const { store(terms, term); }
   DMLOPS_INLINE void load_from(const float* terms, const float*) { term = load<f32x>(terms); }
+};
+
+// The sum of a group's terms, rounded to float32, and its reciprocal, the unevaluated sum
+// high + low; for float16 only `high` is used. GroupTerms has the reciprocal times 2^kScale.
+struct TermSum {
+  f32x sum, high, low;
 };
 
 // Terms of a group, 2^kScale e^x / 2^N, where 2^N is the power of two nearest to e^max. This factor
@@ -118,8 +127,10 @@ class GroupTerms {
     return SoftmaxTerm<T>(max(x - far_, end_), exponent_);
   }
   DMLOPS_INLINE f32x term(f32x x, NothingSeen&) const { return (*this)(x).rounded(); }
-  DMLOPS_INLINE static f32x last(f32x y) {
-    return canonical_nan(SoftmaxTerm<T>::result(SoftmaxTerm<T>::kScale == 0 ? y : y * 0x1p-64f));
+  DMLOPS_INLINE static f32x result(const SoftmaxTerm<T>& term, const TermSum& sum) {
+    const f32x product = term.times(sum.high, sum.low);
+    return canonical_nan(
+        term.quotient(SoftmaxTerm<T>::kScale == 0 ? product : product * 0x1p-64f, sum.sum));
   }
 
  private:
@@ -128,31 +139,44 @@ class GroupTerms {
 };
 
 // The terms e^x, with kScale = N = 0: the same results for elements from -kLargest to kLargest.
-template <class T>
+// kDominated: a term may have all of the sum, unlike in groups of several elements from -kNear to
+// kNear, where the others have e^-16 of it.
+template <class T, bool kDominated = true>
 struct PlainGroupTerms {
-  static constexpr float kLargest = 22;
+  static constexpr float kLargest = 22, kNear = 8;
 
   DMLOPS_INLINE SoftmaxTerm<T> operator()(f32x x) const { return SoftmaxTerm<T>(x, u32x{}); }
   DMLOPS_INLINE f32x term(f32x x, LargestAbs& seen) const {
     seen += x;
     return (*this)(x).rounded();
   }
-  DMLOPS_INLINE static f32x last(f32x y) { return SoftmaxTerm<T>::result(y); }
+  DMLOPS_INLINE static f32x result(const SoftmaxTerm<T>& term, const TermSum& sum) {
+    const f32x product = term.times(sum.high, sum.low);
+    return kDominated ? term.quotient(product, sum.sum) : product;
+  }
 };
 
-// True if the largest element is in the range of PlainGroupTerms.
-template <class T>
-DMLOPS_INLINE bool are_plain(const LargestAbs& seen) {
-  return fold(seen.largest, Maximum()) <= PlainGroupTerms<T>::kLargest;
+// Calls finish(terms) with terms for groups of `count` elements up to `largest`, and returns true,
+// if PlainGroupTerms has the same results for them.
+template <class T, class Finish>
+DMLOPS_INLINE bool finish_plain(float largest, std::int64_t count, const Finish& finish) {
+  using Terms = PlainGroupTerms<T>;
+  if (!(largest <= Terms::kLargest)) return false;
+  if (std::is_same_v<T, float> && (largest > Terms::kNear || count == 1)) {
+    finish(Terms());
+  } else {
+    finish(PlainGroupTerms<T, false>());
+  }
+  return true;
 }
 
-// The reciprocals of the sums of groups.
+// The sums of groups, and what TermSum has of them.
 template <class T, int kCapacity>
-struct Reciprocals {
+struct TermSums {
   using Sum = typename LaneSums<T>::Lane;
 
   alignas(kVectorBytes) Sum sum[kCapacity];
-  // The reciprocals are unevaluated sums high + low; low is unused for float16.
+  alignas(kVectorBytes) float rounded[kCapacity];
   alignas(kVectorBytes) float high[kCapacity];
   alignas(kVectorBytes) float low[kCapacity];
 
@@ -168,18 +192,28 @@ struct Reciprocals {
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
 #pragma GCC unroll 16
       for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>) {
-        const Vec<Sum> exact = numerator / load<Vec<Sum>>(sum + j);
+        const Vec<Sum> sums = load<Vec<Sum>>(sum + j), exact = numerator / sums;
         if constexpr (std::is_same_v<T, float>) {
+          store(rounded + j, to_float(sums));
           store(high + j, to_float(exact));
           store(low + j, to_float(exact - to_double(high + j)));
         } else {
           store(high + j, exact);
         }
       }
-      const f32x rounded = load<f32x>(high + i);
-      unordered |= (rounded != rounded) & (lane_indices() < static_cast<std::int32_t>(count - i));
+      const f32x reciprocals = load<f32x>(high + i);
+      unordered |=
+          (reciprocals != reciprocals) & (lane_indices() < static_cast<std::int32_t>(count - i));
     }
     return !any_bit(bit_cast<u32x>(unordered), ~0u);
+  }
+
+  // Returns the sum of group k in every lane, or of the vector of groups from c on.
+  DMLOPS_INLINE TermSum of_group(std::int64_t k) const {
+    return {splat<f32x>(rounded[k]), splat<f32x>(high[k]), splat<f32x>(low[k])};
+  }
+  DMLOPS_INLINE TermSum of_vector(std::int64_t c) const {
+    return {load<f32x>(rounded + c), load<f32x>(high + c), load<f32x>(low + c)};
   }
 };
 
