@@ -45,9 +45,6 @@ class GroupTiles {
   bool has_whole_groups() const { return tile_length_ >= count_; }
   // True if an operand has a single element in each run of the loaded tile.
   bool uniform(int operand) const { return uniform_[operand] || (constant_ >> operand & 1u) != 0; }
-  // True if an operand has such elements that vary with the run.
-  bool has_constant_runs() const { return constant_ != 0; }
-  bool shared(int operand) const { return shared_[operand]; }  // by all groups
   // True if results are to be written by non-temporal stores.
   bool streams() const { return streams_; }
 

@@ -128,7 +128,7 @@ class MomentRows : public Formula {
       }
     });
   }
-  DMLOPS_INLINE void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t) {
+  DMLOPS_INLINE void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t) const {
     Formula::finish(LaneOf(groups_.factors, first_ + k), tiles, k);
   }
 

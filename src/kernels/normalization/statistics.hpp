@@ -173,7 +173,7 @@ class Statistics {
   }
 
   DMLOPS_INLINE void finish(const LaneOf<Factors>& factors, const GroupTiles& tiles,
-                            std::int64_t k) {
+                            std::int64_t k) const {
     const auto target_of = [&](const TileRun& run)
                                DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
     if (!activates()) return normalize(factors, tiles, k, target_of);
@@ -212,55 +212,14 @@ class Statistics {
     }
   };
 
-  // The float16 elements of an operand that whole groups share, converted once to float32.
-  class Widened {
-   public:
-    DMLOPS_INLINE void load(const GroupTiles& tiles, int operand) {
-      if (loaded_) return;
-      loaded_ = true;
-      if (tiles.uniform(operand)) {
-        store_elements(row_, 0, 1, load_elements(tiles.row<T>(operand, 0), 0, 1));
-        return;
-      }
-      tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-        const T* const row = tiles.row<T>(operand, 0, run);
-        for_each_vector_of_row(
-            run.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-              store_elements(row_ + run.begin, i, used, load_elements(row, i, used));
-            });
-      });
-    }
-    DMLOPS_INLINE OperandRow<float> row(const GroupTiles& tiles, int operand,
-                                        const TileRun& run) const {
-      const bool uniform = tiles.uniform(operand);
-      return {uniform ? row_ : row_ + run.begin, uniform};
-    }
-
-   private:
-    bool loaded_ = false;
-    alignas(kVectorBytes) float row_[std::is_same_v<T, float> ? kLanes<f32x> : kTileElements];
-  };
-
-  static bool widens(const GroupTiles& tiles) {
-    return tiles.length() == tiles.count() && tiles.count() <= kTileElements &&
-           tiles.shared(kScale) && tiles.shared(kBias) && !tiles.has_constant_runs();
-  }
-
   template <class TargetOf>
   DMLOPS_INLINE void normalize(const LaneOf<Factors>& factors, const GroupTiles& tiles,
-                               std::int64_t k, const TargetOf& target_of) {
+                               std::int64_t k, const TargetOf& target_of) const {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
       constexpr bool kPerGroup = decltype(per_group)::value;
       if constexpr (!kPerGroup) {
         if (tiles.uniform(kScale) && tiles.uniform(kBias))
           return normalize_runs<kPerGroup, ConstantRow<T>>(factors, tiles, k, target_of);
-      }
-      if constexpr (std::is_same_v<T, float16> && !kPerGroup) {
-        if (widens(tiles)) {
-          scale_.load(tiles, kScale);
-          bias_.load(tiles, kBias);
-          return normalize_runs<kPerGroup, OperandRow<float>>(factors, tiles, k, target_of);
-        }
       }
       normalize_runs<kPerGroup, OperandRow<T>>(factors, tiles, k, target_of);
     });
@@ -273,22 +232,15 @@ class Statistics {
       const TargetOf& target_of) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      MomentRow<T, Parameter> row = {tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run)};
-      if constexpr (!std::is_same_v<T, float> && std::is_same_v<Parameter, OperandRow<float>>) {
-        row.scales = scale_.row(tiles, kScale, run);
-        row.biases = bias_.row(tiles, kBias, run);
-      } else {
-        row.scales = Parameter(tiles, kScale, k, run);
-        row.biases = Parameter(tiles, kBias, k, run);
-      }
-      return row;
+      return MomentRow<T, Parameter>{tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run),
+                                     Parameter(tiles, kScale, k, run),
+                                     Parameter(tiles, kBias, k, run)};
     };
     store_group(factors, results<kPerGroup>(), tiles, row_of, target_of);
   }
 
   const Reduction& reduction_;
   const StatisticsParameters& parameters_;
-  Widened scale_, bias_;
 };
 
 template <class T>
