@@ -86,18 +86,4 @@ bool leave_lanes_empty(const Reduction& groups) {
   return columns < kLanes<f32x> && elements >= max(kNarrowAlongRows, 2 * columns * columns);
 }
 
-bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
-  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
-  // Elements of a group share cache lines, and fill the lanes of a sum.
-  const auto share_lines = [](const ElementLoops& loops) {
-    constexpr std::int64_t kShared = kLineBytes / 4;
-    for (int d = 0; d < loops.rank; ++d) {
-      if (abs(loops.strides[d]) <= kShared && loops.sizes[d] >= kSumLanes) return true;
-    }
-    return false;
-  };
-  const bool contiguous = share_lines(in) && (groups.data[0] == nullptr || share_lines(out));
-  return leave_lanes_empty(groups) || (contiguous && in.count() >= along_rows);
-}
-
 }  // namespace dmlops::DMLOPS_TARGET

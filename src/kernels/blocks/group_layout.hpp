@@ -88,10 +88,6 @@ inline Reduction restricted(const Reduction& groups, unsigned int read) {
 // whose innermost dimension is shorter than a vector, and that are long enough.
 bool leave_lanes_empty(const Reduction& groups);
 
-// True if groups are computed along rows. `along_rows` is the minimum length of groups that are
-// contiguous along a dimension, in the output too if it is present.
-bool fills_rows(const Reduction& groups, std::int64_t along_rows);
-
 // Groups in an operand, as up to kCapacity runs of groups with a common step. offsets() needs at
 // most kCapacity groups.
 template <int kCapacity>

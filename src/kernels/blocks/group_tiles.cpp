@@ -134,16 +134,11 @@ std::int64_t GroupTiles::select(std::int64_t first) {
   groups_ = min(batch_, reduction_.end - first);
   if (kept_.rank > 1 && kept_.sizes[0] >= kGroupStep)
     groups_ = min(groups_, kept_.sizes[0] - first % kept_.sizes[0]);
-  std::int64_t index[kMaxRank] = {}, position = first;
-  for (int d = 0; d < kept_.rank; ++d) {
-    index[d] = position % kept_.sizes[d];
-    position /= kept_.sizes[d];
-  }
-  common_ = kept_.rank == 0 || index[0] + groups_ <= kept_.sizes[0];
+  common_ = kept_.rank == 0 || first % kept_.sizes[0] + groups_ <= kept_.sizes[0];
   for (int o = 0; o < kReductionOperands; ++o) {
     if (reduction_.data[o] == nullptr) continue;
     if (o < operands_ && !shared_[o]) packed_tile_[o] = kNone;
-    select_operand(o, index);
+    select_operand(o, first);
   }
   return groups_;
 }
@@ -247,26 +242,13 @@ void GroupTiles::merge(int o) {
   loops_[o] = {rank, sizes_[o], strides_[o]};
 }
 
-void GroupTiles::select_operand(int o, const std::int64_t* begun) {
-  std::int64_t index[kMaxRank];
-  char* data = reduction_.data[o];
-  for (int d = 0; d < kept_.rank; ++d) {
-    index[d] = begun[d];
-    data += index[d] * kept_.strides[o][d];
-  }
-  if (common_) {
-    const std::int64_t step = common_step(o);
-    for (std::int64_t k = 0; k < groups_; ++k) groups_data_[o][k] = data + k * step;
-    return;
-  }
-  for (std::int64_t k = 0; k < groups_; ++k) {
-    groups_data_[o][k] = data;
-    for (int d = 0; d < kept_.rank; ++d) {
-      data += kept_.strides[o][d];
-      if (++index[d] < kept_.sizes[d]) break;
-      data -= kept_.sizes[d] * kept_.strides[o][d];
-      index[d] = 0;
-    }
+void GroupTiles::select_operand(int o, std::int64_t first) {
+  OperandGroups<kTileGroups> groups;
+  groups.select(kept_, o, first, groups_);
+  for (int r = 0; r < groups.run_count; ++r) {
+    char* data = reduction_.data[o] + groups.runs[r].offset;
+    char** const run = groups_data_[o] + groups.runs[r].first;
+    for (std::int64_t k = 0; k < groups.runs[r].count; ++k, data += groups.step) run[k] = data;
   }
 }
 

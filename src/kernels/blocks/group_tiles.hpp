@@ -238,7 +238,7 @@ class GroupTiles {
     return common_ && kept_.rank > 0 ? kept_.strides[o][0] : 0;
   }
 
-  void select_operand(int o, const std::int64_t* begun);
+  void select_operand(int o, std::int64_t first);
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length);
   void store_transposed(std::int64_t begin, std::int64_t length);

@@ -183,7 +183,7 @@ class Gradients {
         [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
           return MomentRow<T>{tiles.row<T>(x, k, run), OperandRow<T>(tiles, kSecond, k, run)};
         },
-        [&](const TileRun& run) DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); });
+        OutputTarget<T>{tiles, k});
   }
 
  private:

@@ -194,11 +194,11 @@ DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t c
 }
 
 // Stores the results of group k in the loaded tile, and prefetches the input and the output, which
-// may be inaccessible; row_of(run) returns the operands of a run, and target_of(run) its results.
-template <class Factors, class Results, class RowOf, class TargetOf>
+// may be inaccessible; row_of(run) returns the operands of a run. target.row(run) is where its
+// results go, and target.end(run) follows.
+template <class Factors, class Results, class RowOf, class Target>
 DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
-                               const GroupTiles& tiles, const RowOf& row_of,
-                               const TargetOf& target_of) {
+                               const GroupTiles& tiles, const RowOf& row_of, const Target& target) {
   const bool in_pairs = factors(&Factors::in_pairs);
   if (in_pairs) {
     results.set_pairs(factors);
@@ -207,16 +207,16 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
   }
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
     const auto row = row_of(run);
-    const auto target = target_of(run);
+    const auto results_row = target.row(run);
     const std::int64_t ahead = tiles.prefetch_distance(run);
     using At = typename decltype(row_of(run))::At;
     const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
-      target.store(
+      results_row.store(
           run.length,
           [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
             if (ahead != 0) {
               __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
-              target.prefetch(i, ahead);
+              results_row.prefetch(i, ahead);
             }
             return canonical_nan(result(At{row, i, used}));
           },
@@ -227,7 +227,18 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
     } else {
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
     }
+    target.end(run);
   });
 }
+
+// The output of group k in the loaded tile, for store_group().
+template <class T>
+struct OutputTarget {
+  const GroupTiles& tiles;
+  std::int64_t k;
+
+  DMLOPS_INLINE ResultRow<T> row(const TileRun& run) const { return {tiles, k, run}; }
+  DMLOPS_INLINE void end(const TileRun&) const {}
+};
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -174,69 +174,66 @@ class Statistics {
 
   DMLOPS_INLINE void finish(const LaneOf<Factors>& factors, const GroupTiles& tiles,
                             std::int64_t k) const {
-    const auto target_of = [&](const TileRun& run)
-                               DMLOPS_LAMBDA_INLINE { return ResultRow<T>(tiles, k, run); };
-    if (!activates()) return normalize(factors, tiles, k, target_of);
-    if (tiles.length() > kTileElements) {
-      return normalize(factors, tiles, k, [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-        return ActivatedRow{*this, target_of(run)};
-      });
-    }
+    if (!activates()) return normalize(factors, tiles, k, OutputTarget<T>{tiles, k});
     alignas(kVectorBytes) float normalized[kTileElements];
-    normalize(factors, tiles, k,
-              [&](const TileRun& run) { return ResultRow<float>(normalized + run.begin); });
+    const bool whole = tiles.length() <= kTileElements;
+    normalize(factors, tiles, k, ActivatedTarget{*this, {tiles, k}, normalized, whole});
+    if (!whole) return;
     activate(normalized, tiles.length());
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      target_of(run).store(run.length, [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-        return load_elements(normalized + run.begin, i, used);
-      });
+      store_floats(ResultRow<T>(tiles, k, run), normalized + run.begin, run.length);
     });
   }
 
  private:
-  // The results of a run of a long tile, whose activation is not applied to the whole tile at once.
-  struct ActivatedRow {
+  // A buffer for results that are activated as a whole or, in long tiles, run by run.
+  struct ActivatedTarget {
     const Statistics& formula;
-    ResultRow<T> target;
+    OutputTarget<T> output;
+    float* normalized;
+    bool whole;
 
-    template <class Result, class... Input>
-    DMLOPS_INLINE void store(std::int64_t length, const Result& result, const Input*...) const {
-      alignas(kVectorBytes) float normalized[kTileElements];
-      ResultRow<float>(normalized).store(length, result);
-      formula.activate(normalized, length);
-      target.store(length, [&](std::int64_t i, std::int64_t used)
-                               DMLOPS_LAMBDA_INLINE { return load_elements(normalized, i, used); });
+    DMLOPS_INLINE ResultRow<float> row(const TileRun& run) const {
+      return ResultRow<float>(whole ? normalized + run.begin : normalized);
     }
-    DMLOPS_INLINE void prefetch(std::int64_t i, std::int64_t ahead) const {
-      target.prefetch(i, ahead);
+    DMLOPS_INLINE void end(const TileRun& run) const {
+      if (whole) return;
+      formula.activate(normalized, run.length);
+      store_floats(output.row(run), normalized, run.length);
     }
   };
 
-  template <class TargetOf>
+  static void store_floats(const ResultRow<T>& target, const float* results, std::int64_t length) {
+    target.store(length, [&](std::int64_t i, std::int64_t used)
+                             DMLOPS_LAMBDA_INLINE { return load_elements(results, i, used); });
+  }
+
+  template <class Target>
   DMLOPS_INLINE void normalize(const LaneOf<Factors>& factors, const GroupTiles& tiles,
-                               std::int64_t k, const TargetOf& target_of) const {
+                               std::int64_t k, const Target& target) const {
     with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
       constexpr bool kPerGroup = decltype(per_group)::value;
       if constexpr (!kPerGroup) {
         if (tiles.uniform(kScale) && tiles.uniform(kBias))
-          return normalize_runs<kPerGroup, ConstantRow<T>>(factors, tiles, k, target_of);
+          return normalize_runs<kPerGroup, ConstantRow<T>>(factors, tiles, k, target);
       }
-      normalize_runs<kPerGroup, OperandRow<T>>(factors, tiles, k, target_of);
+      normalize_runs<kPerGroup, OperandRow<T>>(factors, tiles, k, target);
     });
   }
 
   // `Parameter`: the row of scale or bias. Aligned as sweep_tiles() is.
-  template <bool kPerGroup, class Parameter, class TargetOf>
-  DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(
-      const LaneOf<Factors>& factors, const GroupTiles& tiles, std::int64_t k,
-      const TargetOf& target_of) const {
+  template <bool kPerGroup, class Parameter, class Target>
+  DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(const LaneOf<Factors>& factors,
+                                                                    const GroupTiles& tiles,
+                                                                    std::int64_t k,
+                                                                    const Target& target) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       return MomentRow<T, Parameter>{tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run),
                                      Parameter(tiles, kScale, k, run),
                                      Parameter(tiles, kBias, k, run)};
     };
-    store_group(factors, results<kPerGroup>(), tiles, row_of, target_of);
+    store_group(factors, results<kPerGroup>(), tiles, row_of, target);
   }
 
   const Reduction& reduction_;

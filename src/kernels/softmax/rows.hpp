@@ -9,6 +9,22 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// True if groups are computed along rows. `along_rows` is the minimum length of groups that are
+// contiguous along a dimension, in the output too if it is present.
+inline bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
+  const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
+  // Elements of a group share cache lines, and fill the lanes of a sum.
+  const auto share_lines = [](const ElementLoops& loops) {
+    constexpr std::int64_t kShared = kLineBytes / 4;
+    for (int d = 0; d < loops.rank; ++d) {
+      if (abs(loops.strides[d]) <= kShared && loops.sizes[d] >= kSumLanes) return true;
+    }
+    return false;
+  };
+  const bool contiguous = share_lines(in) && (groups.data[0] == nullptr || share_lines(out));
+  return leave_lanes_empty(groups) || (contiguous && in.count() >= along_rows);
+}
+
 // Loads a vector of a row's elements from i on; lanes past the end get `filler`.
 template <class T>
 DMLOPS_INLINE f32x load_filled(const T* x, std::int64_t i, std::int64_t used, T filler) {

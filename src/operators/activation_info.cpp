@@ -1,4 +1,4 @@
-// The activations' names, parameters, defaults and data types.
+// Looks activations up in their tables, and refuses those that are unknown or cannot be fused.
 #include <string>
 
 #include "core/attributes.hpp"
