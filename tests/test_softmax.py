@@ -134,7 +134,7 @@ def test_results_do_not_exceed_1(dtype: str, length: int) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("length", [1, 2, 9, 40, 2000, 300_000])
 @pytest.mark.parametrize("others", [-np.inf, -36])
-def test_an_element_whose_sum_the_others_vanish_in_is_1(
+def test_the_maximum_is_1_if_the_sum_of_the_others_vanishes(
     dtype: str, length: int, others: float
 ) -> None:
     """As in the first rows of a causal mask. Elements above 22 need the maximum."""
@@ -146,6 +146,17 @@ def test_an_element_whose_sum_the_others_vanish_in_is_1(
             expected = np.ones((groups, 1), dtype)
             assert_same_bits(dmlops.softmax(x, 1).max(axis=1, keepdims=True), expected)
             assert_same_bits(dmlops.softmax(x.T.copy(), 0).max(axis=0), expected[:, 0])
+
+
+def test_whether_the_other_term_vanishes_in_the_sum() -> None:
+    """One of e^-16 of the maximum's term does not in float32; one of e^-17.4 does."""
+    for tops, distance, expected in (
+        (np.linspace(3, 8, 401, dtype=np.float32), 16, False),
+        (np.linspace(3, 12, 901, dtype=np.float32), 17.4, True),
+    ):
+        x = np.stack([tops, tops - np.float32(distance)])
+        for result in (dmlops.softmax(x, 0)[0], dmlops.softmax(x.T.copy())[:, 0]):
+            assert ((result == 1) == expected).all()
 
 
 def test_in_place_and_empty() -> None:

@@ -31,5 +31,6 @@ def fused_activation(where: str, value: object) -> ActivationDesc:
             "the descriptor or the class of one, or None"
         )
     raise TypeError(
-        f"{where} must be the descriptor or the name of an activation, or None, not {given}"
+        f"{where} must be the descriptor, the class or the name of an activation, or None, "
+        f"not {given}"
     )

@@ -76,8 +76,8 @@ Notes
 -----
 Implements {struct}.
 
-In float16, a variance above 65504 is returned as infinity, with which gradients are 0.
-The output is not affected.
+In float16, a variance above 65504 is returned as infinity, with which the gradients of the
+input and the scale are 0. The output is not affected.
 
 Examples
 --------

@@ -152,8 +152,8 @@ Notes
 -----
 Implements {struct}. A group that holds a NaN or
 ``+inf``, or only ``-inf``, is NaN throughout; in other groups, ``-inf`` gives 0.
-Results are within 2 ulp of the exact result rounded to its type. None exceeds 1, and an
-element beside which all others vanish is 1.
+Results are within 2 ulp of the exact result rounded to its type. None exceeds 1, and the
+maximum's is 1 if the sum excluding the maximum vanishes in float32.
 
 Examples
 --------

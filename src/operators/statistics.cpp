@@ -73,8 +73,8 @@ unsigned int axes_without(const ConstTensorView& parameter) {
   return reduced;
 }
 
-// True if a parameter has several elements along the reduced axes.
-bool varies_in_groups(const ConstTensorView& parameter, unsigned int reduced) {
+// True if a parameter has sizes above 1 along the reduced axes, perhaps with strides of 0.
+bool has_reduced_sizes(const ConstTensorView& parameter, unsigned int reduced) {
   const unsigned int constant = axes_without(parameter);
   return (reduced & ~constant) != 0;
 }
@@ -165,7 +165,8 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
   const ConstTensorView* const scale = operands[kStatisticsScale];
   const ConstTensorView* const bias = operands[kStatisticsBias];
   for (const ConstTensorView* const parameter : {scale, bias}) {
-    if (parameter != nullptr && varies_in_groups(*parameter, reduced)) parameters.per_group = false;
+    if (parameter != nullptr && has_reduced_sizes(*parameter, reduced))
+      parameters.per_group = false;
   }
   ConstTensorView inputs[] = {*operands[1], scale != nullptr ? *scale : one,
                               bias != nullptr ? *bias : zero};

@@ -207,7 +207,10 @@ bool read_fused_activation(const char* function, PyObject* value,
     if (!is_operator_desc(given)) given = from_python();
     const OperatorDesc desc = read_desc(given);
     const OperatorInfo& op = *find_operator(desc.type);
-    if (!op.is_fusable) from_python();
+    if (!op.is_fusable) {
+      from_python();  // raises a TypeError that lists the activations
+      refuse_type(where, "the descriptor of an activation that can be fused, or None", given);
+    }
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
       throw ValidationError(concat(where, " has tensors; a fused activation must have none"));
     }

@@ -46,6 +46,7 @@ class PartSums {
   alignas(kLineBytes) unsigned char small_[kPartSumBytes + kLineBytes];
 };
 
+// The groups of a reduction, and how to divide them among threads.
 class ReductionRun {
  public:
   ReductionRun(const PlannedReduction& planned, char* const* data, std::int64_t element_size,

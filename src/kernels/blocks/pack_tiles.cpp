@@ -92,7 +92,7 @@ void GroupTiles::store(std::int64_t begin, std::int64_t length) {
       });
 }
 
-// Stores blocks of results, transposed: to an output, pack() reads columns of the blocks.
+// Stores blocks of results, transposed: the columns of a block are rows of the output.
 void GroupTiles::store_transposed(std::int64_t begin, std::int64_t length) {
   for_each_transposed(0, begin, length, [&](const RowBlock& b) {
     alignas(kVectorBytes) char columns[kTileElements * kMaxSize];

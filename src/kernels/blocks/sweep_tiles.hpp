@@ -10,12 +10,12 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// Calls visit(begin, length) for each tile of the elements [from, to).
+// Calls visit(begin, length) for each chunk of `chunk` elements of [from, to).
 template <class Visit>
-DMLOPS_INLINE void for_each_tile(std::int64_t from, std::int64_t to, std::int64_t tile_length,
-                                 const Visit& visit) {
+DMLOPS_INLINE void for_each_chunk(std::int64_t from, std::int64_t to, std::int64_t chunk,
+                                  const Visit& visit) {
   for (std::int64_t begin = from, length; begin < to; begin += length) {
-    length = min(tile_length, to - begin);
+    length = min(chunk, to - begin);
     visit(begin, length);
   }
 }
@@ -32,7 +32,7 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
       if (needed[k]) formula.sweep(s, states, tiles, k, begin);
     }
   };
-  for_each_tile(from, to, tiles.tile_length(formula.reads(s)), sweep);
+  for_each_chunk(from, to, tiles.tile_length(formula.reads(s)), sweep);
 }
 
 // Writes the results of the elements [from, to) of the selected groups.
@@ -45,7 +45,7 @@ DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int
     for (std::int64_t k = 0; k < groups; ++k) formula.finish(tiles, k, begin);
     tiles.store(begin, length);
   };
-  for_each_tile(from, to, tiles.tile_length(), finish);
+  for_each_chunk(from, to, tiles.tile_length(), finish);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

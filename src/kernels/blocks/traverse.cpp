@@ -154,11 +154,11 @@ class BlockTraversal {
   const Rows& rows_;
   const Traversal& t_;
   Packer& packer_;
-  const int constant_;  // operand
+  const int constant_;  // the operand with one element for each row, or 0
   bool buffered_;       // true if results are written by way of a buffer
   bool by_columns_;     // true if the inner loop iterates over the rows
   bool packed_[kMaxInputs] = {};
-  bool repeats_[kMaxInputs] = {};       // true if the first packed rows are all rows
+  bool repeats_[kMaxInputs] = {};       // true if one row is broadcast to all rows
   const char* equal_[kMaxInputs] = {};  // the row that all rows are equal to, if it is packed
   std::int64_t block_length_, block_count_, first_length_;  // first: of the first block of a row
   alignas(kVectorBytes) char buffers_[kMaxInputs][kBlockBytes + kSpill];

@@ -194,8 +194,8 @@ DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t c
 }
 
 // Stores the results of group k in the loaded tile, and prefetches the input and the output, which
-// may be inaccessible; row_of(run) returns the operands of a run. target.row(run) is where its
-// results go, and target.end(run) follows.
+// may be inaccessible; row_of(run) returns the operands of a run. Each run's results are stored to
+// target.row(run), and then target.end(run) is called.
 template <class Factors, class Results, class RowOf, class Target>
 DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
                                const GroupTiles& tiles, const RowOf& row_of, const Target& target) {
@@ -216,7 +216,7 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
           [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
             if (ahead != 0) {
               __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
-              results_row.prefetch(i, ahead);
+              target.prefetch(results_row, i, ahead);
             }
             return canonical_nan(result(At{row, i, used}));
           },
@@ -238,6 +238,9 @@ struct OutputTarget {
   std::int64_t k;
 
   DMLOPS_INLINE ResultRow<T> row(const TileRun& run) const { return {tiles, k, run}; }
+  DMLOPS_INLINE void prefetch(const ResultRow<T>& row, std::int64_t i, std::int64_t ahead) const {
+    row.prefetch(i, ahead);
+  }
   DMLOPS_INLINE void end(const TileRun&) const {}
 };
 

@@ -196,6 +196,7 @@ class Statistics {
     DMLOPS_INLINE ResultRow<float> row(const TileRun& run) const {
       return ResultRow<float>(whole ? normalized + run.begin : normalized);
     }
+    DMLOPS_INLINE void prefetch(const ResultRow<float>&, std::int64_t, std::int64_t) const {}
     DMLOPS_INLINE void end(const TileRun& run) const {
       if (whole) return;
       formula.activate(normalized, run.length);

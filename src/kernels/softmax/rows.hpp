@@ -1,4 +1,4 @@
-// Groups of the softmax family along rows, and their sums.
+// Groups of the softmax family along rows: when they are, and their sums.
 #pragma once
 
 #include "kernels/blocks/group_tiles.hpp"

@@ -55,9 +55,9 @@ struct SoftmaxTerm {
     return fma(power, high, power * fma(m, high, low));
   }
 
-  // Returns the quotient by the group's sum, given the product with its reciprocal: 1 if the other
-  // terms vanish in the sum. Otherwise the sum exceeds the term by at least half an ulp, so that no
-  // quotient exceeds 1.
+  // Returns the quotient by the group's sum, given the product with its reciprocal: 1 if the term,
+  // rounded like those of the sum, equals the rounded sum. Otherwise the sum exceeds the rounded
+  // term by at least half an ulp, so that no quotient exceeds 1.
   DMLOPS_INLINE f32x quotient(f32x product, f32x sum) const {
     return rounded() == sum ? splat<f32x>(1.0f) : product;
   }
@@ -139,8 +139,8 @@ class GroupTerms {
 };
 
 // The terms e^x, with kScale = N = 0: the same results for elements from -kLargest to kLargest.
-// kDominated: a term may have all of the sum, unlike in groups of several elements from -kNear to
-// kNear, where the others have e^-16 of it.
+// kDominated: a term may equal the rounded sum, unlike in groups of several elements from -kNear to
+// kNear, where each other term is at least e^-16 of it.
 template <class T, bool kDominated = true>
 struct PlainGroupTerms {
   static constexpr float kLargest = 22, kNear = 8;
@@ -170,7 +170,7 @@ DMLOPS_INLINE bool finish_plain(float largest, std::int64_t count, const Finish&
   return true;
 }
 
-// The sums of groups, and what TermSum has of them.
+// Sums of groups, rounded, and their reciprocals; see TermSum.
 template <class T, int kCapacity>
 struct TermSums {
   using Sum = typename LaneSums<T>::Lane;
