@@ -243,6 +243,19 @@ def test_neighbours_change_nothing(dtype: str, group: int) -> None:
     assert_same_bits(alone, together, f"group of {group}: each by itself")
 
 
+@pytest.mark.parametrize("group", [2, 3, 7, 16, 17])
+@pytest.mark.parametrize("others", [1, 30, 250])
+def test_short_groups_beside_others_with_large_distances(group: int, others: int) -> None:
+    """Some vectors of columns need further sums; the bits are those of each group by itself."""
+    x = samples.uniform((group, 300), "float32", -3, 3)
+    far = [-math.inf, math.inf, math.nan, *(-14.0, -15.9, -16.1, -22.0, -90.0, 17.0, 60.0, 1e30)]
+    for i in range(others):
+        x[i % group, 7 * i % 300] = far[i % len(far)]
+    together = check(x, 0, f"{others} groups with large distances")
+    alone = np.stack([dmlops.log_softmax(x[:, i]) for i in range(300)], axis=1)
+    assert_same_bits(together, alone)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_leads_of_every_size(dtype: str) -> None:
     step = 2.0**-7 if dtype == "float16" else 2.0**-12

@@ -28,6 +28,10 @@ void find_column_maxima(SoftmaxBlock<T>& block, float* maxima) {
   }
 }
 
+struct EveryVector {
+  constexpr bool operator()(std::int64_t) const { return true; }
+};
+
 // The sums of a block's groups.
 template <class T>
 class ColumnSums {
@@ -44,10 +48,11 @@ class ColumnSums {
     return add_lanes(used, [&](std::int64_t lane) DMLOPS_LAMBDA_INLINE { return lanes[lane]; });
   }
 
-  // Calls done(c, sums, seen) for each vector of columns. terms(c) creates its terms, whose
-  // statistics are collected in `seen`.
-  template <class Seen, class MakeTerms, class Done>
-  void add_up(SoftmaxBlock<T>& block, const MakeTerms& terms, const Done& done) {
+  // Calls done(c, sums, seen) for each vector of columns for which is_needed(c). terms(c) creates
+  // its terms, whose statistics are collected in `seen`.
+  template <class Seen, class MakeTerms, class Done, class IsNeeded = EveryVector>
+  void add_up(SoftmaxBlock<T>& block, const MakeTerms& terms, const Done& done,
+              const IsNeeded& is_needed = {}) {
     const std::int64_t columns = block.columns(), blocks = block.blocks();
     Seen seen[kSoftmaxColumns / kLanes<f32x>];
     for (std::int64_t b = 0; b < blocks; ++b) {
@@ -55,6 +60,7 @@ class ColumnSums {
       const std::int64_t rows = block.rows(b), step = b % kSteps;
       if (step == 0 && b != 0) add_blocks(b == kSteps, kSumLanes, columns);
       for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        if (!is_needed(c)) return;
         auto terms_here = terms(c);
         Seen seen_here;
         const std::int64_t offset = c * std::int64_t{sizeof(T)};
@@ -96,6 +102,7 @@ class ColumnSums {
     if (blocks > kSteps)
       add_blocks(false, min(block.count() - (blocks - 1) / kSteps * kSumBlock, kSumLanes), columns);
     for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      if (!is_needed(c)) return;
       const Sums total = blocks > kSteps ? Sums::of(combined<LaneSums<float>>(blocks_, c).sums)
                                          : combined<Sums>(sums_, c);
       done(c, total, seen[c / kLanes<f32x>]);

@@ -17,8 +17,8 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   void run() {
     block_.for_each_selection([this](std::int64_t, std::int64_t columns) {
       if constexpr (std::is_same_v<T, float>) {
-        tries_short_ = tries_short_ && compute_short(columns);
-        if (tries_short_) return finish();
+        if (is_short_ && inexact_ <= exact_ + kSoftmaxColumns / kLanes<f32x>)
+          return compute_short(columns);
       }
       Base::run(columns);
     });
@@ -29,14 +29,15 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
 
   std::int64_t elements() const { return block_.count(); }
 
-  // Computes the log-sum-exp of short groups from the sums excluding one maximum: of each element
-  // and the maximum so far, the smaller one adds its term. Returns false if that may differ from
-  // add_plain(), or does not suffice. Sums of up to 16 terms within a factor of 2^24 of each other
-  // are exact in float64, in any order.
-  bool compute_short(std::int64_t columns) {
+  // Computes short groups from the sums excluding one maximum: of each element and the maximum so
+  // far, the smaller one adds its term. Sums of up to 16 terms within a factor of 2^24 of each
+  // other are exact in float64, in any order. Vectors with larger factors are added up by
+  // add_plain(), and those for which its sum does not suffice by add_excluding_max(). If most
+  // vectors have larger factors, further groups are not tried.
+  void compute_short(std::int64_t columns) {
     constexpr float kExactRange = 16;
     const auto x = block_.view(0);
-    i32x exact = splat<i32x>(-1);
+    bool exact[kSoftmaxColumns / kLanes<f32x>], all_exact = true;  // by vector
     for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const auto element = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
         block_.prefetch_next(r, c);
@@ -53,27 +54,43 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
       store(log_sum_exp_.largest + c, largest);
       store(smallest_ + c, smallest);
       sum.store_to(log_sum_exp_.plain_sum + c);
-      exact &= largest - smallest <= kExactRange;
+      const i32x in_range = largest - smallest <= kExactRange;
+      bool& exact_here = exact[c / kLanes<f32x>];
+      exact_here = !any_bit(bit_cast<u32x>(~in_range), ~0u);
+      all_exact = all_exact && exact_here;
+      ++(exact_here ? exact_ : inexact_);
     });
-    if (any_bit(bit_cast<u32x>(~exact), ~0u)) return false;
-    if (!log_sum_exp_.take_plain_excluding_max(columns)) return false;
+    if (!all_exact) {
+      const auto is_inexact = [&](std::int64_t c) { return !exact[c / kLanes<f32x>]; };
+      add_plain(is_inexact);
+      for_each_vector(columns, [&](std::int64_t c) {
+        if (is_inexact(c)) log_sum_exp_.subtract_max(c);
+      });
+    }
+    if (!log_sum_exp_.take_plain_excluding_max(columns)) {
+      add_excluding_max([this](std::int64_t c) { return log_sum_exp_.lacks_sum(c); });
+      log_sum_exp_.take_excluding_max(columns);
+    }
     log_sum_exp_.compute(columns);
-    return true;
+    finish();
   }
 
   void find_maxima() { find_column_maxima(block_, log_sum_exp_.largest); }
 
-  void add_plain() {
+  template <class IsNeeded = EveryVector>
+  void add_plain(const IsNeeded& is_needed = {}) {
     sums_.template add_up<Range<T>>(
         block_, [](std::int64_t) { return PlainTerms<T>(); },
         [&](std::int64_t c, const LaneSums<T>& sums, const Range<T>& seen) DMLOPS_LAMBDA_INLINE {
           sums.store_to(log_sum_exp_.plain_sum + c);
           store(log_sum_exp_.largest + c, seen.largest);
           if constexpr (std::is_same_v<T, float>) store(smallest_ + c, seen.smallest);
-        });
+        },
+        is_needed);
   }
 
-  void add_excluding_max() {
+  template <class IsNeeded = EveryVector>
+  void add_excluding_max(const IsNeeded& is_needed = {}) {
     sums_.template add_up<NonMaxCount>(
         block_,
         [&](std::int64_t c) { return TermsExcludingMax<T>(load<f32x>(log_sum_exp_.largest + c)); },
@@ -82,7 +99,8 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
               const i32x maxima = static_cast<std::int32_t>(block_.count()) - below_max.count;
               sums.store_to(log_sum_exp_.sum_excluding_maxima + c);
               store(log_sum_exp_.max_count + c, __builtin_convertvector(maxima, f32x));
-            });
+            },
+        is_needed);
   }
 
   void finish() {
@@ -108,7 +126,8 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
   }
 
   SoftmaxBlock<T> block_;
-  bool tries_short_ = elements() > 1 && elements() <= kSumLanes;  // until compute_short() fails
+  const bool is_short_ = elements() > 1 && elements() <= kSumLanes;
+  std::int64_t exact_ = 0, inexact_ = 0;  // vectors that compute_short() has met
   ColumnSums<T> sums_;
   alignas(kVectorBytes) float smallest_[kSoftmaxColumns];  // for float32
 };

@@ -49,11 +49,13 @@ struct LogSumExp {
   // Computes sum_excluding_max from plain_sum, from which it subtracts the term of the maximum.
   // Returns true if that is accurate enough for all groups.
   bool take_plain(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
-      const auto top = LaneSums<T>::of(PlainTerms<T>::exp(load<f32x>(largest + i)));
-      store(plain_sum + i, LaneSums<T>::from(plain_sum + i).sums - top.sums);
-    }
+    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) subtract_max(i);
     return take_plain_excluding_max(count);
+  }
+  // Subtracts the term of the maximum from plain_sum, in the vector at i.
+  DMLOPS_INLINE void subtract_max(std::int64_t i) {
+    const auto top = LaneSums<T>::of(PlainTerms<T>::exp(load<f32x>(largest + i)));
+    store(plain_sum + i, LaneSums<T>::from(plain_sum + i).sums - top.sums);
   }
 
   // Likewise, if plain_sum excludes the term of one maximum. high and low hold e^-max meanwhile.
@@ -95,6 +97,14 @@ struct LogSumExp {
     return !any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
   }
 
+  // True if plain_sum does not suffice for a group of the vector at i.
+  DMLOPS_INLINE bool lacks_sum(std::int64_t i) const {
+    Vec<Sum> worst = {};
+    for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>)
+      worst = min(worst, load<Vec<Sum>>(sum_excluding_max + j));
+    return any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
+  }
+
   void take_nothing(std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) sum_excluding_max[i] = -1;
   }
@@ -107,6 +117,7 @@ struct LogSumExp {
       store(sum_excluding_max + i, before >= Sum{0} ? before : sum);
     };
     for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      if (!lacks_sum(i)) continue;
       const f32x top = load<f32x>(largest + i);
       const f32x further_maxima =
           load<f32x>(max_count + i) - 1.0f + (top - top);  // NaN if the maximum is infinite
