@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from activation_reference import allowed_errors, exact_values
-from activation_rows import FUSABLE
-from descriptors import ACTIVATIONS
+from activation_rows import ROWS
 from operator_files import EXAMPLES, printed
 from reference import assert_within
 
@@ -26,7 +25,7 @@ def test_every_example_is_tested() -> None:
     names = {path.stem for path in EXAMPLES.glob("*.json")}
     assert names == {
         *("clip", "clip1", "batch_normalization", "batch_normalization_training"),
-        *("mean_variance_normalization", "log_softmax", "softmax", "activations"),
+        *("mean_variance_normalization", "log_softmax", "softmax", "activations", "gradients"),
     }
 
 
@@ -52,6 +51,14 @@ def test_example_batch_normalization_training(capsys: pytest.CaptureFixture[str]
     assert results == {
         **{"y": [-1, 0, 1, 4], "mean": [3], "variance": [3.5]},
         **{"dx": [0.375, -0.3125, 0, -0.0625], "dscale": [-2.5], "dbias": [0]},
+    }
+
+
+def test_example_gradients(capsys: pytest.CaptureFixture[str]) -> None:
+    results = {k: v.ravel().tolist() for k, v in _example("gradients", capsys).items()}
+    assert results == {
+        **{"of relu": [0, 0, 3, 4], "of clip": [0, 0, 3, 0]},
+        **{"dx": [4, 8, 12, 16], "dscale": [4.5], "dbias": [10]},
     }
 
 
@@ -85,10 +92,11 @@ def test_example_log_softmax(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_example_activations(capsys: pytest.CaptureFixture[str]) -> None:
     results = _example("activations", capsys)
-    assert results.keys() == ACTIVATIONS.keys()
+    assert results.keys() == {"parameterized_relu", *(row.name for row in ROWS)}
+    assert results["parameterized_relu"].tolist() == [-0.75, -1, -0.75, 0, 1, 2, 3]
     document = json.loads((EXAMPLES / "activations.json").read_text())
     x = np.arange(-3, 4, dtype=np.float32)
-    for row in FUSABLE:
+    for row in ROWS:
         desc = document["dispatchables"][row.name]["desc"]
         exact = exact_values(row, x, tuple(v for k, v in desc.items() if not k.endswith("Tensor")))
         assert_within(results[row.name], exact, allowed_errors(row, exact), row.name)
