@@ -60,7 +60,7 @@ class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
       all_exact = all_exact && exact_here;
       ++(exact_here ? exact_ : inexact_);
     });
-    if (!all_exact) {
+    if (!all_exact && elements() > 2) {  // the smaller one of two terms does not suffice, anyway
       const auto is_inexact = [&](std::int64_t c) { return !exact[c / kLanes<f32x>]; };
       add_plain(is_inexact);
       for_each_vector(columns, [&](std::int64_t c) {
