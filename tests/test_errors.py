@@ -264,6 +264,11 @@ def test_parameter_of_wrong_shape(argument: str) -> None:
         refused(ValueError, words, normalize, **{argument: value})
 
 
+def test_parameter_of_wrong_size_on_an_axis_of_size_1() -> None:
+    with pytest.raises(ValueError, match=r"on axis 0 its size must be 1, not 2$"):
+        dmlops.parameterized_relu(X[:1], np.ones((2, 3, 4), np.float32))
+
+
 @pytest.mark.parametrize("argument", PARAMETERS)
 def test_vectors_are_answered_by_the_reshape_they_need(argument: str) -> None:
     for length, advice in ((3, "(1, 3, 1)"), (4, "(1, 1, 4)"), (2, "(2, 1, 1)")):

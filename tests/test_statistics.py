@@ -364,3 +364,28 @@ def test_rules_of_scale_and_bias() -> None:
     assert level(second(**tensors, axes=(2,), **both | {"bias_tensor": one})).name == "LEVEL_4_0"
     with pytest.raises(dmlops.ValidationError, match=r"bias_tensor is missing.*5_2 accepts it"):
         Device("5_1").compile(second(**tensors, axes=(2,), scale_tensor=channel))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_statistics_of_no_elements(dtype: str) -> None:
+    """Mean and variance are NaN, gradients 0, for any layout of these outputs."""
+    x, scale = np.empty((0, 3, 2), dtype), np.ones((1, 3, 2), dtype)
+
+    def outputs() -> tuple[Array, Array, Array, Array]:
+        memory = np.full((2, 6, 5), 7, dtype)
+        first, second = memory[:1, ::-2, 1:3], memory[1:, 3:0:-1, 4:2:-1]
+        return memory, np.empty_like(x), first, second
+
+    def check(memory: Array, given: list[Array], expected: float) -> None:
+        for output in given:
+            assert np.array_equal(output, np.full(output.shape, expected), equal_nan=True)
+            output[...] = 7
+        assert (memory == 7).all()
+
+    memory, y, first, second = outputs()
+    dmlops.batch_normalization_training(x, scale, scale, out=(y, first, second))
+    check(memory, [first, second], np.nan)
+    for function in (dmlops.batch_normalization_grad, dmlops.batch_normalization_training_grad):
+        memory, y, first, second = outputs()
+        function(x, x, scale, scale, scale, out=(y, first, second))
+        check(memory, [first, second], 0)

@@ -162,11 +162,13 @@ template <class T, class Finish>
 DMLOPS_INLINE bool finish_plain(float largest, std::int64_t count, const Finish& finish) {
   using Terms = PlainGroupTerms<T>;
   if (!(largest <= Terms::kLargest)) return false;
-  if (std::is_same_v<T, float> && (largest > Terms::kNear || count == 1)) {
-    finish(Terms());
-  } else {
-    finish(PlainGroupTerms<T, false>());
+  if constexpr (std::is_same_v<T, float>) {
+    if (largest > Terms::kNear || count == 1) {
+      finish(Terms());
+      return true;
+    }
   }
+  finish(PlainGroupTerms<T, false>());
   return true;
 }
 
