@@ -13,7 +13,15 @@ constexpr std::int64_t kBlockRows = 64;
 struct ColumnRows {
   const char* data;
   std::int64_t pitch;
+
+  // Returns the rows from `bytes` on.
+  DMLOPS_INLINE ColumnRows from(std::int64_t bytes) const { return {data + bytes, pitch}; }
 };
+
+template <class T>
+DMLOPS_INLINE const T* row_of(const ColumnRows& rows, std::int64_t r) {
+  return reinterpret_cast<const T*>(rows.data + r * rows.pitch);
+}
 
 // Rows [first, end) of each `period` rows of a block: those of some lanes of a sum.
 struct RowLanes {
@@ -307,7 +315,7 @@ class ColumnBlock {
 
 template <class T>
 DMLOPS_INLINE f32x load_columns(const ColumnRows& rows, std::int64_t row, std::int64_t c) {
-  return load<f32x>(reinterpret_cast<const T*>(rows.data + row * rows.pitch) + c);
+  return load<f32x>(row_of<T>(rows, row) + c);
 }
 
 // Calls visit(c) for the first lane of each vector of columns.

@@ -42,8 +42,9 @@ class ColumnOperand {
     }
     if (uniform_) rows_.pitch = 0;
   }
-  DMLOPS_INLINE const T* row(std::int64_t r, std::int64_t c) const {
-    return reinterpret_cast<const T*>(rows_.data + r * rows_.pitch) + (shared_ ? 0 : c);
+  // Returns the loaded rows from column c on.
+  DMLOPS_INLINE ColumnRows rows_at(std::int64_t c) const {
+    return rows_.from(shared_ ? 0 : c * std::int64_t{sizeof(T)});
   }
 
  private:

@@ -61,25 +61,30 @@ class MomentColumnOperands {
     bias_.load(begin, count, in_place_);
   }
 
-  // The vector of columns from c on, a value of column(), in row r of the loaded ones.
+  // The loaded rows, from the vector of columns at c on, a value of column().
+  struct Rows {
+    ColumnRows x, second, scale, bias;
+  };
+  DMLOPS_INLINE Rows rows_at(std::int64_t c) const {
+    return {x_.from(c * std::int64_t{sizeof(T)}), second_.rows_at(c), scale_.rows_at(c),
+            bias_.rows_at(c)};
+  }
+
+  // Row r of such rows.
   struct At {
     using W = typename Formula::W;
 
-    const MomentColumnOperands& operands;
-    const ColumnRows& rows;
-    std::int64_t r, c;
+    const Rows& rows;
+    std::int64_t r;
 
-    DMLOPS_INLINE const T* row() const {
-      return reinterpret_cast<const T*>(rows.data + r * rows.pitch) + c;
-    }
-    DMLOPS_INLINE f32x x() const { return load<f32x>(row()); }
-    DMLOPS_INLINE auto wide_x() const { return W::load(row(), 0, kLanesHere); }
-    DMLOPS_INLINE f32x second() const { return load<f32x>(operands.second_.row(r, c)); }
+    DMLOPS_INLINE f32x x() const { return load<f32x>(row_of<T>(rows.x, r)); }
+    DMLOPS_INLINE auto wide_x() const { return W::load(row_of<T>(rows.x, r), 0, kLanesHere); }
+    DMLOPS_INLINE f32x second() const { return load<f32x>(row_of<T>(rows.second, r)); }
     DMLOPS_INLINE auto wide_second() const {
-      return W::load(operands.second_.row(r, c), 0, kLanesHere);
+      return W::load(row_of<T>(rows.second, r), 0, kLanesHere);
     }
-    DMLOPS_INLINE f32x scale() const { return load<f32x>(operands.scale_.row(r, c)); }
-    DMLOPS_INLINE f32x bias() const { return load<f32x>(operands.bias_.row(r, c)); }
+    DMLOPS_INLINE f32x scale() const { return load<f32x>(row_of<T>(rows.scale, r)); }
+    DMLOPS_INLINE f32x bias() const { return load<f32x>(row_of<T>(rows.bias, r)); }
   };
 
   const Reduction& groups_;

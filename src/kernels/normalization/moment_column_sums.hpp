@@ -6,8 +6,12 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-// kSums sums of each of up to 64 groups. A V has a sum of each group of a vector: Doubles, or f32x
-// within a block of the sum.
+// Rows are read nearly in the order of memory: some lanes of all groups, up to a maximum, whose
+// sums are kept.
+constexpr std::int64_t kLanesAtOnce = 4, kSumColumns = 128;
+
+// kSums sums of each of up to kSumColumns groups. A V has a sum of each group of a vector: Doubles,
+// or f32x within a block of the sum.
 template <int kSums, class V>
 class MomentColumnSums {
  public:
@@ -17,40 +21,48 @@ class MomentColumnSums {
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
                             const MakeTerms& make_terms) {
+    const auto for_each_needed = [&](const auto& visit) DMLOPS_LAMBDA_INLINE {
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        if (is_needed(c)) visit(c);
+      });
+    };
     const bool whole = lanes.are_all();
-    // All rows are loaded at once: their lanes are folded without being stored.
-    const bool at_once = count <= kRows && whole;
+    if (count <= kRows && whole) {  // lanes are folded without being stored
+      load(0);
+      return for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const auto add = make_terms(c);
+        const auto wide_lane = [&](std::int64_t lane, Doubles* sums) DMLOPS_LAMBDA_INLINE {
+          V lane_sums[kSums] = {};
+          add_lane(add, lane, count, lane_sums);
+          copy_sums(lane_sums, sums);
+        };
+        fold(min(count, kMomentLanes), wide_lane, totals_[c / kLanesHere]);
+      });
+    }
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
       const std::int64_t rows = min(kRows, count - begin), in_block = begin % kSumBlock;
       const std::int64_t end = min(min(rows, lanes.end), kMomentLanes);
-      const bool last = begin + rows == count, ends = last || in_block + rows == kSumBlock;
-      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        if (!is_needed(c)) return;
-        const auto add = make_terms(c);
-        const auto add_lane = [&](std::int64_t lane, V* sums) DMLOPS_LAMBDA_INLINE {
-          for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
-        };
-        if (at_once) {
-          const auto wide_lane = [&](std::int64_t lane, Doubles* sums) DMLOPS_LAMBDA_INLINE {
-            V lane_sums[kSums] = {};
-            add_lane(lane, lane_sums);
-            copy_sums(lane_sums, sums);
-          };
-          return fold(end, wide_lane, totals_[c / kLanesHere]);
-        }
+      for (std::int64_t first = lanes.first; first < end; first += kLanesAtOnce) {
+        for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+          const auto add = make_terms(c);
+          for (std::int64_t lane = first; lane < min(first + kLanesAtOnce, end); ++lane) {
+            V(&kept)[kSums] = lanes_[c / kLanesHere][lane];
+            // Element by element, so that the sums stay in registers.
+            V sums[kSums];
+#pragma GCC unroll 16
+            for (int s = 0; s < kSums; ++s) sums[s] = in_block != 0 ? kept[s] : V{};
+            add_lane(add, lane, rows, sums);
+#pragma GCC unroll 16
+            for (int s = 0; s < kSums; ++s) kept[s] = sums[s];
+          }
+        });
+      }
+      const bool last = begin + rows == count;
+      if (!last && in_block + rows < kSumBlock) continue;
+      const std::int64_t used = min(in_block + rows, kMomentLanes);
+      for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const std::int64_t v = c / kLanesHere;
-        for (std::int64_t lane = lanes.first; lane < end; ++lane) {
-          // Element by element, so that the sums stay in registers.
-          V sums[kSums];
-#pragma GCC unroll 16
-          for (int s = 0; s < kSums; ++s) sums[s] = in_block != 0 ? lanes_[v][lane][s] : V{};
-          add_lane(lane, sums);
-#pragma GCC unroll 16
-          for (int s = 0; s < kSums; ++s) lanes_[v][lane][s] = sums[s];
-        }
-        if (!ends) return;
-        const std::int64_t used = min(in_block + rows, kMomentLanes);
         if (whole && count <= kSumBlock) return fold_lanes(lanes_[v], used, totals_[v]);
         end_block(v, lanes.first, min(used, lanes.end), begin < kSumBlock);
         if (whole && last) fold_lanes(blocks_[v], kMomentLanes, totals_[v]);
@@ -59,7 +71,9 @@ class MomentColumnSums {
   }
 
   // Shares the lanes of a sweep's sums with the shards that compute the other lanes.
-  void share(void* sums, int sweep) { blocks_ = static_cast<Blocks>(sums) + sweep * kVectors; }
+  void share(void* sums, int sweep) {
+    blocks_ = static_cast<Blocks>(sums) + sweep * (kPartGroups / kLanesHere);
+  }
   template <class IsNeeded>
   void fold_shared(std::int64_t count, std::int64_t columns, const IsNeeded& is_needed) {
     for_each_vector(columns, [&](std::int64_t c) {
@@ -73,8 +87,14 @@ class MomentColumnSums {
 
  private:
   static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-  static constexpr int kVectors = kColumns / kLanes<f32x>;
+  static constexpr int kVectors = kSumColumns / kLanesHere;
   using Blocks = Doubles (*)[kMomentLanes][kSums];
+
+  template <class Add>
+  DMLOPS_INLINE static void add_lane(const Add& add, std::int64_t lane, std::int64_t rows,
+                                     V* sums) {
+    for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
+  }
 
   // Adds lanes of the block to those of the previous blocks.
   DMLOPS_INLINE void end_block(std::int64_t v, std::int64_t begin, std::int64_t end, bool first) {

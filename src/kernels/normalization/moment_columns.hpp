@@ -1,5 +1,5 @@
-// Moments down columns: one group per vector lane, up to 512 groups at once, with the sums of 64 at
-// a time. The bits are those of rows: row i of an array holds lane i of all sums.
+// Moments down columns: one group per vector lane, up to 512 groups at once, with the sums of 128
+// at a time. The bits are those of rows: row i of an array holds lane i of all sums.
 #pragma once
 
 #include "kernels/normalization/group_numbers.hpp"
@@ -27,7 +27,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   void run() {
     const auto compute = [&](std::int64_t first, std::int64_t columns) {
       select(first, columns);
-      for_each_block([&](std::int64_t c, std::int64_t count) { reduce(c, count); });
+      for_each_block([&](std::int64_t c, std::int64_t count) { reduce(c, count); },
+                     block_.count() <= kRowsAtOnce ? kColumns : kSumColumns);
       finish(0, block_.count());
       report();
     };
@@ -92,8 +93,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   using Operands::kLanesHere;
   using Operands::load_parameters;
   using Operands::load_rows;
+  using Operands::rows_at;
   using Operands::scale_;
-  using Operands::x_;
   using typename Operands::At;
 
   using Numbers = typename Formula::Numbers;
@@ -106,11 +107,11 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
     Operands::select_others(first, columns);
   }
 
-  // Calls visit(c, count) for each 64 columns.
+  // Calls visit(c, count) for each `block` columns.
   template <class Visit>
-  void for_each_block(const Visit& visit) const {
-    for (std::int64_t c = 0; c < block_.columns(); c += kColumns)
-      visit(c, min(block_.columns() - c, std::int64_t{kColumns}));
+  void for_each_block(const Visit& visit, std::int64_t block = kColumns) const {
+    for (std::int64_t c = 0; c < block_.columns(); c += block)
+      visit(c, min(block_.columns() - c, block));
   }
 
   // Writes the numbers of the groups, after all reads, since outputs may share the memory of
@@ -135,7 +136,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   }
 
   void reduce(std::int64_t first, std::int64_t columns) {
-    begin(first, columns);
+    for (std::int64_t c = 0; c < columns; c += kColumns)
+      begin(first + c, min(columns - c, std::int64_t{kColumns}));
     for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
       if (!needs_sweep(s, first, columns)) continue;
       add_up(sums_, s, first, columns);
@@ -222,11 +224,12 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   DMLOPS_INLINE void add_up_rows(Sums& sums_of, int s, std::int64_t first, std::int64_t columns,
                                  const MakeTerms& terms) {
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-      return [this, here = column(first + c), add_terms = terms(c), x = x_](
-                 std::int64_t r, Vector* sums) DMLOPS_LAMBDA_INLINE {
-        if constexpr (kRows == kBlockRows) block_.prefetch_next(r, here);
-        add_terms(At{*this, x, r, here}, sums);
-      };
+      const std::int64_t here = column(first + c);
+      return [this, here, add_terms = terms(c), rows = rows_at(here)](std::int64_t r, Vector* sums)
+                 DMLOPS_LAMBDA_INLINE {
+                   if constexpr (kRows == kBlockRows) block_.prefetch_next(r, here);
+                   add_terms(At{rows, r}, sums);
+                 };
     };
     const auto load_block = [&](std::int64_t begin) { load_rows(s, begin, kRows, lanes_); };
     const auto is_needed = [&](std::int64_t c)
@@ -250,7 +253,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
       const auto factors = [&](int half) {
         return formula_.template factors<kPerGroup>(numbers[half], [&](int operand) {
-          const T* const row = (operand == Formula::kScale ? scale_ : bias_).row(0, column(c));
+          const auto& numbers_of = operand == Formula::kScale ? scale_ : bias_;
+          const T* const row = row_of<T>(numbers_of.rows_at(column(c)), 0);
           const Doubles both = to_double(load<f32x>(row));
           return half == 0 ? both.lower : both.upper;
         });
@@ -280,7 +284,6 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
     for (std::int64_t begin = from; begin < to; begin += rows_at_once) {
       const std::int64_t count = min(rows_at_once, to - begin);
       load_rows(Formula::kSweeps, begin, count);
-      const auto x = x_;
       load_parameters(begin, count);
       // Writes the results of rows [first, first + rows) of those loaded, `pitch` bytes apart.
       const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
@@ -289,11 +292,11 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
           const Results terms = results[c / kLanesHere];
           const InPairs& pairs = in_pairs[c / kLanesHere];
           using Element = std::remove_pointer_t<decltype(target)>;
-          const std::int64_t here = column(c);
-          char* row = reinterpret_cast<char*>(target + here);
+          const auto operands = rows_at(column(c));
+          char* row = reinterpret_cast<char*>(target + column(c));
           const auto put = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
             for (std::int64_t r = first; r < first + rows; ++r, row += pitch)
-              store(reinterpret_cast<Element*>(row), canonical_nan(result(At{*this, x, r, here})));
+              store(reinterpret_cast<Element*>(row), canonical_nan(result(At{operands, r})));
           };
           if (pairs.all) {
             put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
