@@ -147,10 +147,8 @@ class ColumnBlock {
     if (begin != packed_begin_) {
       const std::int64_t count = min(kBlockRows, count_ - begin);
       for (std::int64_t r = lanes.first; r < count; r += lanes.period) {
-        in_.for_each_run(begin + r, begin + min(r + lanes.end - lanes.first, count),
-                         [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-                           pack_rows(buffer_ + (r + i) * kPitch, input_ + offset, r + i, length);
-                         });
+        in_.for_each_long_run(begin + r, begin + min(r + lanes.end - lanes.first, count),
+                              [&](const ElementLoops::Run& run) { pack_rows(r, run); });
       }
       packed_begin_ = begin;
     }
@@ -179,7 +177,7 @@ class ColumnBlock {
     const bool share_sets = count_ > kRowsInPlace && in_.step() % kSetPeriod == 0;
     const std::int64_t begin = block * kBlockRows;
     if (share_sets || !in_place()) return load_rows(begin);
-    set_next_rows(0, input_ + begin * in_.step(), rows(block));
+    set_next_rows(0, {begin * in_.step(), in_.step(), 0, 1, rows(block)});
     return rows_from(begin);
   }
 
@@ -203,21 +201,18 @@ class ColumnBlock {
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
     const bool direct =
         written_.is_uniform() && written_.step == kSize && fills_vectors() && !groups_.streaming;
-    const std::int64_t pitch = max(columns_ * kSize, kPitch);
-    if (!direct) {
-      write(buffer_, pitch, 0, rows);
-      packed_begin_ = kNone;
+    if (direct) {
+      char* const output = groups_.data[0] + written_.runs[0].offset;
+      return out_.for_each_run(
+          begin, begin + rows,
+          [&](std::int64_t offset, std::int64_t i, std::int64_t length)
+              DMLOPS_LAMBDA_INLINE { write(output + offset, out_.step(), i, length); });
     }
-    out_.for_each_run(begin, begin + rows,
-                      [&](std::int64_t offset, std::int64_t i, std::int64_t length)
-                          DMLOPS_LAMBDA_INLINE {
-                            char* const target = groups_.data[0] + offset;
-                            if (direct) {
-                              write(target + written_.runs[0].offset, out_.step(), i, length);
-                            } else {
-                              unpack_results(target, buffer_ + i * pitch, pitch, length);
-                            }
-                          });
+    const std::int64_t pitch = max(columns_ * kSize, kPitch);
+    write(buffer_, pitch, 0, rows);
+    packed_begin_ = kNone;
+    out_.for_each_long_run(begin, begin + rows,
+                           [&](const ElementLoops::Run& run) { unpack_results(run, pitch); });
   }
 
  private:
@@ -233,33 +228,42 @@ class ColumnBlock {
       std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
   }
 
-  // Sets the rows of the next groups for elements [i, i + length) of a block.
-  void set_next_rows(std::int64_t i, const char* input, std::int64_t length) {
-    const std::int64_t offset = read_.runs[0].offset + columns_ * kSize;
-    for (std::int64_t r = 0; r < length; ++r)
-      next_rows_[i + r] = has_next_rows_ ? input + offset + r * in_.step() : buffer_;
+  // Sets the rows of the next groups for a run of a block's elements from `begin` on.
+  void set_next_rows(std::int64_t begin, const ElementLoops::Run& run) {
+    const char* const input = input_ + run.offset + read_.runs[0].offset + columns_ * kSize;
+    for (std::int64_t i = 0; i < run.count; ++i)
+      next_rows_[begin + run.first + i * run.period] =
+          has_next_rows_ ? input + i * run.step : buffer_;
   }
 
-  // Packs elements [i, i + length) of a block's groups.
-  void pack_rows(char* target, const char* input, std::int64_t i, std::int64_t length) {
+  // Packs a run of a block's elements from `begin` on.
+  void pack_rows(std::int64_t begin, const ElementLoops::Run& run) {
     auto& groups = read_;
-    set_next_rows(i, input, length);
+    set_next_rows(begin, run);
+    char* const target = buffer_ + (begin + run.first) * kPitch;
+    const char* const input = input_ + run.offset;
+    const std::int64_t pitch = run.period * kPitch;
     if (groups.has_short_runs(kSize)) {
-      return pack<Bits<T>>(target, kPitch, columns_, length,
-                           {input, in_.step(), 0, groups.offsets()});
+      return pack<Bits<T>>(target, pitch, columns_, run.count,
+                           {input, run.step, 0, groups.offsets()});
     }
     for (int r = 0; r < groups.run_count; ++r) {
-      const Run& run = groups.runs[r];
-      pack<Bits<T>>(target + run.first * kSize, kPitch, run.count, length,
-                    {input + run.offset, in_.step(), groups.step, nullptr});
+      const Run& columns = groups.runs[r];
+      pack<Bits<T>>(target + columns.first * kSize, pitch, columns.count, run.count,
+                    {input + columns.offset, run.step, groups.step, nullptr});
     }
   }
 
-  void unpack_results(char* target, const char* source, std::int64_t pitch, std::int64_t rows) {
+  // Writes the results of a run of elements, whose rows in the block are `pitch` bytes apart.
+  void unpack_results(const ElementLoops::Run& run, std::int64_t pitch) {
     auto& groups = written_;
+    char* target = groups_.data[0] + run.offset;
+    const char* source = buffer_ + run.first * pitch;
+    const std::int64_t rows = run.count;
+    pitch *= run.period;
     // Along the groups, if their elements are contiguous.
-    if (groups.step != kSize && out_.step() == kSize && rows > 1) {
-      const Source results = {source, kSize, kPitch, nullptr};
+    if (groups.step != kSize && run.step == kSize && rows > 1) {
+      const Source results = {source, kSize, pitch, nullptr};
       const std::int64_t bytes = rows * kSize;
       if (groups.is_uniform())
         return pack<Bits<T>>(target + groups.runs[0].offset, groups.step, rows, columns_, results);
@@ -270,14 +274,14 @@ class ColumnBlock {
     // Reversed groups are packed from their last one on.
     if (groups.step == -kSize && !groups.has_short_runs(kSize)) {
       for (int r = 0; r < groups.run_count; ++r) {
-        const Run& run = groups.runs[r];
-        const std::int64_t last = (run.count - 1) * kSize;
-        pack<Bits<T>>(target + run.offset - last, out_.step(), run.count, rows,
-                      {source + run.first * kSize + last, pitch, -kSize, nullptr});
+        const Run& columns = groups.runs[r];
+        const std::int64_t last = (columns.count - 1) * kSize;
+        pack<Bits<T>>(target + columns.offset - last, run.step, columns.count, rows,
+                      {source + columns.first * kSize + last, pitch, -kSize, nullptr});
       }
       return;
     }
-    for (std::int64_t row = 0; row < rows; ++row, target += out_.step(), source += pitch) {
+    for (std::int64_t row = 0; row < rows; ++row, target += run.step, source += pitch) {
       if (groups.has_short_runs(kSize)) {
         unpack<Bits<T>>(target, 0, groups.offsets(), source, columns_);
         continue;

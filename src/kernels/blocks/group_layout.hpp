@@ -47,6 +47,36 @@ struct ElementLoops {
       }
     }
   }
+
+  // True if runs are shorter than those of the next outer dimension in a chunk of `count` elements.
+  bool inner_is_short(std::int64_t count) const {
+    return rank > 1 && run() * run() < count && run() < sizes[rank - 2];
+  }
+
+  // `count` of each `period` elements of a chunk, from the one at `first` on, which are at `offset`
+  // and further multiples of `step`.
+  struct Run {
+    std::int64_t offset, step;
+    std::int64_t first, period, count;
+  };
+  // As for_each_run(), but calls visit(run), and short runs are replaced by those of the next outer
+  // dimension.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_long_run(std::int64_t begin, std::int64_t end,
+                                       const Visit& visit) const {
+    const bool outer = inner_is_short(end - begin);
+    const std::int64_t period = outer ? run() : 1;
+    const ElementLoops loops = {outer ? rank - 1 : rank, sizes, strides};
+    for (std::int64_t j = 0; j < period; ++j) {
+      const auto index = [&](std::int64_t i) { return (i - j + period - 1) / period; };
+      const std::int64_t start = index(begin);
+      loops.for_each_run(start, index(end),
+                         [&](std::int64_t offset, std::int64_t i, std::int64_t count) {
+                           visit(Run{offset + (outer ? j * step() : 0), loops.step(),
+                                     (start + i) * period + j - begin, period, count});
+                         });
+    }
+  }
 };
 
 DMLOPS_INLINE ElementLoops element_loops(const Reduction& groups, int operand) {
