@@ -141,6 +141,7 @@ def check(
         if expected is None:  # both ends hold the same values
             expected = operator([x.copy() for x in inputs], np.empty(shapes[0], dtype)).tobytes()
         out = memory[0].place(shapes[0], dtype, layouts[1].strides(shapes[0], itemsize), at_end)
+        out[...] = 77  # a missing write is seen
         operator(inputs, out)
         if out.tobytes() != expected:
             raise SystemExit(f"shape {shapes[0]}, {layouts[0]} to {layouts[1]}: wrong values")

@@ -23,14 +23,15 @@ def main(method: str) -> None:
     """Start workers before, during and after parallel work of the parent."""
     context = multiprocessing.get_context(method)
     expected = [work(seed) for seed in range(4)]
-    stop = threading.Event()
+    calls = []
 
-    def busy() -> None:
+    def busy(stop: threading.Event) -> None:
         while not stop.is_set():
-            work(1)
+            calls.append(work(1))
 
     for during in (False, True):
-        others = [threading.Thread(target=busy) for _ in range(2)] if during else []
+        stop = threading.Event()
+        others = [threading.Thread(target=busy, args=[stop]) for _ in range(2 * during)]
         for other in others:
             other.start()
         with context.Pool(2) as pool:
@@ -38,6 +39,7 @@ def main(method: str) -> None:
         stop.set()
         for other in others:
             other.join()
+        assert not during or len(calls) > 1, "no call beside the workers' start"
     assert [work(seed) for seed in range(4)] == expected
     print("done", method)
 

@@ -5,6 +5,8 @@ import pytest
 
 import dmlops
 
+pytestmark = pytest.mark.usefixtures("isa")
+
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "int64"])
 @pytest.mark.parametrize("step", [1, -1, 2])

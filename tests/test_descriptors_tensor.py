@@ -172,6 +172,8 @@ def test_from_array() -> None:
     assert BufferTensorDesc.from_array(turned) == tensor((4, 4, 2), "FLOAT16", strides=(2, 48, 24))
     repeated = np.broadcast_to(np.zeros(3, np.int8), (2, 3))
     assert BufferTensorDesc.from_array(repeated) == tensor((2, 3), "INT8", strides=(0, 1))
+    reversed_single = np.zeros((5, 6), np.float32)[::-5, ::2]  # one row, of a negative stride
+    assert BufferTensorDesc.from_array(reversed_single) == tensor((1, 3), strides=(0, 2))
     assert BufferTensorDesc.from_array(np.array(1.0)) == tensor((1,), "FLOAT64")
     with pytest.raises(ValueError, match="axis 1 has a stride of -2 bytes"):
         BufferTensorDesc.from_array(base[0, :, ::-1])

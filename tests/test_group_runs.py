@@ -13,6 +13,8 @@ import dmlops
 
 Array = npt.NDArray[Any]
 
+pytestmark = pytest.mark.usefixtures("isa")
+
 # Batch, channels, height and width: runs that are packed through a table, packed, read in place as
 # whole steps of lanes and otherwise; tiles of whole groups, of whole runs, and within runs.
 SIZES = [

@@ -134,29 +134,50 @@ def _long(draw: st.DrawFn) -> Any:
     return TABLE[kind][0](x, output_tensor=y)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(desc=_long(), seed=st.integers(0, 9))
-def test_pieces_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def _runs_in_chunks(desc: Any, seed: int) -> bool:
+    """Return False if an operator is not split; expect the same bits from its chunks."""
     arrays = _dense(desc, seed)
     (out,) = (name for name in arrays if name.startswith("output"))
     inputs = {name: a for name, a in arrays.items() if name != out}
     Device().compile(desc).dispatch(inputs, [arrays[out]])
-    expected = arrays[out].tobytes()
     again = {**inputs, out: _dense(desc, seed)[out]}
-    monkeypatch.setattr(chunks, "CHUNK", 48)
     parts = chunks.chunks(desc, again)
-    sizes = desc.input_tensor.sizes
-    reduced = getattr(desc, "axes", ())
-    longest = max(range(3), key=lambda axis: sizes[axis])
-    assert bool(parts) == (longest not in reduced)
     for part in parts:
         output = part.bindings.pop(out)
         Device().compile(part.desc).dispatch(part.bindings, [output])
     if parts:
-        assert again[out].tobytes() == expected
+        assert again[out].tobytes() == arrays[out].tobytes()
         shares = [part.done for part in parts]
         assert shares == sorted(shares)
         assert shares[-1] == 1
+    return bool(parts)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(desc=_long(), seed=st.integers(0, 9))
+def test_pieces_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK", 48)
+    sizes = desc.input_tensor.sizes
+    longest = max(range(3), key=lambda axis: sizes[axis])
+    assert _runs_in_chunks(desc, seed) == (longest not in getattr(desc, "axes", ()))
+
+
+@pytest.mark.parametrize("cross_channel", [False, True])
+@pytest.mark.parametrize("long_axis", range(4))
+def test_chunks_of_four_dimensions(
+    long_axis: int, cross_channel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK", 48)
+    sizes = [40 if axis == long_axis else size for axis, size in enumerate((2, 3, 2, 5))]
+    desc = TABLE[FOUR_DIMENSIONS][0](tensor(sizes), cross_channel=cross_channel)
+    assert _runs_in_chunks(desc, 1) == (long_axis < (1 if cross_channel else 2))
+
+
+@pytest.mark.parametrize("name", SEVERAL_OUTPUTS)
+def test_several_outputs_are_not_split(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "CHUNK", 48)
+    desc = TABLE[name][0](tensor((90, 4)))
+    assert not chunks.chunks(desc, _dense(desc, 1))
 
 
 def test_pieces_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
