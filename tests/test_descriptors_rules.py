@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -9,12 +10,12 @@ import numpy as np
 import pytest
 from descriptors import (
     ACTIVATIONS,
-    FOUR_DIMENSIONS,
     FURTHER,
     LEVELS,
     TABLE,
     activation,
     batch_normalization,
+    changed,
     clip,
     clip1,
     level,
@@ -30,18 +31,35 @@ import dmlops
 from dmlops import TensorDataType
 
 
-@pytest.mark.parametrize("operator", [name for name in TABLE if name != FOUR_DIMENSIONS])
+@pytest.mark.parametrize("operator", TABLE)
 def test_output_must_match_the_input(operator: str) -> None:
-    make, x = TABLE[operator][0], tensor((2, 3))
+    make, x = TABLE[operator][0], tensor((1, 1, 2, 3))
     name = type(make(x)).__name__
-    other = tensor((2, 3), "FLOAT16")
+    other = tensor((1, 1, 2, 3), "FLOAT16")
     refused(name, "FLOAT16", "FLOAT32", "same", desc=make(x, output_tensor=other))
-    refused(name, "3 dimensions", "has 2", desc=make(x, output_tensor=tensor((2, 3, 1))))
+    refused(name, "5 dimensions", "has 4", desc=make(x, output_tensor=tensor((1, 1, 2, 3, 1))))
     refused(
-        name, "(2, 4)", "(2, 3)", "dimension 1", "3, not 4",
-        desc=make(x, output_tensor=tensor((2, 4))),
+        name, "(1, 1, 2, 4)", "(1, 1, 2, 3)", "dimension 3", "3, not 4",
+        desc=make(x, output_tensor=tensor((1, 1, 2, 4))),
     )  # fmt: skip
-    refused(name, "dimension 1", "3, not 1", desc=make(x, output_tensor=tensor((2, 1))))
+    narrow = tensor((1, 1, 2, 1))
+    refused(name, "dimension 3", "3, not 1", desc=make(x, output_tensor=narrow))
+
+
+OTHER_TENSORS = [
+    (operator, field.name)
+    for operator, (make, _) in TABLE.items()
+    for field in dataclasses.fields(make(tensor()))
+    if field.name.endswith("_tensor") and field.name != "input_tensor"
+]
+
+
+@pytest.mark.parametrize(("operator", "name"), OTHER_TENSORS)
+def test_each_tensor_must_match_the_input(operator: str, name: str) -> None:
+    desc = TABLE[operator][0](tensor((1, 1, 2, 3)))
+    wrong = (tensor((1, 1, 2, 3), "FLOAT16"), tensor((1, 1, 2, 3, 1)), tensor((1, 1, 2, 4)))
+    for other in wrong:
+        refused(name, desc=changed(desc, **{name: other}))
 
 
 def test_operator_of_a_higher_level() -> None:
@@ -128,6 +146,36 @@ def test_batch_normalization_spatial_below_4_0() -> None:
         "mean_tensor", "dimension 2", "spatial=False", "DML_FEATURE_LEVEL_4_0 accepts it",
         desc=batch_normalization(x, spatial=False, **every), at=level("3_1"),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_dimensions_that_are_spatial_below_4_0(rank: int) -> None:
+    sizes = range(2, 2 + rank)
+    for axis in range(rank):
+        broadcast = tensor([1 if i == axis else size for i, size in enumerate(sizes)])
+        for name in ("mean", "variance", "scale", "bias"):
+            desc = batch_normalization(
+                tensor(sizes), spatial=False, **{f"{name}_tensor": broadcast}
+            )
+            spatial = name in ("mean", "variance") and axis >= max(2, rank - 2)
+            lowest = "4_0" if spatial else "1_0" if rank == 4 else "3_1"
+            assert dmlops.required_feature_level(desc) is level(lowest), (axis, name)
+
+
+@pytest.mark.parametrize(
+    ("given", "other"), [("scale_tensor", "bias_tensor"), ("bias_tensor", "scale_tensor")]
+)
+def test_scale_and_bias_of_mean_variance_normalization(given: str, other: str) -> None:
+    x, of_channels = tensor((2, 3, 4, 5)), tensor((1, 3, 1, 1))
+    make = TABLE["mean_variance_normalization1"][0]
+    broadcast = make(x, **{given: tensor((1, 1, 1, 1)), other: of_channels})
+    assert dmlops.required_feature_level(broadcast) is level("4_0")
+    message = f"{given} has size 1 in dimension 1, the channels; it must be 3"
+    refused(message, desc=broadcast, at=level("3_1"))
+    for operator in ("mean_variance_normalization", "mean_variance_normalization1"):
+        alone = TABLE[operator][0](x, **{given: of_channels, other: None})
+        assert dmlops.required_feature_level(alone) is level("5_2")
+        refused(f"{other} is missing, but {given} is given", desc=alone, at=level("5_1"))
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
