@@ -143,6 +143,22 @@ def test_offset_and_size_of_a_resource(runner: Runner) -> None:
     runner.refused(larger, "52 bytes at offset 16; the buffer has 64", status=1)
 
 
+def test_offset_of_an_output(runner: Runner) -> None:
+    file = copy_file("FLOAT32", [3], [1, 2, 3])
+    place = {"name": "y", "elementOffset": 400}
+    assert runner.arrays(put(file, "commands/0/bindings/OutputTensor", place))["y"].tolist() == [
+        1, 2, 3,
+    ]  # fmt: skip
+
+
+def test_size_of_an_output(runner: Runner) -> None:
+    """The resource has room for a second output."""
+    file = put(copy_file("FLOAT32", [3], [1, 2, 3]), "resources/y/sizeInBytes", 64)
+    (first,) = file["commands"]
+    second = put(first, "bindings/OutputTensor", {"name": "y", "elementOffset": 12})
+    assert runner.arrays(followed(file, second))["y"].tolist() == [1, 2, 3]
+
+
 def test_parts_of_one_resource(runner: Runner) -> None:
     """Four elements of one buffer are clipped into four others."""
     file = put(copy_file("FLOAT32", [4], list(range(8))), "dispatchables/copy/desc/Max", 2)

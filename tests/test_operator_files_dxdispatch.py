@@ -18,6 +18,7 @@ from dmlops._cli import main
 from dmlops._operator_file import resources, timing
 from dmlops._operator_file.other_operators import OTHER_OPERATORS
 from dmlops._operator_file.parse import read_model
+from dmlops._operator_file.progress import Progress
 
 
 def test_clip_of_dxdispatch(runner: Runner) -> None:
@@ -114,6 +115,9 @@ def test_dimensions_of_a_written_file(runner: Runner, monkeypatch: pytest.Monkey
     assert "y: FLOAT32 [2, 2], written" in runner(file)[1]
     assert np.load(runner.folder / "y.npy").tolist() == [[1, 2], [3, 4]]
     runner.refused(put(file, "commands/1/dimensions", [3, 2]), "[3, 2], but there are 4 elements")
+    # The number of elements is that of the tensor that was written last.
+    values = {"initialValues": [0] * 5, "initialValuesDataType": "FLOAT32"}
+    assert runner(put(file, "resources/y", values))[0] == 0
 
 
 # Buffers have no data type
@@ -324,6 +328,13 @@ def test_seconds_end_with_so_many_iterations(
 ) -> None:
     monkeypatch.setattr(timing, "MAX_ITERATIONS", 7)
     assert "clip: 7 iterations" in runner(clip_file(), "run", "-t", "1000")[1]
+
+
+def test_the_first_iteration_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([0, 0, 100, 100, 103, 103, 104, 104, 106])  # the start, and each iteration's
+    monkeypatch.setattr(timing, "perf_counter", lambda: next(seconds))
+    times = timing.repeat(lambda: None, timing.Repetition(iterations=4), Progress("clip"))
+    assert times == "4 iterations, 1000.0000 ms minimum, 2000.0000 ms median"
 
 
 def test_side_effects_of_iterations_stay(runner: Runner) -> None:

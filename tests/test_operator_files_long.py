@@ -219,6 +219,9 @@ def test_a_file_runs_in_pieces(runner: Runner, monkeypatch: pytest.MonkeyPatch) 
     )
     assert runner.arrays(file)["y"].tolist() == list(range(500))
     assert counted == [11]
+    # A tensor whose resource is too small is refused as a whole.
+    size = "dispatchables/copy/desc/InputTensor/TotalTensorSizeInBytes"
+    runner.refused(put(file, size, 2004), "needs 2004", status=1)
 
 
 # Progress
