@@ -249,6 +249,13 @@ def test_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(0 < row["ulp"]["dmlops"] <= row["allowed"] for row in rows)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_result_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--only", "softsign/float32", "--peers", "numpy", "--json", "/dev/full"]
+    assert main(["accuracy", "--quick", *words]) == 2
+    assert "cannot write: [Errno 28]" in capsys.readouterr().err
+
+
 def test_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     target = tmp_path / "picture.svg"

@@ -257,3 +257,13 @@ def test_groups_of_one_element_have_no_input_gradient(dtype: str) -> None:
     _, mean, variance = dmlops.batch_normalization_training(x, one, one)
     gradient, *_ = dmlops.batch_normalization_training_grad(x, dy, mean, variance, one)
     assert not gradient.any()
+
+
+def test_a_variance_beyond_float16() -> None:
+    """The variance is returned as infinity, the output is exact, and the gradient by x is 0."""
+    x, one = np.array([[-60000], [60000]], np.float16), np.ones((1, 1), np.float16)
+    y, mean, variance = dmlops.batch_normalization_training(x, one, 0 * one)
+    assert (y.tolist(), mean, variance) == ([[-1], [1]], 0, np.inf)
+    for name in NORMALIZATIONS:
+        results = getattr(dmlops, name)(x, np.ones_like(x), mean, variance, one)
+        assert [result.ravel().tolist() for result in results] == [[0, 0], [0], [2]]

@@ -30,6 +30,8 @@ def test_devices() -> None:
     assert not backend.supports_device("toaster")
     with pytest.raises(backend.UnsupportedError, match="'CUDA:0'; dmlops runs on the CPU"):
         backend.prepare(RELU, "CUDA:0")
+    with pytest.raises(TypeError, match="run: unknown options device"):
+        backend.prepare(RELU).run([X], device="CPU")
 
 
 def test_run_node() -> None:

@@ -235,6 +235,22 @@ def test_out_that_overlaps_itself_is_refused(name: str, shape: Any, steps: Any) 
     assert (placed.bytes == before).all()
 
 
+@pytest.mark.parametrize(("size", "accepted"), [(3, True), (4, False)])
+def test_the_search_for_overlaps_is_bounded(size: int, accepted: bool) -> None:
+    """Strides under which no elements overlap, but many come near each other."""
+    base, rank = 2 * size - 1, 8
+    offset = sum((size - 1) * base**k for k in range(rank)) + 1
+    strides = [offset + base**k for k in range(rank)]
+    memory = np.empty(sum((size - 1) * stride for stride in strides) + 1, np.int8)
+    out = np.lib.stride_tricks.as_strided(memory, (size,) * rank, strides)
+    x = np.zeros(out.shape, np.int8)
+    if accepted:
+        assert not dmlops.relu(x, out=out).any()
+    else:
+        with pytest.raises(ValueError, match="overlap"):
+            dmlops.relu(x, out=out)
+
+
 @each_operator
 def test_elements_closer_than_their_size_are_refused(name: str) -> None:
     operator, dtype = OPERATORS[name]
