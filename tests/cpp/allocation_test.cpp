@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dmlops/device.hpp"
+#include "dmlops/dmlops.h"
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
 
@@ -163,6 +164,27 @@ TEST(Allocation, OfAnOverlappingInputsCopy) {
       fail_each([&] { clip(view(x, 0, 4), Scalar(0.0), Scalar(), std::nullopt, view(x, 1, 4)); },
                 [&] { return x == before; });
   EXPECT_GE(failures, 1);
+  EXPECT_EQ(x, (std::vector<float>{-1, 0, 0, 0, 4}));
+}
+
+TEST(Allocation, FailsWithAStatusOfTheCInterface) {
+  std::vector<float> x = {-1, -2, -3, 4, 5}, before = x;
+  const std::int64_t size = 4;
+  dmlops_view input, output;
+  dmlops_packed_view(x.data(), DML_TENSOR_DATA_TYPE_FLOAT32, 1, &size, &input);
+  dmlops_packed_view(x.data() + 1, DML_TENSOR_DATA_TYPE_FLOAT32, 1, &size, &output);
+  const dmlops_activation relu = {DML_OPERATOR_ACTIVATION_RELU, {0, 0}};
+  int failures = 0;
+  for (;; ++failures) {
+    until_failure = failures;
+    const dmlops_status status = dmlops_activate(&relu, &input, &output);
+    until_failure = -1;
+    if (status == DMLOPS_SUCCESS) break;
+    ASSERT_EQ(status, DMLOPS_OUT_OF_MEMORY);
+    EXPECT_STREQ(dmlops_last_error(), "out of memory");
+    EXPECT_EQ(x, before);
+  }
+  EXPECT_GT(failures, 0);
   EXPECT_EQ(x, (std::vector<float>{-1, 0, 0, 0, 4}));
 }
 

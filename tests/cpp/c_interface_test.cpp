@@ -63,7 +63,7 @@ TEST_F(CInterface, MakesPackedViews) {
             DMLOPS_INVALID_ARGUMENT);
 }
 
-TEST_F(CInterface, ComputesEveryOperator) {
+TEST_F(CInterface, ComputesEveryFunction) {
   dmlops_scalar min = {DML_TENSOR_DATA_TYPE_INT64, {0}}, max = {DML_TENSOR_DATA_TYPE_FLOAT64, {0}};
   min.value.int64 = -2;
   max.value.float64 = 6;
@@ -98,6 +98,29 @@ TEST_F(CInterface, ComputesEveryOperator) {
             DMLOPS_SUCCESS);
   dmlops::batch_normalization({x, x, x, x, x}, 10, dmlops::Activation::scaled_tanh, expected);
   EXPECT_EQ(y, expected);
+}
+
+TEST_F(CInterface, PassesEachTensorToItsParameter) {
+  const std::vector<float> mean = {1, 2, 3}, variance = {4, 5, 6}, scale = {7, 8, 9},
+                           bias = {10, 11, 12};
+  const dmlops_view views[] = {view_of(mean), view_of(variance), view_of(scale), view_of(bias)};
+  EXPECT_EQ(dmlops_batch_normalization(&in, &views[0], &views[1], &views[2], &views[3], 0.5f,
+                                       nullptr, &out),
+            DMLOPS_SUCCESS);
+  dmlops::batch_normalization({x, mean, variance, scale, bias}, 0.5f, {}, expected);
+}
+
+TEST_F(CInterface, TakesUnsignedBounds) {
+  uint64_t values[] = {UINT64_MAX, 5};
+  const int64_t size = 2;
+  dmlops_view view;
+  EXPECT_EQ(dmlops_packed_view(values, DML_TENSOR_DATA_TYPE_UINT64, 1, &size, &view),
+            DMLOPS_SUCCESS);
+  dmlops_scalar max = {DML_TENSOR_DATA_TYPE_UINT64, {0}};
+  max.value.uint64 = (uint64_t{1} << 63) + 5;
+  EXPECT_EQ(dmlops_clip(&view, nullptr, &max, nullptr, &view), DMLOPS_SUCCESS);
+  EXPECT_EQ(values[0], max.value.uint64);
+  EXPECT_EQ(values[1], 5u);
 }
 
 TEST_F(CInterface, SaysWhatIsWrong) {
@@ -175,6 +198,24 @@ TEST_F(CInterface, CompilesAndDispatches) {
   expected = {0, 0.5f, 6};
   dmlops_release(compiled);
   dmlops_release(nullptr);
+}
+
+TEST_F(CInterface, ArraysMayEndWithTheTensor) {
+  const uint32_t size = 5;
+  const DML_BUFFER_TENSOR_DESC buffer = {
+      DML_TENSOR_DATA_TYPE_UINT8, DML_TENSOR_FLAG_NONE, 1, &size, nullptr, 8, 0};
+  const DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
+  const DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = {&tensor, &tensor, nullptr, 0.0f, 3.0f};
+  const DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_CLIP, &clip};
+  dmlops_compiled_operator* compiled = nullptr;
+  ASSERT_EQ(dmlops_compile(&desc, DML_FEATURE_LEVEL_6_4, nullptr, 0, &compiled), DMLOPS_SUCCESS);
+  std::array<uint8_t, 5> values = {1, 2, 3, 4, 5};
+  const dmlops_binding array = {values.data(), 0, 5, 1}, whole = {values.data(), 0, 5, 0};
+  EXPECT_EQ(dmlops_dispatch(compiled, &whole, 1, &array, 1), DMLOPS_BINDING_ERROR);
+  EXPECT_EQ(dmlops_dispatch(compiled, &array, 1, &whole, 1), DMLOPS_BINDING_ERROR);
+  EXPECT_EQ(dmlops_dispatch(compiled, &array, 1, &array, 1), DMLOPS_SUCCESS) << error();
+  EXPECT_EQ(values, (std::array<uint8_t, 5>{1, 2, 3, 3, 3}));
+  dmlops_release(compiled);
 }
 
 TEST_F(CInterface, DispatchesSeveralOutputs) {
