@@ -15,13 +15,12 @@
 #define DMLOPS_TARGET baseline  // whose choices are those of every instruction set
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
-#include "draw.hpp"
+#include "drawn_reduction.hpp"
 #include "kernels/normalization/reduce_moments.hpp"
 #include "kernels/softmax/softmax_rows.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"
-#include "traversal/policy.hpp"
-#include "traversal/policy_setters.hpp"
+#include "thresholds.hpp"
 
 namespace dmlops {
 namespace {
@@ -126,34 +125,21 @@ TEST(Hardmax, TakesTheFirstMaximumAndTheFirstNan) {
   EXPECT_EQ(y.get(), (Numbers{0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0}));
 }
 
-// The index into a tensor of `inner` sizes, each 1 or the outer's, for an index into `outer`.
-std::size_t inner_index(std::size_t i, const Sizes& outer, const Sizes& inner) {
-  std::size_t result = 0, factor = 1;
-  for (std::size_t d = outer.size(); d-- > 0;) {
-    const auto size = static_cast<std::size_t>(outer[d]);
-    if (inner[d] != 1) result += i % size * factor;
-    factor *= static_cast<std::size_t>(inner[d]);
-    i /= size;
-  }
-  return result;
-}
-
 // Within `units` of the type's last place of the largest intermediate.
-void expect_near(const Tensor& actual, const std::vector<long double>& expected,
-                 const std::vector<long double>& largest, double units, const char* what) {
+void expect_near(const Tensor& actual, const ExactNumbers& exact, double units, const char* what) {
   const bool half = actual.view().type == DataType::float16;
   const Numbers values = actual.get();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (half && std::fabs(expected[i]) > 65519) {
+    const long double expected = exact.values[i];
+    if (half && std::fabs(expected) > 65519) {
       ASSERT_TRUE(std::isinf(values[i])) << what;
       continue;
     }
-    const long double magnitude = std::max(std::fabs(expected[i]), std::fabs(largest[i]));
+    const long double magnitude = std::max(std::fabs(expected), exact.largest[i]);
     const int exponent = std::max(magnitude > 0 ? std::ilogb(magnitude) : -1000, half ? -14 : -126);
     const long double ulp = std::ldexp(1.0L, exponent - (half ? 10 : 23));
-    ASSERT_LE(std::fabs(values[i] - expected[i]), static_cast<long double>(units) * ulp)
-        << what << " " << i << ": " << values[i] << " instead of "
-        << static_cast<double>(expected[i]);
+    ASSERT_LE(std::fabs(values[i] - expected), static_cast<long double>(units) * ulp)
+        << what << " " << i << ": " << values[i] << " instead of " << static_cast<double>(expected);
   }
 }
 
@@ -189,141 +175,75 @@ void add_blockings(const Tensor& x, const Tensor& y, const Tensor& channels, Blo
       [size](const Reduction& groups) { return baseline::fills_moment_rows(groups, size); });
 }
 
-void check(unsigned int seed, Blockings& reached) {
-  Draw draw(seed);
-  const DataType type = draw.integer(0, 1) == 0 ? kF32 : DataType::float16;
-  const Sizes sizes = draw.sizes(), channels = draw.some_of(sizes);
-  const auto count = static_cast<std::size_t>(product(sizes));
-  const auto groups = static_cast<std::size_t>(product(channels));
-  const double mean = draw.integer(0, 1) == 0 ? 0 : 100;
-  const Tensor x(type, sizes, draw.values(product(sizes), mean, 3), draw.strides(sizes));
-  const Tensor dy(type, sizes, draw.values(product(sizes), 0.5, 1), draw.strides(sizes));
-  const auto parameter = [&](const Sizes& of, double center) {
-    Numbers values = draw.values(product(of), center, 0.2);
-    for (double& value : values) value = std::max(value, 0.125);
-    return values;
+// Calls each operator and compares its outputs; returns them.
+std::vector<Numbers> outputs_of(const DrawnReduction& operands, const ExpectedReduction& expected,
+                                Blockings& reached) {
+  const Tensor &x = operands.x, &dy = operands.dy, &scale = operands.scale, &bias = operands.bias,
+               &variance = operands.variance;
+  const std::vector<std::int64_t> axes = operands.axes();
+  const DataType type = operands.type;
+  const Numbers before(expected.softmax.values.size(), -77), none(expected.mean.values.size(), -77);
+  const Tensor y(type, operands.sizes, before, operands.output_strides);
+  const Tensor a(type, operands.channels, none, operands.group_strides),
+      b(type, operands.channels, none, operands.group_strides);
+  add_blockings(x, y, scale, reached);
+  const bool half = type == DataType::float16;
+  const double units = half ? 0.51 : 2;
+  std::vector<Numbers> results;
+  const auto take = [&](const Tensor& tensor, const ExactNumbers* exact, double bound,
+                        const char* what) {
+    results.push_back(tensor.get());
+    EXPECT_TRUE(tensor.intact()) << what;
+    if (exact != nullptr) expect_near(tensor, *exact, bound, what);
   };
-  const Tensor scale(type, channels, parameter(channels, 1), draw.strides(channels));
-  const Tensor bias(type, channels, parameter(channels, 1), draw.strides(channels));
-  const Tensor variance(type, channels, parameter(channels, 2), draw.strides(channels));
-  std::vector<std::int64_t> axes;
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (channels[d] == 1) axes.push_back(static_cast<std::int64_t>(d));
+  mean_variance_normalization(x.view(), scale.view(), bias.view(), axes,
+                              {true, true, kReductionEpsilon, {}}, y.view());
+  take(y, &expected.normalized, units, "mean_variance_normalization");
+  if (!axes.empty()) {
+    softmax(x.view(), axes, y.view());
+    take(y, &expected.softmax, half ? 0.52 : 2, "softmax");
+    hardmax(x.view(), axes, y.view());
+    take(y, &expected.hardmax, 0, "hardmax");
   }
-  const Numbers xs = x.get(), dys = dy.get(), scales = scale.get(), biases = bias.get();
-  const Numbers variances = variance.get();
-  std::vector<long double> n(groups), m(groups), v(groups), top(groups, -1e30L), sum(groups);
-  std::vector<std::size_t> group(count), first(groups);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t g = group[i] = inner_index(i, sizes, channels);
-    n[g] += 1;
-    m[g] += xs[i];
-    if (xs[i] > top[g]) {
-      top[g] = xs[i];
-      first[g] = i;
-    }
-  }
-  for (std::size_t g = 0; g < groups; ++g) m[g] /= n[g];
-  std::vector<long double> sum_dy(groups), sum_product(groups), size_dy(groups),
-      size_product(groups);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t g = group[i];
-    const long double d = xs[i] - m[g];
-    v[g] += d * d / n[g];
-    sum[g] += std::exp(xs[i] - top[g]);
-    sum_dy[g] += dys[i];
-    size_dy[g] += std::fabs(dys[i]);
-    sum_product[g] += dys[i] * d;
-    size_product[g] += std::fabs(dys[i] * d);
-  }
-  const long double epsilon = 0.25L;
-  std::vector<long double> soft(count), hard(count), normal(count), trained(count), training(count),
-      frozen(count), normal_size(count), trained_size(count), training_size(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t g = group[i];
-    const long double d = xs[i] - m[g], c = 1 / std::sqrt(v[g] + epsilon);
-    const long double given = variances[g] + epsilon, f = scales[g] / std::sqrt(given);
-    soft[i] = std::exp(xs[i] - top[g]) / sum[g];
-    hard[i] = first[g] == i ? 1 : 0;
-    const long double scaled = d * c * scales[g];
-    normal[i] = scaled + biases[g];
-    normal_size[i] = std::max(std::fabs(scaled), std::fabs(static_cast<long double>(biases[g])));
-    trained[i] = normal[i] + dys[i];
-    trained_size[i] = std::max(normal_size[i], std::fabs(static_cast<long double>(dys[i])));
-    const long double slope = d * sum_product[g] / n[g] / given;
-    training[i] = f * (dys[i] - sum_dy[g] / n[g] - slope);
-    training_size[i] = std::fabs(f) * std::max({std::fabs(static_cast<long double>(dys[i])),
-                                                std::fabs(sum_dy[g] / n[g]), std::fabs(slope)});
-    frozen[i] = f * dys[i];
-  }
-  std::vector<long double> scale_gradient(groups), scale_gradient_size(groups);
-  for (std::size_t g = 0; g < groups; ++g) {
-    const long double c = 1 / std::sqrt(variances[g] + epsilon);
-    // The given mean is the bias here.
-    scale_gradient[g] = (sum_product[g] + (m[g] - biases[g]) * sum_dy[g]) * c;
-    scale_gradient_size[g] =
-        std::max(size_product[g], std::fabs((m[g] - biases[g]) * sum_dy[g])) * c;
-  }
-  const Sizes output_strides = draw.strides(sizes), group_strides = draw.strides(channels);
+  const BatchNormalizationTrainingInputs given = {x.view(), scale.view(), bias.view(), dy.view()};
+  const BatchNormalizationTrainingOutputs outputs = {y.view(), a.view(), b.view()};
+  batch_normalization_training(given, kReductionEpsilon, {}, outputs);
+  take(y, &expected.trained, units, "batch_normalization_training");
+  take(a, &expected.mean, 0.51, "mean");
+  take(b, &expected.variance, 0.51, "variance");
+  batch_normalization_training(given, kReductionEpsilon, FusedActivation(Activation::tanh),
+                               outputs);
+  take(y, nullptr, 0, "fused tanh");
+  const BatchNormalizationGradientInputs inputs = {x.view(), dy.view(), bias.view(),
+                                                   variance.view(), scale.view()};
+  const BatchNormalizationGradients gradients = {y.view(), a.view(), b.view()};
+  batch_normalization_training_grad(inputs, kReductionEpsilon, gradients);
+  take(y, &expected.training_gradient, units, "batch_normalization_training_grad");
+  take(a, &expected.scale_gradient, 0.51, "scale gradient");
+  take(b, &expected.bias_gradient, 0.51, "bias gradient");
+  batch_normalization_grad(inputs, kReductionEpsilon, gradients);
+  take(y, &expected.gradient, 0.51, "batch_normalization_grad");
+  take(a, &expected.scale_gradient, 0.51, "scale gradient");
+  take(b, &expected.bias_gradient, 0.51, "bias gradient");
+  return results;
+}
+
+// Expects the same bits on each instruction set, and from dense tensors.
+void check(unsigned int seed, Blockings& reached) {
+  const DrawnReduction operands(seed);
+  const ExpectedReduction expected = expected_of(operands);
   std::vector<Numbers> bits;
   for (const std::string& name : available_isas()) {
     set_isa(name);
-    const Numbers before(count, -77), none(groups, -77);
-    Tensor y(type, sizes, before, output_strides);
-    add_blockings(x, y, scale, reached);
-    Tensor a(type, channels, none, group_strides), b(type, channels, none, group_strides);
-    const float epsilon32 = 0.25f;
-    const double units = type == kF32 ? 2 : 0.51;
-    std::vector<Numbers> results;
-    const auto take = [&](const Tensor& tensor) {
-      results.push_back(tensor.get());
-      EXPECT_TRUE(tensor.intact());
-    };
-    if (!axes.empty()) {
-      softmax(x.view(), axes, y.view());
-      take(y);
-      expect_near(y, soft, soft, type == kF32 ? 2 : 0.52, "softmax");
-      hardmax(x.view(), axes, y.view());
-      take(y);
-      expect_near(y, hard, hard, 0, "hardmax");
-    }
-    mean_variance_normalization(x.view(), scale.view(), bias.view(), axes,
-                                {true, true, epsilon32, {}}, y.view());
-    take(y);
-    expect_near(y, normal, normal_size, units, "mean_variance_normalization");
-    const BatchNormalizationTrainingOutputs outputs = {y.view(), a.view(), b.view()};
-    batch_normalization_training({x.view(), scale.view(), bias.view(), dy.view()}, epsilon32, {},
-                                 outputs);
-    for (const Tensor* tensor : {&y, &a, &b}) take(*tensor);
-    expect_near(y, trained, trained_size, units, "batch_normalization_training");
-    expect_near(a, m, m, 0.51, "mean");
-    expect_near(b, v, v, 0.51, "variance");
-    batch_normalization_training({x.view(), scale.view(), bias.view(), dy.view()}, epsilon32,
-                                 FusedActivation(Activation::tanh), outputs);
-    take(y);
-    const BatchNormalizationGradientInputs inputs = {x.view(), dy.view(), bias.view(),
-                                                     variance.view(), scale.view()};
-    const BatchNormalizationGradients gradients = {y.view(), a.view(), b.view()};
-    batch_normalization_training_grad(inputs, epsilon32, gradients);
-    for (const Tensor* tensor : {&y, &a, &b}) take(*tensor);
-    expect_near(y, training, training_size, units, "batch_normalization_training_grad");
-    expect_near(a, scale_gradient, scale_gradient_size, 0.51, "scale gradient");
-    expect_near(b, sum_dy, size_dy, 0.51, "bias gradient");
-    batch_normalization_grad(inputs, epsilon32, gradients);
-    for (const Tensor* tensor : {&y, &a, &b}) take(*tensor);
-    expect_near(y, frozen, frozen, 0.51, "batch_normalization_grad");
-    expect_near(a, scale_gradient, scale_gradient_size, 0.51, "scale gradient");
-    // Bitwise identical on each instruction set, and to dense tensors.
-    if (bits.empty()) {
-      bits = results;
-      const Tensor dense(type, sizes, xs);
-      Tensor result(type, sizes);
-      mean_variance_normalization(dense.view(), scale.view(), bias.view(), axes,
-                                  {true, true, epsilon32, {}}, result.view());
-      EXPECT_EQ(result.get(), results[axes.empty() ? 0 : 2]);
-    }
-    EXPECT_EQ(bits, results) << name;
+    const std::vector<Numbers> outputs = outputs_of(operands, expected, reached);
+    if (bits.empty()) bits = outputs;
+    EXPECT_EQ(bits, outputs) << name;
   }
+  const Tensor dense(operands.type, operands.sizes, operands.x.get());
+  const Tensor result(operands.type, operands.sizes);
+  mean_variance_normalization(dense.view(), operands.scale.view(), operands.bias.view(),
+                              operands.axes(), {true, true, kReductionEpsilon, {}}, result.view());
+  EXPECT_EQ(result.get(), bits[0]);
 }
 
 TEST(Reductions, RandomLayoutsAndEveryBlocking) {
@@ -338,7 +258,7 @@ TEST(Reductions, RandomLayoutsAndEveryBlocking) {
 }
 
 TEST(Reductions, RandomLayoutsOnThreads) {
-  const std::int64_t threshold = split_threshold();
+  const Thresholds restored;
   const int threads = get_num_threads();
   set_split_threshold(256);
   set_num_threads(3);
@@ -348,7 +268,6 @@ TEST(Reductions, RandomLayoutsOnThreads) {
     check(seed, reached);
   }
   set_num_threads(threads);
-  set_split_threshold(threshold);
 }
 
 }  // namespace

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "thresholds.hpp"
 #include "traversal/nest.hpp"
-#include "traversal/policy.hpp"
-#include "traversal/policy_setters.hpp"
 #include "traversal/shards.hpp"
 
 namespace dmlops {
@@ -22,18 +21,6 @@ Nest nest_of(const TensorView& output, const TensorView& input) {
   const ConstTensorView source = input;
   return make_nest(output, &source, 1);
 }
-
-// The thresholds that a test sets, restored at its end.
-class Thresholds {
- public:
-  ~Thresholds() {
-    set_non_temporal_threshold(non_temporal_);
-    set_split_threshold(split_);
-  }
-
- private:
-  std::int64_t non_temporal_ = non_temporal_threshold(), split_ = split_threshold();
-};
 
 TEST(Nest, MergesDenseDimensions) {
   const TensorView dense = tensor({2, 3, 4}, {48, 16, 4}, 3);

@@ -10,8 +10,7 @@
 #include "dmlops/runtime.hpp"
 #include "draw.hpp"
 #include "laid_out_tensor.hpp"
-#include "traversal/policy.hpp"
-#include "traversal/policy_setters.hpp"
+#include "thresholds.hpp"
 
 // A separate namespace, since helpers of other tests have the same names.
 namespace dmlops::two_inputs {
@@ -162,6 +161,7 @@ void check_layouts(unsigned int seed) {
 }
 
 TEST(TwoInputs, RandomLayouts) {
+  const Thresholds restored;
   const std::string before = isa();
   const std::int64_t split = split_threshold(), non_temporal = non_temporal_threshold();
   for (const std::string& name : available_isas()) {
@@ -172,14 +172,12 @@ TEST(TwoInputs, RandomLayouts) {
       check_layouts(seed);
     }
   }
-  set_split_threshold(split);
-  set_non_temporal_threshold(non_temporal);
   set_isa(before);
 }
 
 // A run of equal results is filled by one thread, since it reads its first result.
 TEST(TwoInputs, RunsOfRepeatedResults) {
-  const std::int64_t threshold = split_threshold();
+  const Thresholds restored;
   set_split_threshold(1);
   for (const std::int64_t runs : {1, 2, 3, 70}) {
     for (const std::int64_t length : {2, 3, 4, 5, 13, 100, 256, 257}) {
@@ -191,7 +189,6 @@ TEST(TwoInputs, RunsOfRepeatedResults) {
         ASSERT_EQ(y[i], x[i / static_cast<std::size_t>(length)]) << runs << " runs of " << length;
     }
   }
-  set_split_threshold(threshold);
 }
 
 }  // namespace
