@@ -36,7 +36,7 @@ class GuardedMemory:
     ) -> Array:
         """Return a view whose last byte is the last before the guard, or whose first is the first.
 
-        Its values are uninitialized.
+        Its bytes are those of the last view, or 0.
         """
         dtype = np.dtype(dtype)
         before = extent = 0

@@ -61,7 +61,7 @@ def clip_file(**changed: Any) -> dict[str, Any]:
 
 
 def put(file: Any, place: str, value: Any) -> Any:
-    """Return a copy with another value at a place as "commands.0.bindings"; ... removes it."""
+    """Return a copy with another value at a place as "commands/0/bindings"; ... removes it."""
     file = json.loads(json.dumps(file))
     *path, last = (int(key) if key.isdecimal() else key for key in place.split("/"))
     inner = file

@@ -202,8 +202,7 @@ dmlops_status dmlops_required_feature_level(const DML_OPERATOR_DESC* desc,
 
 dmlops_status dmlops_validate(const DML_OPERATOR_DESC* desc, uint32_t feature_level) {
   return guarded([&] {
-    const Device device(
-        static_cast<FeatureLevel>(feature_level));  // throws for an unknown activation
+    const Device device(static_cast<FeatureLevel>(feature_level));  // throws if it is unknown
     validate(required("dmlops_validate", "desc", desc), device.feature_level());
   });
 }

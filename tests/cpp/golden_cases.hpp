@@ -35,7 +35,7 @@ struct GoldenCase {
   // The inputs that the call has.
   std::vector<GoldenTensor> inputs() const;
 
-  // The uninitialized outputs.
+  // The outputs, whose bytes are 0x77 before the call.
   std::vector<GoldenTensor> outputs() const;
 
   // Calls the function.

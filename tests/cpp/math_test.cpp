@@ -73,9 +73,6 @@ TEST(Math, QuotientsByNumbersOfElementsAreRounded) {
   }
 }
 
-// Cases of double rounding of a product in double: a product midway between two floats with an
-// addend below double's precision, and the same for subnormal sums. In addition, random bits, and
-// products as large as the addend.
 TEST(Math, Log1pInDoubleIsWithinItsBound) {
   std::vector<double> arguments = {0, 0x1p-1000, 1e-30, 0.1, 0.25, 0.4999, 0.75, 1, 2, 7.5, 1e6};
   // 1 + x is rounded to 1.5 for some x < 0.5.
@@ -90,6 +87,9 @@ TEST(Math, Log1pInDoubleIsWithinItsBound) {
   }
 }
 
+// Cases of double rounding of a product in double: a product midway between two floats with an
+// addend below double's precision, and the same for subnormal sums. In addition, random bits, and
+// products as large as the addend.
 TEST(Math, FmaIsRoundedOnce) {
   constexpr std::size_t count = 1 << 19;
   // By the kind of number: exponents of the factors and the addend, significand bits of the
