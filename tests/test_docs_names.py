@@ -42,6 +42,7 @@ def assert_equivalent(ours: str, theirs: str, **names: Any) -> None:
     names = {"np": np, "x": X, "dmlops": dmlops} | names
     expected = np.asarray(eval(theirs.strip(" `"), names))
     result = eval(f"dmlops.{ours}", names).reshape(expected.shape)
+    # Both compute in float32, some by formulas that cancel a few bits: 100 ulp.
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -95,6 +96,7 @@ def test_torch_gradients(row: tuple[str, ...]) -> None:
     names |= {"mean": mean, "variance": variance, "weight": weight, "bias": bias}
     expected = eval(theirs, names)
     for result, each in zip(results, expected, strict=True):
+        # Sums of 30 products, in PyTorch in float32.
         np.testing.assert_allclose(result.ravel(), each.numpy().ravel(), rtol=1e-4, atol=1e-5)
 
 

@@ -69,9 +69,13 @@ def gradients(x: Array, dy: Array, scale: Array, bias: Array, training: bool) ->
 
 
 def assert_near(actual: Array, exact: Float64) -> None:
-    """Compare within 4 ulp of the largest number (the statistics are rounded, too)."""
+    """Compare within 2 ulp of the largest number: the rounding of the result and of the statistics.
+
+    The mean and the variance are rounded to half an ulp each; a power of the variance of -1/2 or
+    -3/2 multiplies its error by at most 3/2, and the result is rounded to half an ulp.
+    """
     assert actual.shape == exact.shape
-    tolerance = 4 * float(np.finfo(actual.dtype).eps) * max(1, float(np.abs(exact).max()))
+    tolerance = 2 * float(np.finfo(actual.dtype).eps) * max(1, float(np.abs(exact).max()))
     np.testing.assert_allclose(actual.astype(np.float64), exact, rtol=0, atol=tolerance)
 
 

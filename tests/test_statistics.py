@@ -30,7 +30,10 @@ def column(values: Any, dtype: str) -> Array:
 def normalized(
     x: Array, axes: Any, scale: Any = 1, bias: Any = 0, *, epsilon: float = 1e-5, **use: bool
 ) -> tuple[Float64, Float64]:
-    """Return the normalization in float64, and the allowed error: 2 ulp of the largest number."""
+    """Return the normalization in float64, and the allowed error: 2 ulp of the largest number.
+
+    In float16, it is 0.02 ulp beyond the rounding, since sums of a block are in float32.
+    """
     wide, scale, bias = (np.asarray(a, np.float64) for a in (x, scale, bias))
     mean = wide.mean(axes, keepdims=True) if use.get("use_mean", True) and axes != () else 0
     mean = wide if axes == () and use.get("use_mean", True) else mean
