@@ -31,6 +31,7 @@ from descriptors import (
     tensor,
 )
 from guarded import GuardedMemory
+from layouts import once
 from reference import FLOATS, INTEGERS
 from variants import ISAS, POLICIES, small_shards, thresholds
 
@@ -155,8 +156,7 @@ def placed(
 
 def fill(view: Array, seed: int) -> None:
     """Store values; where elements share memory, one of them."""
-    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in view.strides)
-    view[once] = samples.uniform(view.shape, view.dtype, 0.5, 4, seed)[once]
+    view[once(view)] = samples.uniform(view.shape, view.dtype, 0.5, 4, seed)[once(view)]
 
 
 def has_repeats(view: Array) -> bool:

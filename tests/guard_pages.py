@@ -20,7 +20,7 @@ import samples
 from activation_rows import ROWS
 from descriptors import ACTIVATIONS, TABLE, accepts, data_types, operands, tensor
 from guarded import GuardedMemory
-from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides
+from layouts import LAYOUTS, OUT_LAYOUTS, Layout, dense_strides, once
 from reference import FLOATS, INTEGERS
 
 import dmlops
@@ -135,8 +135,7 @@ def check(
         inputs = []
         for block, value, strides in zip(memory[1:], values, steps, strict=False):
             view = block.place(value.shape, dtype, strides, at_end)
-            once = tuple(slice(0, 1) if step == 0 else slice(None) for step in view.strides)
-            view[once] = value[once]
+            view[once(view)] = value[once(view)]
             inputs.append(view)
         if expected is None:  # both ends hold the same values
             expected = operator([x.copy() for x in inputs], np.empty(shapes[0], dtype)).tobytes()

@@ -18,6 +18,11 @@ GUARD = 64  # canary bytes on either side: the widest vector
 CANARY = 0xA5
 
 
+def once(view: Array) -> tuple[slice, ...]:
+    """Return the indices of each element once: the first ones along axes of stride 0."""
+    return tuple(slice(0, 1) if stride == 0 else slice(None) for stride in view.strides)
+
+
 class Placed:
     """A view inside a buffer of canary bytes, which must stay as they are outside its elements."""
 
@@ -61,8 +66,9 @@ class Placed:
 
     def fill(self, values: npt.ArrayLike) -> Placed:
         """Store the values in the view; where elements share memory, the first of them stays."""
-        one = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in self.view.strides)
-        self.view[one] = np.broadcast_to(np.asarray(values, self.view.dtype), self.view.shape)[one]
+        first = once(self.view)
+        whole = np.broadcast_to(np.asarray(values, self.view.dtype), self.view.shape)
+        self.view[first] = whole[first]
         return self
 
     def clear(self) -> None:

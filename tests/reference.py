@@ -7,6 +7,7 @@ import hashlib
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,8 +20,44 @@ FLOATS = ("float32", "float16")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 CANONICAL_NAN = {"float32": 0x7FC00000, "float16": 0x7E00}
 
+# The input of DirectML's documentation of LOG_SOFTMAX1, SOFTMAX1 and HARDMAX1.
+EXAMPLE = [[[12, 0], [-101, 11]], [[3, 234], [0, -101]]]
+# The log softmax of the example by axes, to 16 digits (0 below 1e-39).
+LOG_SOFTMAX: dict[tuple[int, ...], list[float]] = {
+    (1,): [
+        *(0, -11.000016701561318, -113, -1.670156131839396e-05),
+        *(-0.04858735157374206, 0, -3.048587351573742, -335),
+    ],
+    (0,): [-1.2340218972325883e-04, -234, -101, 0, -9.000123402189724, 0, 0, -112],
+    (0, 2): [
+        *(-222, -234, -112.00001670156132, -1.670156131839396e-05),
+        *(-231, 0, -11.000016701561318, -112.00001670156132),
+    ],
+    (2,): [-6.144193477732806e-06, -12.000006144193478, -112, 0, -231, 0, 0, -101],
+    (0, 1, 2): [-222, -234, -335, -223, -231, 0, -234, -335],
+}
+
 Reference = TypeVar("Reference", bound=Callable[..., Any])
 MOST_REMEMBERED = 128 << 20  # bytes of results
+
+
+def nearest(value: Fraction, dtype: str) -> float:
+    """Return the value of the type next to an exact one; ties go to the even one."""
+    info = np.finfo(dtype)
+    if value == 0:
+        return 0.0
+    digits = info.nmant + 1
+    exponent = max(_exponent(abs(value)) - digits + 1, int(info.minexp) - int(info.nmant))
+    units = round(value / Fraction(2) ** exponent)  # of the last place, half to even
+    exact = units * Fraction(2) ** exponent
+    fits = abs(exact) <= Fraction(float(info.max))
+    return float(exact) if fits else math.copysign(math.inf, value)
+
+
+def _exponent(value: Fraction) -> int:
+    """Return the largest e of which 2**e <= value."""
+    e = value.numerator.bit_length() - value.denominator.bit_length()
+    return e if Fraction(2) ** e <= value else e - 1
 
 
 def _content(value: Any) -> object:

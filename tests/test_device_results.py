@@ -24,7 +24,7 @@ from descriptors import (
     log_softmax1,
     tensor,
 )
-from reference import FLOATS, INTEGERS
+from reference import EXAMPLE, FLOATS, INTEGERS, LOG_SOFTMAX
 from samples import any_bits, uniform
 
 import dmlops
@@ -45,24 +45,14 @@ def _describe(x: Array) -> BufferTensorDesc:
     return BufferTensorDesc.from_array(x)
 
 
-# log softmax: the values that DirectML's page for LOG_SOFTMAX1 should have shown.
-
-_X = np.array([[[12, 0], [-101, 11]], [[3, 234], [0, -101]]], np.float32)
-_SMALL = -1.670156131839396e-05
-_EXAMPLES: dict[tuple[int, ...], list[float]] = {
-    (0,): [-1.2340218972325883e-04, -234, -101, 0, -9.000123402189724, 0, 0, -112],
-    (1,): [0, -11 + _SMALL, -113, _SMALL, -0.0485873515737421, 0, -3.048587351573742, -335],
-    (2,): [-6.144193477732806e-06, -12.000006144193478, -112, 0, -231, 0, 0, -101],
-    (0, 2): [-222, -234, -112 + _SMALL, _SMALL, -231, 0, -11 + _SMALL, -112 + _SMALL],
-    (0, 1, 2): [-222, -234, -335, -223, -231, 0, -234, -335],
-}
+# log softmax
 
 
-@pytest.mark.parametrize("axes", _EXAMPLES)
+@pytest.mark.parametrize("axes", LOG_SOFTMAX)
 def test_log_softmax1_example(axes: tuple[int, ...]) -> None:
-    expected = np.array(_EXAMPLES[axes]).reshape(2, 2, 2)
+    x, expected = np.array(EXAMPLE, np.float32), np.array(LOG_SOFTMAX[axes]).reshape(2, 2, 2)
     for order in (axes, axes[::-1]):
-        result = run(log_softmax1(_describe(_X), axes=order), _X)
+        result = run(log_softmax1(_describe(x), axes=order), x)
         np.testing.assert_allclose(result, expected, rtol=3e-7, atol=1e-38)
 
 
@@ -77,11 +67,6 @@ def test_log_softmax1_over_the_last_dimension_is_log_softmax(shape: tuple[int, .
     x = uniform(shape, "float32")
     last = run(log_softmax1(_describe(x), axes=(len(shape) - 1,)), x)
     reference.assert_same_bits(last, run(log_softmax(_describe(x)), x))
-
-
-def test_log_softmax1_large_differences_stay_finite() -> None:
-    """Check inputs for which the literal formula, ln(exp(x) / sum(exp(x))), overflows."""
-    assert np.isfinite(run(log_softmax1(_describe(_X), axes=(0, 1, 2)), _X)).all()
 
 
 # batch normalization: any epsilon, in IEEE arithmetic.
@@ -161,7 +146,7 @@ def test_clip1_nan_is_no_bound(dtype: str) -> None:
 
 
 # Every operator against its formula. Other tests check bits and ulps; these check the operator, its
-# parameters and their order.
+# parameters and their order, which change results by far more than the few ulps allowed.
 
 _PARAMETERS: dict[str, tuple[float, ...]] = {"shrink": (0.25, 1.5), "softplus": (1.5,)}
 
@@ -210,22 +195,6 @@ def test_fused_activation(name: str, dtype: str) -> None:
     parts = (mean, variance, scale, bias)
     same = dmlops.batch_normalization(x, *parts, 0.125, fused_activation=fused)
     reference.assert_same_bits(same, result)
-
-
-def test_fused_activation_of_the_function() -> None:
-    x = np.ones((2, 3), np.float32)
-    wrong: Any = dmlops.relu
-    with pytest.raises(TypeError, match="fused_activation must be the descriptor"):
-        dmlops.batch_normalization(x, x, x, x, x, fused_activation=wrong)
-    for wrong in (
-        clip(tensor()),
-        FURTHER["swish"](input_tensor=tensor(), output_tensor=tensor()),
-        dmlops.ElementWiseClipOperatorDesc,
-    ):
-        with pytest.raises(TypeError, match=r"fused_activation is .* cannot be fused.*relu"):
-            dmlops.batch_normalization(x, x, x, x, x, fused_activation=wrong)
-    with pytest.raises(ValueError, match="must have none"):
-        dmlops.batch_normalization(x, x, x, x, x, fused_activation=activation("relu")(tensor()))
 
 
 @pytest.mark.parametrize("data_type", ["INT32", "INT16", "INT8"])

@@ -14,6 +14,7 @@ import pytest
 from descriptors import batch_normalization, clip, clip1, tensor
 from hypothesis import example, given
 from hypothesis import strategies as st
+from reference import nearest
 
 import dmlops
 from dmlops import Device, ScaleBias, ValidationError
@@ -21,25 +22,6 @@ from dmlops import Device, ScaleBias, ValidationError
 Array = npt.NDArray[Any]
 X = np.zeros(3, np.float32)
 ONE = np.ones(1, np.float32)
-
-
-def nearest(value: Fraction, dtype: str) -> float:
-    """Return the value of the type next to an exact one; ties go to the even one."""
-    info = np.finfo(dtype)
-    if value == 0:
-        return 0.0
-    digits = info.nmant + 1
-    exponent = max(_exponent(abs(value)) - digits + 1, info.minexp - info.nmant)
-    units = round(value / Fraction(2) ** exponent)  # of the last place, half to even
-    exact = units * Fraction(2) ** exponent
-    fits = abs(exact) <= Fraction(float(info.max))
-    return float(exact) if fits else math.copysign(math.inf, value)
-
-
-def _exponent(value: Fraction) -> int:
-    """Return the largest e of which 2**e <= value."""
-    e = value.numerator.bit_length() - value.denominator.bit_length()
-    return e if Fraction(2) ** e <= value else e - 1
 
 
 def of_clip(value: Any, dtype: str) -> float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 import reference
 import samples
-from reference import FLOATS, assert_same_bits, assert_within
+from reference import EXAMPLE, FLOATS, assert_same_bits, assert_within
 from variants import small_shards
 
 import dmlops
@@ -18,8 +18,7 @@ import dmlops
 pytestmark = pytest.mark.usefixtures("isa", "policy")
 Array = npt.NDArray[Any]
 
-EXAMPLE = [[[12, 0], [-101, 11]], [[3, 234], [0, -101]]]
-# 50-digit values for the input of DirectML's documentation of HARDMAX1.
+# 50-digit values for the example.
 SOFTMAX: dict[tuple[int, ...], list[float]] = {
     (1,): [
         *(1, 1.6701421848095181e-05, 8.4086e-50, 0.9999832985781519),
