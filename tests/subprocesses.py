@@ -12,13 +12,13 @@ HERE = Path(__file__).parent
 
 
 def python(
-    *arguments: str, timeout: float = 300, **environment: str
+    *arguments: str, timeout: float = 300, cwd: Path | str = HERE, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter in the tests' folder; of the package's variables, only these are set."""
+    """Run this interpreter in a folder; of the package's variables, only these are set."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("DMLOPS_")}
     return subprocess.run(
         [sys.executable, *arguments],
-        cwd=HERE,
+        cwd=cwd,
         env={**inherited, **environment},
         capture_output=True,
         text=True,
@@ -27,7 +27,7 @@ def python(
     )
 
 
-def run_script(script: str, timeout: float = 120, **environment: str) -> None:
+def run_script(script: str, **environment: str) -> None:
     """Run the script in a separate interpreter, in which it may fork or hang."""
-    run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=timeout, **environment)
+    run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=120, **environment)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from subprocesses import python
 
 from dmlops._bench import draws, peers, timing
 from dmlops._bench.cells import DTYPES, Cell
@@ -208,13 +207,7 @@ def test_operators_go_with_random(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_small_run(tmp_path: Path) -> None:
     words = ["--random", "6", "--seed", "11", "--peers", "numpy", "--json", "figures.json"]
     # The run pins its process, so that it needs one of its own.
-    finished = subprocess.run(
-        [sys.executable, "-m", "dmlops", "bench", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    finished = python("-m", "dmlops", "bench", *words, cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     result = json.loads((tmp_path / "figures.json").read_text())
     assert result["settings"] == {"threads": 1, "quick": False, "random": 6, "seed": 11}

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from importlib import import_module
 
@@ -14,16 +13,6 @@ import dmlops
 from dmlops import _info
 from dmlops._cli import COMMANDS, CommandError, main
 from dmlops._runtime import runs_as_command
-
-
-def run_module(*words: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dmlops", *words],
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
 
 
 def test_without_command_prints_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +55,7 @@ def test_only_the_named_command_is_imported() -> None:
         "import sys; from dmlops._cli import main; main(['info']);"
         "sys.exit('dmlops._demo' in sys.modules or 'matplotlib' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert python("-c", code).returncode == 0
 
 
 def test_info_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,19 +119,8 @@ def test_command_error_is_one_line_on_standard_error(
     assert captured.err == "dmlops: error: out of paper\n"
 
 
-def test_interrupt_ends_quietly(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_info, "collect", interrupt)
-    assert main(["info"]) == 130
-    assert capsys.readouterr().err == ""
-
-
 def test_module_runs_as_a_program() -> None:
-    result = run_module("info", "--json")
+    result = python("-m", "dmlops", "info", "--json")
     assert result.returncode == 0
     assert result.stderr == ""
     assert json.loads(result.stdout)["version"] == dmlops.__version__

@@ -158,7 +158,6 @@ def test_status_of_a_package_without_its_library(
         (["bench", "--json", "{folder}/protected.json"], "permission denied"),
         (["bench", "--picture", "{folder}/a.docx"], "does not end in one of .png"),
         (["bench", "--only", "clip/f32/c1", "--only", "nothing"], "contains 'nothing'"),
-        (["bench", "--peers", "numpy,mathlab"], "mathlab unknown"),
         (["bench", "--only", "clip/f32/c1", "--peers", "numpy,jax"], "--peers names jax ("),
         (["accuracy", "--json", "{folder}/protected.json"], "permission denied"),
         (["accuracy", "--page", "{folder}/none.md"], "the page cannot be read"),

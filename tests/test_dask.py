@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -16,6 +13,7 @@ import numpy.typing as npt
 import pytest
 import samples
 from reference import FLOATS, assert_same_bits
+from subprocesses import python
 
 import dmlops as _dmlops
 from dmlops import _activations
@@ -318,16 +316,7 @@ def test_names_are_the_same_in_another_process() -> None:
         "x = da.ones((6, 9000), chunks=3000, dtype='float32');"
         "print(dmlops.clip(x, 0, 1).name, dmlops.log_softmax(x).name)"
     )
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
+    runs = [python("-c", code, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")]
     assert runs[0] == runs[1] != ""
 
 
@@ -357,7 +346,7 @@ def test_dask_is_imported_by_its_users_only() -> None:
         "except TypeError: pass\n"
         "sys.exit('dask' in sys.modules or 'dmlops._dask' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert python("-c", code).returncode == 0
 
 
 @pytest.mark.parametrize(("name", "one"), [("log_softmax", 0), ("softmax", 1), ("hardmax", 1)])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from subprocesses import python
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "dask_cluster.py"
 
@@ -20,13 +20,7 @@ pytest.importorskip("matplotlib")
 def test_the_example(tmp_path: Path) -> None:
     """Run the example, which fails unless every block has the bits that one process computes."""
     picture = tmp_path / "dask_cluster.png"
-    result = subprocess.run(
-        [sys.executable, str(EXAMPLE), "--output", str(picture)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    result = python(str(EXAMPLE), "--output", str(picture))
     assert result.returncode == 0, result.stdout + result.stderr
     (array,) = re.findall(r"(\d+) MiB in \d+ blocks", result.stdout)
     (worker,) = re.findall(r"(\d+) MiB each", result.stdout)

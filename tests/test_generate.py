@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from subprocesses import python
 
 SCRIPT = Path(__file__).parents[1] / "tools" / "generate.py"
 if not SCRIPT.is_file():  # as in an sdist
@@ -15,13 +14,7 @@ if not SCRIPT.is_file():  # as in an sdist
 
 @pytest.mark.parametrize("words", [[], ["--check"]], ids=str)
 def test_without_clang_format(words: list[str], tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(SCRIPT), *words],
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = python(str(SCRIPT), *words, PATH=str(tmp_path))
     assert run.returncode == 1
     assert run.stdout == ""
     assert run.stderr.splitlines() == [

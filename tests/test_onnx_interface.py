@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import doctest
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import samples
 from reference import assert_same_bits
+from subprocesses import python
 
 import dmlops
 
@@ -54,4 +54,4 @@ def test_examples_of_docstrings() -> None:
 
 def test_onnx_is_imported_by_its_users_only() -> None:
     code = "import sys, dmlops; sys.exit('onnx' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert python("-c", code).returncode == 0

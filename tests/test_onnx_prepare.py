@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 import samples
 from reference import assert_same_bits
+from subprocesses import python
 
 import dmlops
 
@@ -188,9 +187,7 @@ def test_constants_are_not_given_away() -> None:
 
 def test_the_import_error_names_the_extra() -> None:
     code = "import sys; sys.modules['onnx'] = None; import dmlops.onnx"
-    finished = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
+    finished = python("-c", code)
     assert "ModuleNotFoundError: dmlops.onnx needs the package onnx" in finished.stderr
     assert "pip install 'dmlops[onnx]'" in finished.stderr
 
