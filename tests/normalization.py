@@ -16,9 +16,9 @@ NAMES = ("mean", "variance", "scale", "bias")
 RANGES = {"mean": (-1, 1), "variance": (0.25, 4), "scale": (-2, 2), "bias": (-1, 1)}
 
 
-def parameter(name: str, shape: Sequence[int], dtype: str, seed: int = 0) -> Array:
+def parameter(name: str, shape: Sequence[int], dtype: str) -> Array:
     low, high = RANGES[name]
-    return samples.uniform(shape, dtype, low, high, seed=100 * seed + NAMES.index(name) + 1)
+    return samples.uniform(shape, dtype, low, high, seed=NAMES.index(name) + 1)
 
 
 def parameters(shape: Sequence[int], dtype: str) -> list[Array]:

@@ -113,9 +113,9 @@ WRONG = {
 }
 
 
-def prepared_of(body: str, initializers: str, opset: int = NEWEST, y: str = "y") -> Any:
+def prepared_of(body: str, initializers: str, y: str = "y") -> Any:
     model = onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["": {opset}]> g ({X}) => (float[2, 4, 3] y) '
+        f'<ir_version: 8, opset_import: ["": {NEWEST}]> g ({X}) => (float[2, 4, 3] y) '
         f"<{initializers}> {{ {y} = {body} }}"
     )
     model.graph.node[0].name = "it"

@@ -27,10 +27,10 @@ mp.mp.dps = 40
 NODES = 1200
 
 
-def nodes(low: float, high: float, count: int = NODES) -> Array:
+def nodes(low: float, high: float) -> Array:
     """Chebyshev nodes of [low, high]."""
-    k = np.arange(count)
-    return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * (k + 0.5) / count)
+    k = np.arange(NODES)
+    return (low + high) / 2 - (high - low) / 2 * np.cos(np.pi * (k + 0.5) / NODES)
 
 
 def solve(basis: Array, values: Array, weight: Array) -> Array:

@@ -67,11 +67,11 @@ def cpp_number(default: str) -> str:
     return f"{default}f" if "." in default or "e" in default else f"{default}.0f"
 
 
-def wrapped(text: str, indent: str = "", prefix: str = "", width: int = 100) -> str:
+def wrapped(text: str, indent: str = "", prefix: str = "") -> str:
     """Return text on as many lines as it needs."""
     return textwrap.fill(
         text,
-        width,
+        100,
         initial_indent=indent + prefix,
         subsequent_indent=indent + prefix,
         break_long_words=False,

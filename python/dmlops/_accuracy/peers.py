@@ -285,7 +285,6 @@ class OnnxRuntime:
         return graph.add(kind, x, **attributes)
 
 
-Peer = Callable[[str, Sequence[Array], Numbers], Array]
 PEERS: Mapping[str, Callable[[], Any]] = {
     "numpy": NumPy,
     "torch": Torch,

@@ -134,12 +134,12 @@ def elementwise() -> Iterator[Row]:
             yield Row(operator, dtype, inputs, bound, make, parameters)
 
 
-def with_another(make: Make, low: float = -2, high: float = 2) -> Make:
+def with_another(make: Make) -> Make:
     """Return a generator of the same inputs and a second tensor."""
 
     def both(count: int, random: np.random.Generator) -> list[Array]:
         (x,) = make(count, random)
-        return [x, random.uniform(low, high, x.shape)]
+        return [x, random.uniform(-2, 2, x.shape)]
 
     return both
 

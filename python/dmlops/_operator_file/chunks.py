@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from dmlops._device import BufferBinding
-from dmlops._enums import TensorFlags
 from dmlops._operator_file.initial import dtype_of
 from dmlops._operator_type import OperatorType
 from dmlops._table import DESCS
@@ -89,9 +88,7 @@ def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
     output = tensors[written]
     for name, tensor in tensors.items():
         shared = arrays[name] is arrays[written] and tensor is not output
-        if tensor.flags != TensorFlags.NONE or not _fits(arrays[name], tensor):
-            return []
-        if shared and tensor != output:
+        if not _fits(arrays[name], tensor) or (shared and tensor != output):
             return []
     size = output.sizes[axis]
     rows = size * CHUNK // math.prod(output.sizes)
