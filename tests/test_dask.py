@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from dask_arrays import expect, intermediate_blocks
 from reference import FLOATS, assert_same_bits
 from subprocesses import python
 
@@ -34,21 +35,6 @@ CHUNKS = (4, (2, 5, 8), ((2, 7, 2), 3, -1), -1, "auto")
 def _one_thread() -> Iterator[None]:
     with dask.config.set(scheduler="synchronous"):
         yield
-
-
-def expect(lazy: Any, x: Any, expected: Array, context: object = "") -> None:
-    """Expect a lazy array like `x`, with these bits in each of its blocks."""
-    assert isinstance(lazy, da.Array), context
-    assert lazy.dtype == expected.dtype
-    assert lazy.shape == expected.shape
-    assert lazy.chunks == x.chunks
-    assert type(lazy._meta) is np.ndarray
-    assert lazy._meta.dtype == expected.dtype
-    assert lazy._meta.ndim == expected.ndim
-    result = lazy.compute()
-    # Dask indexes blocks, so that those without dimensions are NumPy scalars.
-    assert isinstance(result, np.ndarray if expected.ndim else (np.ndarray, np.generic))
-    assert_same_bits(np.asarray(result), expected, context)
 
 
 # By blocks
@@ -210,19 +196,6 @@ def test_log_softmax_keeps_to_the_size_of_blocks() -> None:
     with dask.config.set({"array.chunk-size": "4MiB"}):
         y = dmlops.log_softmax(narrow, 1)
     assert max(block.nbytes for block in intermediate_blocks(y)) <= 4 << 20
-
-
-def intermediate_blocks(lazy: Any) -> list[Array]:
-    seen: list[Array] = []
-
-    class Recorder(dask.callbacks.Callback):  # type: ignore[misc, name-defined]
-        def _posttask(self, key: Any, result: Any, *_: Any) -> None:
-            if isinstance(result, np.ndarray) and not str(key[0]).startswith("zeros"):
-                seen.append(result)
-
-    with Recorder():
-        lazy.blocks[(0,) * lazy.ndim].compute(optimize_graph=False)
-    return seen
 
 
 def test_empty() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from dask_arrays import expect, intermediate_blocks
 from reference import FLOATS, assert_same_bits
-from test_dask import expect, intermediate_blocks
 
 import dmlops as _dmlops
 

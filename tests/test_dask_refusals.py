@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import samples
-from test_dask import expect
+from dask_arrays import expect
 
 import dmlops as _dmlops
 

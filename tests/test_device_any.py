@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import reference
-import test_two_inputs as two_inputs
+import two_inputs
 from activation_reference import allowed_errors, exact_values, integer_shrink
 from activation_rows import ROWS
 from bound_memory import Memory, layouts

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from onnx_models import NEWEST, versions
 from reference import assert_same_bits
 
 import dmlops
@@ -24,7 +25,6 @@ ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 TensorProto, helper = onnx.TensorProto, onnx.helper
 
 X = samples.uniform((2, 3, 4), np.float32)
-NEWEST = onnx.defs.onnx_opset_version()
 
 
 def model_of(*nodes: Any, opset: int = NEWEST, **shapes: Any) -> Any:
@@ -51,13 +51,6 @@ def run(operator: str, *more: Array, opset: int = NEWEST, **attributes: Any) -> 
     shapes = {name: value.shape for name, value in zip(names, more, strict=True)}
     (result,) = backend.run_model(model_of(node, opset=opset, **shapes), [X, *more])
     return np.asarray(result)
-
-
-def versions(operator: str) -> list[int]:
-    """Return the opsets that redefine the operator, and the newest."""
-    schemas = onnx.defs.get_all_schemas_with_history()
-    since = {s.since_version for s in schemas if s.name == operator and s.domain == ""}
-    return sorted(since | {NEWEST})
 
 
 EXPECTED: dict[str, tuple[dict[str, Any], Callable[[], Array]]] = {

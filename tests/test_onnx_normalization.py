@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from onnx_models import NEWEST, versions
 from reference import assert_same_bits
 
 onnx = pytest.importorskip("onnx")
@@ -16,7 +17,6 @@ ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 
 Array = npt.NDArray[Any]
 helper = onnx.helper
-NEWEST = onnx.defs.onnx_opset_version()
 FLOATS = [np.float32, np.float16]
 
 
@@ -70,12 +70,6 @@ def check(node: Any, inputs: list[Array], opset: int, factor: float = 2) -> Any:
         assert_close(result, expected, inputs, factor)
     assert results[0].dtype == inputs[-1].dtype
     return results
-
-
-def versions(operator: str) -> list[int]:
-    schemas = onnx.defs.get_all_schemas_with_history()
-    valid = (s for s in schemas if s.name == operator and not s.domain and not s.deprecated)
-    return sorted({s.since_version for s in valid} | {NEWEST})
 
 
 # Layer normalization and RMS normalization

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from onnx_models import NEWEST
 from reference import assert_same_bits
 
 import dmlops
@@ -17,7 +18,6 @@ onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
 
 Array = npt.NDArray[Any]
-NEWEST = onnx.defs.onnx_opset_version()
 
 
 def test_several_outputs_in_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
