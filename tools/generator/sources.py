@@ -127,61 +127,67 @@ def family() -> str:
     )
 
 
+_KINDS = {
+    schema.Number: "number",
+    schema.ScaleBias: "scale_bias",
+    schema.DataType: "data_type",
+    schema.Scalar: "scalar",
+    schema.Boolean: "boolean",
+    schema.Axes: "axes",
+    schema.Activation: "activation",
+}
+
+
+def _kind(field: Any) -> str:
+    if not isinstance(field, schema.Tensor):
+        return _KINDS[type(field)]
+    return "output" if field.output else "parameter" if field.broadcast else "tensor"
+
+
+def _fields(row: Any) -> Iterator[str]:
+    """Yield the array of a struct's fields."""
+    yield f"constexpr Field kFieldsOf{row.desc}[] = {{"
+    for field in row.fields:
+        first = "AxisCount" if isinstance(field, schema.Axes) else field.external
+        more = ""
+        if getattr(field, "optional", False) or getattr(field, "may_be_empty", False):
+            more = ", true"
+        if isinstance(field, schema.Tensor) and field.like != "input_tensor":
+            names = [tensor.name for tensor in row.tensors]
+            more = f", {'true' if field.optional else 'false'}, {names.index(field.like)}"
+        yield (
+            f'{{"{field.name}", FieldKind::{_kind(field)}, offsetof({row.struct}, {first}){more}}},'
+        )
+    yield "};"
+
+
+def _supports(row: Any) -> str:
+    """Return the ranks and data types of each level."""
+    if row.supports[: len(schema.SINCE_1_0)] == schema.SINCE_1_0:
+        rest = row.supports[len(schema.SINCE_1_0) :]
+        return ", ".join(["DMLOPS_SINCE_1_0", *map(_support, rest)])
+    return ", ".join(map(_support, row.supports))
+
+
+def _support(each: Any) -> str:
+    return f"{{Level::level_{each.since}, {each.min_rank}, {each.max_rank}, {each.types.cpp}.set}}"
+
+
+def _operator(row: Any) -> str:
+    """Return the row of an operator."""
+    more = [f"Activation::{row.function}" if row.activation else "Activation::identity"]
+    more += ["true" if row.fusable else "false"]
+    more += [f'"{row.rows_only}"' if row.rows_only else "nullptr"]
+    return (
+        f'{{OperatorType::{row.name.lower()}, "{row.desc}", Family::{row.family}, '
+        f"{'true' if row.in_place else 'false'}, {{{_supports(row)}}}, "
+        f"kFieldsOf{row.desc}, {len(row.fields)}, {len(row.inputs)}, {len(row.outputs)}, "
+        f"{', '.join(more)}}},"
+    )
+
+
 def rows() -> str:
     """Return src/descriptors/rows.hpp."""
-    kinds = {
-        schema.Number: "number",
-        schema.ScaleBias: "scale_bias",
-        schema.DataType: "data_type",
-        schema.Scalar: "scalar",
-        schema.Boolean: "boolean",
-        schema.Axes: "axes",
-        schema.Activation: "activation",
-    }
-
-    def kind(field: Any) -> str:
-        if not isinstance(field, schema.Tensor):
-            return kinds[type(field)]
-        return "output" if field.output else "parameter" if field.broadcast else "tensor"
-
-    def fields(row: Any) -> Iterator[str]:
-        yield f"constexpr Field kFieldsOf{row.desc}[] = {{"
-        for field in row.fields:
-            first = "AxisCount" if isinstance(field, schema.Axes) else field.external
-            more = ""
-            if getattr(field, "optional", False) or getattr(field, "may_be_empty", False):
-                more = ", true"
-            if isinstance(field, schema.Tensor) and field.like != "input_tensor":
-                names = [tensor.name for tensor in row.tensors]
-                more = f", {'true' if field.optional else 'false'}, {names.index(field.like)}"
-            yield (
-                f'{{"{field.name}", FieldKind::{kind(field)}, '
-                f"offsetof({row.struct}, {first}){more}}},"
-            )
-        yield "};"
-
-    def supports(row: Any) -> str:
-        if row.supports[: len(schema.SINCE_1_0)] == schema.SINCE_1_0:
-            rest = row.supports[len(schema.SINCE_1_0) :]
-            return ", ".join(["DMLOPS_SINCE_1_0", *map(support, rest)])
-        return ", ".join(map(support, row.supports))
-
-    def support(each: Any) -> str:
-        return (
-            f"{{Level::level_{each.since}, {each.min_rank}, {each.max_rank}, {each.types.cpp}.set}}"
-        )
-
-    def operator(row: Any) -> str:
-        more = [f"Activation::{row.function}" if row.activation else "Activation::identity"]
-        more += ["true" if row.fusable else "false"]
-        more += [f'"{row.rows_only}"' if row.rows_only else "nullptr"]
-        return (
-            f'{{OperatorType::{row.name.lower()}, "{row.desc}", Family::{row.family}, '
-            f"{'true' if row.in_place else 'false'}, {{{supports(row)}}}, "
-            f"kFieldsOf{row.desc}, {len(row.fields)}, {len(row.inputs)}, {len(row.outputs)}, "
-            f"{', '.join(more)}}},"
-        )
-
     return lines(
         note("//"),
         "#pragma once",
@@ -193,12 +199,12 @@ def rows() -> str:
         "namespace dmlops {",
         "",
         "// The fields of each struct, in its order.",
-        *(fields(row) for row in OPERATORS),
+        *(_fields(row) for row in OPERATORS),
         "using Level = FeatureLevel;",
         "// The support of most operators of level 1.0.",
-        "#define DMLOPS_SINCE_1_0 " + ", ".join(support(each) for each in schema.SINCE_1_0),
+        "#define DMLOPS_SINCE_1_0 " + ", ".join(_support(each) for each in schema.SINCE_1_0),
         "constexpr OperatorInfo kOperators[] = {",
-        map(operator, OPERATORS),
+        map(_operator, OPERATORS),
         "};",
         "#undef DMLOPS_SINCE_1_0",
         "",
@@ -236,51 +242,55 @@ _ARGUMENTS = {
 }
 
 
+def _argument(row: Any, i: int, field: Any) -> tuple[str, str]:
+    """Return the declaration and the reader of the i-th argument."""
+    words = {"name": field.parameter, "value": f"values[{i}]", "types": row.types.cpp}
+    words["like"] = ", &input" if i else ""
+    if isinstance(field, schema.Number):
+        words["default"] = cpp_number(field.default)
+    if isinstance(field, schema.Boolean):
+        words["default"] = "true" if field.default else "false"
+    declaration, read = (text.format(**words) for text in _ARGUMENTS[type(field)])
+    if isinstance(field, schema.Tensor) and field.optional:
+        read = f"(!is_given(values[{i}]) || {read})"
+    return declaration, read
+
+
+def _outputs(row: Any, i: int) -> tuple[str, str]:
+    """Return the declaration and the reader of `out`, the i-th argument."""
+    if len(row.outputs) == 1:
+        read = f"out.read_output(function, values[{i}], input, {row.types.cpp})"
+        return "OutputArray out;", read
+    like = ", ".join(f"&{each.like.removesuffix('_tensor')}" for each in row.outputs)
+    names = f"k{camel(row.function)}Outputs"
+    read = f"read_outputs(function, values[{i}], {names}, {{{like}}}, out)"
+    return f"OutputArray out[{len(row.outputs)}];", read
+
+
+def _arguments(row: Any) -> Iterator[str]:
+    """Yield the struct of a function's arguments."""
+    fields = (row.inputs[0], *row.positional, *row.keyword_only)
+    names = ", ".join(f'"{name}"' for name in [*(f.parameter for f in fields), "out"])
+    required = sum(field.argument is None for field in fields)
+    each = [_argument(row, i, field) for i, field in enumerate(fields)]
+    each.append(_outputs(row, len(fields)))
+    yield f"struct {camel(row.function)}Arguments {{"
+    yield f"static constexpr std::size_t kCount = {len(fields) + 1};"
+    yield "static Signature signature() {"
+    yield f'return {{"{row.function}", {1 + len(row.positional)}, {required}, {{{names}}}}};'
+    yield "}"
+    yield ""
+    yield from (declaration for declaration, _ in each)
+    yield ""
+    yield "bool read(const char* function, PyObject* const (&values)[kCount]) {"
+    yield f"return {' && '.join(read for _, read in each)};"
+    yield "}"
+    yield "};"
+    yield ""
+
+
 def function_arguments() -> str:
     """Return src/python/function_arguments.hpp."""
-
-    def argument(row: Any, i: int, field: Any) -> tuple[str, str]:
-        """Return the declaration and the reader of the i-th argument."""
-        words = {"name": field.parameter, "value": f"values[{i}]", "types": row.types.cpp}
-        words["like"] = ", &input" if i else ""
-        if isinstance(field, schema.Number):
-            words["default"] = cpp_number(field.default)
-        if isinstance(field, schema.Boolean):
-            words["default"] = "true" if field.default else "false"
-        declaration, read = (text.format(**words) for text in _ARGUMENTS[type(field)])
-        if isinstance(field, schema.Tensor) and field.optional:
-            read = f"(!is_given(values[{i}]) || {read})"
-        return declaration, read
-
-    def outputs(row: Any, i: int) -> tuple[str, str]:
-        if len(row.outputs) == 1:
-            read = f"out.read_output(function, values[{i}], input, {row.types.cpp})"
-            return "OutputArray out;", read
-        like = ", ".join(f"&{each.like.removesuffix('_tensor')}" for each in row.outputs)
-        names = f"k{camel(row.function)}Outputs"
-        read = f"read_outputs(function, values[{i}], {names}, {{{like}}}, out)"
-        return f"OutputArray out[{len(row.outputs)}];", read
-
-    def arguments(row: Any) -> Iterator[str]:
-        fields = (row.inputs[0], *row.positional, *row.keyword_only)
-        names = ", ".join(f'"{name}"' for name in [*(f.parameter for f in fields), "out"])
-        required = sum(field.argument is None for field in fields)
-        each = [argument(row, i, field) for i, field in enumerate(fields)]
-        each.append(outputs(row, len(fields)))
-        yield f"struct {camel(row.function)}Arguments {{"
-        yield f"static constexpr std::size_t kCount = {len(fields) + 1};"
-        yield "static Signature signature() {"
-        yield f'return {{"{row.function}", {1 + len(row.positional)}, {required}, {{{names}}}}};'
-        yield "}"
-        yield ""
-        yield from (declaration for declaration, _ in each)
-        yield ""
-        yield "bool read(const char* function, PyObject* const (&values)[kCount]) {"
-        yield f"return {' && '.join(read for _, read in each)};"
-        yield "}"
-        yield "};"
-        yield ""
-
     rows = {row.function: row for row in OPERATORS if not row.activation}
     structs = ", ".join(f"{camel(name)}Arguments" for name in rows)
     return lines(
@@ -299,7 +309,7 @@ def function_arguments() -> str:
         "",
         "namespace dmlops::python {",
         "",
-        *(arguments(row) for row in rows.values()),
+        *(_arguments(row) for row in rows.values()),
         "template <class... Arguments>",
         "struct Functions {",
         "static constexpr std::size_t kCount = sizeof...(Arguments);",
