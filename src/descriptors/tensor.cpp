@@ -2,6 +2,7 @@
 #include "descriptors/tensor.hpp"
 
 #include "core/text.hpp"
+#include "core/views.hpp"
 #include "descriptors/table.hpp"
 #include "operators/check.hpp"
 
@@ -109,7 +110,7 @@ bool is_broadcast(const BufferTensorDesc& tensor, std::size_t axis) {
 TensorView view_of(const BufferTensorDesc& tensor) {
   TensorView view(nullptr, tensor.data_type, static_cast<int>(tensor.dimension_count), {}, {});
   const BufferTensorDesc::Dimensions strides = effective_strides(tensor);
-  const auto element = static_cast<std::int64_t>(element_size(tensor.data_type));
+  const std::int64_t element = element_bytes(tensor.data_type);
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
     view.sizes[d] = tensor.sizes[d];
     view.strides[d] = tensor.sizes[d] == 1 ? 0 : strides[d] * element;

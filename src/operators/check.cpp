@@ -9,6 +9,7 @@
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "core/text.hpp"
+#include "core/views.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {
@@ -18,9 +19,8 @@ namespace {
 std::pair<const char*, const char*> extent(const ConstTensorView& view) {
   const char* begin = static_cast<const char*>(view.data);
   const char* end = begin + element_size(view.type);
-  for (int d = 0; d < view.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    const std::int64_t reach = (view.sizes[axis] - 1) * view.strides[axis];
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
+    const std::int64_t reach = (view.sizes[d] - 1) * view.strides[d];
     (reach < 0 ? begin : end) += reach;
   }
   return {begin, end};
@@ -28,7 +28,7 @@ std::pair<const char*, const char*> extent(const ConstTensorView& view) {
 
 bool same_elements(const ConstTensorView& a, const ConstTensorView& b) {
   if (a.data != b.data || a.rank != b.rank) return false;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(a.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(a); ++d) {
     if (a.sizes[d] != b.sizes[d] || (a.sizes[d] > 1 && a.strides[d] != b.strides[d])) return false;
   }
   return true;
@@ -83,13 +83,13 @@ bool overlap(const ConstTensorView& a, const ConstTensorView& b) {
   if (a_end <= b_begin || b_end <= a_begin) return false;
   Differences dimensions[2 * kMaxRank];
   int rank = 0;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(a.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(a); ++d) {
     if (a.sizes[d] > 1) dimensions[rank++] = {0, a.sizes[d] - 1, std::llabs(a.strides[d])};
   }
-  for (std::size_t d = 0; d < static_cast<std::size_t>(b.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(b); ++d) {
     if (b.sizes[d] > 1) dimensions[rank++] = {1 - b.sizes[d], 0, std::llabs(b.strides[d])};
   }
-  OverlapSearch search(dimensions, rank, static_cast<std::int64_t>(element_size(a.type)));
+  OverlapSearch search(dimensions, rank, element_bytes(a.type));
   return search.found(0, a_begin - b_begin, true);
 }
 
@@ -101,15 +101,13 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
                            const ConstTensorView& input) {
   if (parameter.rank != 1 || input.rank < 2) return "";
   const std::int64_t length = parameter.sizes[0];
-  int axis = 1;  // DirectML's channel axis first
+  std::size_t axis = 1;  // DirectML's channel axis first
   if (input.sizes[1] != length) {
-    for (axis = 0; axis < input.rank && input.sizes[static_cast<std::size_t>(axis)] != length;)
-      ++axis;
-    if (axis == input.rank) return "";
+    for (axis = 0; axis < rank_of(input) && input.sizes[axis] != length;) ++axis;
+    if (axis == rank_of(input)) return "";
   }
   ConstTensorView reshaped = input;
-  for (int d = 0; d < input.rank; ++d)
-    reshaped.sizes[static_cast<std::size_t>(d)] = d == axis ? length : 1;
+  for (std::size_t d = 0; d < rank_of(input); ++d) reshaped.sizes[d] = d == axis ? length : 1;
   return concat("; for one value per index of axis ", axis, ", use ", argument, ".reshape",
                 shape_text(reshaped));
 }
@@ -138,8 +136,8 @@ std::string number_text(double value) {
 
 std::string shape_text(const ConstTensorView& view) {
   std::string text = "(";
-  for (int d = 0; d < view.rank; ++d) {
-    text += concat(d == 0 ? "" : ", ", view.sizes[static_cast<std::size_t>(d)]);
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
+    text += concat(d == 0 ? "" : ", ", view.sizes[d]);
   }
   return concat(text, view.rank == 1 ? ",)" : ")");
 }
@@ -152,15 +150,14 @@ void require_addressable(const char* op, const char* argument, const ConstTensor
   if (view.rank < 0 || view.rank > kMaxRank) {
     refuse(concat("has rank ", view.rank, "; at most 8 dimensions are supported"));
   }
-  const auto rank = static_cast<std::size_t>(view.rank);
   bool empty = false;
-  for (std::size_t d = 0; d < rank; ++d) {
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
     if (view.sizes[d] < 0) refuse(concat("has shape ", shape_text(view), " with a negative size"));
     empty = empty || view.sizes[d] == 0;
   }
   if (empty) return;
-  std::int64_t extent = static_cast<std::int64_t>(element_size(view.type));
-  for (std::size_t d = 0; d < rank; ++d) {
+  std::int64_t extent = element_bytes(view.type);
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
     std::int64_t reach = 0;
     if (view.sizes[d] == 1) continue;
     const bool wraps = __builtin_mul_overflow(view.sizes[d] - 1, view.strides[d], &reach);
@@ -223,13 +220,13 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
 bool overlaps_itself(const ConstTensorView& view) {
   Differences dimensions[kMaxRank];
   int rank = 0;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
     const std::int64_t last = view.sizes[d] - 1;
     if (last == 0) continue;
     if (view.strides[d] == 0) return true;
     dimensions[rank++] = {-last, last, std::llabs(view.strides[d])};
   }
-  const auto element = static_cast<std::int64_t>(element_size(view.type));
+  const std::int64_t element = element_bytes(view.type);
   OverlapSearch search(dimensions, rank, element);
   // Fast path: each stride exceeds the extent of the smaller ones.
   std::int64_t reach = element;
@@ -255,12 +252,11 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
                        counted(input.rank, "dimension"), ", each of size 1 or the input's",
                        reshape_advice(argument, parameter, input)));
   }
-  for (int d = 0; d < input.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if (parameter.sizes[axis] == 1 || parameter.sizes[axis] == input.sizes[axis]) continue;
+  for (std::size_t d = 0; d < rank_of(input); ++d) {
+    if (parameter.sizes[d] == 1 || parameter.sizes[d] == input.sizes[d]) continue;
     throw Error(concat(both_shapes(), "; on axis ", d, " its size must be 1",
-                       input.sizes[axis] == 1 ? "" : concat(" or ", input.sizes[axis]), ", not ",
-                       parameter.sizes[axis]));
+                       input.sizes[d] == 1 ? "" : concat(" or ", input.sizes[d]), ", not ",
+                       parameter.sizes[d]));
   }
 }
 
@@ -312,13 +308,11 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
     return;
 
   TensorView copy(nullptr, input.type, input.rank, input.sizes, {});
-  const auto element = static_cast<std::int64_t>(element_size(input.type));
-  std::int64_t bytes = element;
-  for (int d = input.rank - 1; d >= 0; --d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if (input.strides[axis] == 0) copy.sizes[axis] = 1;  // keeps broadcast dimensions broadcast
-    copy.strides[axis] = bytes;
-    bytes *= copy.sizes[axis];
+  std::int64_t bytes = element_bytes(input.type);
+  for (std::size_t d = rank_of(input); d-- > 0;) {
+    if (input.strides[d] == 0) copy.sizes[d] = 1;  // keeps broadcast dimensions broadcast
+    copy.strides[d] = bytes;
+    bytes *= copy.sizes[d];
   }
   copy_.reset(new char[static_cast<std::size_t>(bytes)]);
   copy.data = copy_.get();
@@ -328,7 +322,7 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   run(nest, nest.data, copy_kernel(element_size(input.type)), nullptr);
   view_ = copy;
   view_.sizes = input.sizes;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(input.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(input); ++d) {
     if (copy.sizes[d] == 1) view_.strides[d] = 0;
   }
 }
@@ -341,7 +335,7 @@ void require_within(int rank, const Dimensions& sizes, const Dimensions& strides
   require_addressable("TensorView", "the tensor", view);
   if (is_empty(view)) return;
   std::int64_t first = 0, end = static_cast<std::int64_t>(element);  // bytes
-  for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
     const std::int64_t reach = (sizes[d] - 1) * strides[d];
     (reach < 0 ? first : end) += reach;
   }

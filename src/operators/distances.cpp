@@ -4,34 +4,33 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/views.hpp"
+
 namespace dmlops {
 
 Distances::Distances(const ConstTensorView& operand, unsigned int reduced) {
-  for (int d = 0; d < operand.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if (operand.sizes[axis] == 1 || operand.strides[axis] == 0) continue;
+  for (std::size_t d = 0; d < rank_of(operand); ++d) {
+    if (operand.sizes[d] == 1 || operand.strides[d] == 0) continue;
     std::int64_t& nearest = (reduced >> d & 1u) != 0 ? elements : groups;
-    nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[axis]));
+    nearest = std::min<std::int64_t>(nearest, std::llabs(operand.strides[d]));
   }
-  const auto size = static_cast<std::int64_t>(element_size(operand.type));
+  const std::int64_t size = element_bytes(operand.type);
   std::int64_t step = 0;  // of the first of these dimensions
-  for (int d = operand.rank - 1; d >= 0; --d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if ((reduced >> d & 1u) == 0 || operand.sizes[axis] == 1) continue;
-    if (count == 1) step = operand.strides[axis];
-    has_one_step = has_one_step && operand.strides[axis] == count * step;
-    count *= operand.sizes[axis];
+  for (std::size_t d = rank_of(operand); d-- > 0;) {
+    if ((reduced >> d & 1u) == 0 || operand.sizes[d] == 1) continue;
+    if (count == 1) step = operand.strides[d];
+    has_one_step = has_one_step && operand.strides[d] == count * step;
+    count *= operand.sizes[d];
     if (has_one_step && step == size) run = count;
   }
 }
 
 bool is_contiguous_in_output_alone(const ConstTensorView& input, const ConstTensorView& output,
                                    unsigned int axes) {
-  const auto size = static_cast<std::int64_t>(element_size(output.type));
-  for (int d = 0; d < output.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if ((axes >> d & 1u) == 0 || output.sizes[axis] == 1 || output.strides[axis] != size) continue;
-    return input.strides[axis] != 0 && std::llabs(input.strides[axis]) != size;
+  const std::int64_t size = element_bytes(output.type);
+  for (std::size_t d = 0; d < rank_of(output); ++d) {
+    if ((axes >> d & 1u) == 0 || output.sizes[d] == 1 || output.strides[d] != size) continue;
+    return input.strides[d] != 0 && std::llabs(input.strides[d]) != size;
   }
   return false;
 }

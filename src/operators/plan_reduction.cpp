@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/isa.hpp"
+#include "core/views.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
@@ -22,17 +23,15 @@ OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
   std::copy(std::begin(operands), std::end(operands), read);
   if (preparation != Preparation::none) {
     const bool copies_input = preparation == Preparation::copy;
-    const TensorView target = {const_cast<void*>(output->data), output->type, output->rank,
-                               output->sizes, output->strides};
     static constexpr float kZero = 0;  // also of float16
     const ConstTensorView zero(&kZero, input.type, {});
-    plan.nest = make_nest(target, copies_input ? &input : &zero, 1);
+    plan.nest = make_nest(writable(*output), copies_input ? &input : &zero, 1);
     plan.kernel = copy_kernel(size);
     read[copies_input ? 1 : kZeroedOutput] = output;
   }
   auto& planned = plan.parameters.emplace<ReductionParameters>(
       kernels[float_index(input.type)], traits, preparation, own, read, reduced);
-  planned.reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+  planned.reduction.data[1] = data_of(input);
   return plan;
 }
 

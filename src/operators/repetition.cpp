@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/views.hpp"
+
 namespace dmlops {
 namespace {
 
@@ -17,7 +19,7 @@ ConstTensorView first_along(const TensorView& output, std::size_t axis) {
 // again, to itself. Short runs are then filled together, without non-temporal stores.
 bool fills_runs(const TensorView& output, std::size_t axis) {
   constexpr std::int64_t kFewest = 4, kLongestFilled = 1024;  // elements, bytes
-  const auto size = static_cast<std::int64_t>(element_size(output.type));
+  const std::int64_t size = element_bytes(output.type);
   return output.strides[axis] == size && output.sizes[axis] >= kFewest &&
          output.sizes[axis] * size <= kLongestFilled;
 }
@@ -30,8 +32,7 @@ TensorView others_along(const TensorView& output, std::size_t axis) {
 
 }  // namespace
 
-ResultCopy::ResultCopy(const TensorView& output, int dimension) {
-  const auto axis = static_cast<std::size_t>(dimension);
+ResultCopy::ResultCopy(const TensorView& output, std::size_t axis) {
   const ConstTensorView first = first_along(output, axis);
   const bool fills = fills_runs(output, axis);
   nest_ = make_nest(fills ? output : others_along(output, axis), &first, 1);
@@ -47,33 +48,29 @@ void ResultCopy::run(char* output, const char* planned) const {
 
 std::vector<ResultCopy> remove_repetition(TensorView& output, ConstTensorView* inputs,
                                           int input_count, unsigned int reduced) {
-  int dimensions[kMaxRank], count = 0;
-  for (int d = 0; d < output.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    const bool varies = std::any_of(inputs, inputs + input_count, [axis](const auto& input) {
-      return input.sizes[axis] != 1 && input.strides[axis] != 0;
+  std::size_t axes[kMaxRank];
+  int count = 0;
+  for (std::size_t d = 0; d < rank_of(output); ++d) {
+    const bool varies = std::any_of(inputs, inputs + input_count, [d](const auto& input) {
+      return input.sizes[d] != 1 && input.strides[d] != 0;
     });
-    if (output.sizes[axis] > 1 && !varies && (reduced >> d & 1u) == 0) dimensions[count++] = d;
+    if (output.sizes[d] > 1 && !varies && (reduced >> d & 1u) == 0) axes[count++] = d;
   }
   std::vector<ResultCopy> copies;
   if (count == 0) return copies;
   // The last copy, which writes most, is along the largest stride.
-  const auto distance = [&output](int d) {
-    return std::llabs(output.strides[static_cast<std::size_t>(d)]);
-  };
-  std::sort(dimensions, dimensions + count,
-            [&](int a, int b) { return distance(a) < distance(b); });
+  const auto distance = [&output](std::size_t d) { return std::llabs(output.strides[d]); };
+  std::sort(axes, axes + count,
+            [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
   const TensorView whole = output;
   for (int i = 0; i < count; ++i) {
-    const auto axis = static_cast<std::size_t>(dimensions[i]);
-    output.sizes[axis] = 1;
-    for (int k = 0; k < input_count; ++k) inputs[k].sizes[axis] = 1;
+    output.sizes[axes[i]] = 1;
+    for (int k = 0; k < input_count; ++k) inputs[k].sizes[axes[i]] = 1;
   }
   TensorView copied = output;
   for (int i = 0; i < count; ++i) {
-    const auto axis = static_cast<std::size_t>(dimensions[i]);
-    copied.sizes[axis] = whole.sizes[axis];
-    copies.emplace_back(copied, dimensions[i]);
+    copied.sizes[axes[i]] = whole.sizes[axes[i]];
+    copies.emplace_back(copied, axes[i]);
   }
   return copies;
 }

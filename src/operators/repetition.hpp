@@ -1,6 +1,7 @@
 // Results that repeat: dimensions along which no input varies are computed once, then copied.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace dmlops {
 // themselves.
 class ResultCopy {
  public:
-  ResultCopy(const TensorView& output, int dimension);
+  ResultCopy(const TensorView& output, std::size_t axis);
 
   // `output`: the output's address in place of `planned`, the one in the plan.
   void run(char* output, const char* planned) const;

@@ -5,6 +5,7 @@
 
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
+#include "core/views.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/distances.hpp"
@@ -31,17 +32,15 @@ Order compare_order(const ConstTensorView& input, const TensorView& output, unsi
   constexpr std::int64_t kShortRun = 48;  // bytes
   constexpr std::int64_t kRun = 16;       // groups
   constexpr std::int64_t kTile = 4096;    // elements
-  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t size = element_bytes(input.type);
   struct Extent {
     std::int64_t size, in, out;
   } kept[kMaxRank];
   int count = 0;
-  for (int d = input.rank - 1; d >= 0; --d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if (input.sizes[axis] == 1) continue;
+  for (std::size_t d = rank_of(input); d-- > 0;) {
+    if (input.sizes[d] == 1) continue;
     if ((reduced >> d & 1u) == 0)
-      kept[count++] = {input.sizes[axis], std::llabs(input.strides[axis]),
-                       std::llabs(output.strides[axis])};
+      kept[count++] = {input.sizes[d], std::llabs(input.strides[d]), std::llabs(output.strides[d])};
   }
   // Groups longer than a tile are contiguous in the output alone.
   if (in.count > kTile && out.elements == size && in.elements > size &&
@@ -147,11 +146,9 @@ OperatorPlan plan_softmax(const ConstTensorView& input, unsigned int reduced,
 
 OperatorPlan plan_log_softmax(const ConstTensorView& input, unsigned int reduced,
                               const TensorView& output) {
-  bool single = true;
-  for (int d = 0; d < input.rank; ++d)
-    single = single && ((reduced >> d & 1u) == 0 || input.sizes[static_cast<std::size_t>(d)] == 1);
   // A single element gives 0, or NaN if it is not finite, as 0 x + 0 does.
-  if (single) return plan_activation(Activation::linear, input, {0, 0}, output);
+  if (Distances(input, reduced).count == 1)
+    return plan_activation(Activation::linear, input, {0, 0}, output);
   return plan(kLogSoftmax, input, reduced, output);
 }
 

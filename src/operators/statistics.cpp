@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/isa.hpp"
+#include "core/views.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/distances.hpp"
@@ -49,7 +50,7 @@ ConstTensorView constant(const ConstTensorView& like, Number number) {
   ConstTensorView view = like;
   view.data = like.type == DataType::float16 ? static_cast<const void*>(&kHalves[number])
                                              : &kSingles[number];
-  for (std::size_t d = 0; d < static_cast<std::size_t>(like.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(like); ++d) {
     view.sizes[d] = 1;
     view.strides[d] = 0;
   }
@@ -67,8 +68,8 @@ void fill(const TensorView& output, Number number) {
 // Returns the axes along which a parameter has size 1, as bits.
 unsigned int axes_without(const ConstTensorView& parameter) {
   unsigned int reduced = 0;
-  for (int d = 0; d < parameter.rank; ++d) {
-    if (parameter.sizes[static_cast<std::size_t>(d)] == 1) reduced |= 1u << d;
+  for (std::size_t d = 0; d < rank_of(parameter); ++d) {
+    if (parameter.sizes[d] == 1) reduced |= 1u << d;
   }
   return reduced;
 }
@@ -107,17 +108,16 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   if (output == nullptr) return false;
   const Distances in_output(*output, reduced);
   std::int64_t groups = 1;  // between two elements of a group in the output
-  for (int d = 0; d < input.rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if ((reduced >> d & 1u) == 0 && std::llabs(output->strides[axis]) < in_output.elements)
-      groups *= input.sizes[axis];
+  for (std::size_t d = 0; d < rank_of(input); ++d) {
+    if ((reduced >> d & 1u) == 0 && std::llabs(output->strides[d]) < in_output.elements)
+      groups *= input.sizes[d];
   }
   const auto has_every_element = [&](const ConstTensorView* operand) {
     return operand != nullptr && axes_without(*operand) == axes_without(input);
   };
   const bool reads_one =
       std::none_of(operands + 2, operands + kFirstGroupOperand, has_every_element);
-  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t size = element_bytes(input.type);
   const Distances in_input(input, reduced);
   const bool side_by_side = in_output.are_side_by_side();
   // Groups side by side that do not fill a cache line are not worth a copy.
@@ -178,8 +178,7 @@ OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
                                       [](const auto* operand) { return operand != nullptr; });
   if (operands[0] == nullptr || has_others)
     return plan(kernels().statistics, all, reduced, parameters);
-  TensorView output = {const_cast<void*>(operands[0]->data), operands[0]->type, operands[0]->rank,
-                       operands[0]->sizes, operands[0]->strides};
+  TensorView output = writable(*operands[0]);
   std::vector<ResultCopy> copies = remove_repetition(output, inputs, 3, reduced);
   const ConstTensorView target = output;
   all[0] = &target;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/text.hpp"
+#include "core/views.hpp"
 #include "descriptors/tensor.hpp"
 #include "errors.hpp"
 
@@ -13,8 +14,8 @@ namespace {
 // Returns the bytes from an array's first element to the end of its last; strides are not negative.
 // A binding has this size, never a size that a descriptor claims.
 std::uint64_t extent_of(const ConstTensorView& view) {
-  std::int64_t bytes = static_cast<std::int64_t>(element_size(view.type));
-  for (std::size_t d = 0; d < static_cast<std::size_t>(view.rank); ++d) {
+  std::int64_t bytes = element_bytes(view.type);
+  for (std::size_t d = 0; d < rank_of(view); ++d) {
     if (view.sizes[d] == 0) return 0;
     if (view.sizes[d] > 1) bytes += (view.sizes[d] - 1) * view.strides[d];
   }
@@ -22,9 +23,9 @@ std::uint64_t extent_of(const ConstTensorView& view) {
 }
 
 bool is_dense(const ConstTensorView& view) {
-  auto stride = static_cast<std::int64_t>(element_size(view.type));
+  std::int64_t stride = element_bytes(view.type);
   bool dense = true, empty = false;
-  for (std::size_t d = static_cast<std::size_t>(view.rank); d-- > 0;) {
+  for (std::size_t d = rank_of(view); d-- > 0;) {
     dense = dense && (view.sizes[d] == 1 || view.strides[d] == stride);
     empty = empty || view.sizes[d] == 0;
     stride *= view.sizes[d];
@@ -36,7 +37,7 @@ bool is_dense(const ConstTensorView& view) {
 bool same_layout(const ConstTensorView& array, const BufferTensorDesc& desc) {
   const TensorView tensor = view_of(desc);
   if (array.type != tensor.type || array.rank != tensor.rank) return false;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(tensor.rank); ++d) {
+  for (std::size_t d = 0; d < rank_of(tensor); ++d) {
     if (array.sizes[d] != tensor.sizes[d]) return false;
     if (array.sizes[d] > 1 && array.strides[d] != tensor.strides[d]) return false;
   }

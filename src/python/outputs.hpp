@@ -6,6 +6,7 @@
 #include "arguments.hpp"
 #include "core/attributes.hpp"
 #include "core/text.hpp"
+#include "core/views.hpp"
 #include "gil.hpp"
 #include "ndarray.hpp"
 
@@ -15,7 +16,7 @@ inline bool is_given(PyObject* value) { return value != nullptr && value != Py_N
 
 inline std::int64_t element_count(const ConstTensorView& view) {
   std::int64_t elements = 1;
-  for (int d = 0; d < view.rank; ++d) elements *= view.sizes[static_cast<std::size_t>(d)];
+  for (std::size_t d = 0; d < rank_of(view); ++d) elements *= view.sizes[d];
   return elements;
 }
 

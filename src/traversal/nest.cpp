@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/insertion_sort.hpp"
+#include "core/views.hpp"
 #include "traversal/dimension.hpp"
 
 namespace dmlops {
@@ -12,17 +13,13 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
                std::int64_t work) {
   Nest nest;
   nest.operands = input_count + 1;
-  nest.element_size = static_cast<std::int64_t>(element_size(output.type));
-  nest.data[0] = static_cast<char*>(output.data);
-  for (int k = 0; k < input_count; ++k) {
-    // Kernels write operand 0 only.
-    nest.data[k + 1] = const_cast<char*>(static_cast<const char*>(inputs[k].data));
-  }
+  nest.element_size = element_bytes(output.type);
+  nest.data[0] = data_of(output);
+  for (int k = 0; k < input_count; ++k) nest.data[k + 1] = data_of(inputs[k]);
 
   Dimension<kMaxOperands> dimensions[kMaxRank];
   int rank = 0;
-  for (int d = output.rank - 1; d >= 0; --d) {
-    const auto axis = static_cast<std::size_t>(d);
+  for (std::size_t axis = rank_of(output); axis-- > 0;) {
     const std::int64_t size = output.sizes[axis];
     if (size == 1) continue;
     auto& dimension = dimensions[rank++];

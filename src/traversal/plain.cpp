@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/float_environment.hpp"
+#include "core/views.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {
@@ -13,15 +14,14 @@ std::int64_t plain_elements(const ConstTensorView& input, const TensorView& outp
   const int rank = input.rank;
   if (output.type != input.type || output.rank != rank || rank < 0 || rank > kMaxRank) return 0;
   if (input.data == nullptr || output.data == nullptr) return 0;
-  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t size = element_bytes(input.type);
   const std::int64_t threshold = split_threshold();
   std::int64_t length = 1;
-  for (int d = rank - 1; d >= 0; --d) {
-    const auto axis = static_cast<std::size_t>(d);
-    const std::int64_t count = input.sizes[axis];
-    if (output.sizes[axis] != count) return 0;
+  for (std::size_t d = rank_of(input); d-- > 0;) {
+    const std::int64_t count = input.sizes[d];
+    if (output.sizes[d] != count) return 0;
     if (count == 1) continue;
-    if (input.strides[axis] != length * size || output.strides[axis] != length * size) return 0;
+    if (input.strides[d] != length * size || output.strides[d] != length * size) return 0;
     if (count <= 0 || count >= threshold) return 0;
     length *= count;
     if (length * work >= threshold) return 0;
@@ -34,15 +34,14 @@ std::int64_t plain_elements(const ConstTensorView& input, const TensorView& outp
 
 bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKernel kernel,
                   const void* parameters, std::int64_t work) {
-  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t size = element_bytes(input.type);
   const std::int64_t length = plain_elements(input, output, std::max(2 * size, work));
   if (length == 0) return false;
   Rows rows;
   rows.length = length;
   rows.count = 1;
-  rows.data[0] = static_cast<char*>(output.data);
-  rows.data[1] =
-      const_cast<char*>(static_cast<const char*>(input.data));  // kernels do not write their input
+  rows.data[0] = data_of(output);
+  rows.data[1] = data_of(input);
   rows.layout[0] = rows.layout[1] = Layout::in_place;
   kernel(rows, parameters);
   return true;
@@ -52,8 +51,8 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
                     std::int64_t elements, const ReductionTraits& traits, ReductionKernel kernel) {
   std::int64_t length = 1;
   bool are_rows = true;
-  for (int d = input.rank - 1; d >= 0; --d) {
-    const std::int64_t count = input.sizes[static_cast<std::size_t>(d)];
+  for (std::size_t d = rank_of(input); d-- > 0;) {
+    const std::int64_t count = input.sizes[d];
     if (count == 1) continue;
     if ((reduced >> d & 1u) == 0) {
       are_rows = false;
@@ -63,7 +62,7 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
       length *= count;
     }
   }
-  const auto size = static_cast<std::int64_t>(element_size(input.type));
+  const std::int64_t size = element_bytes(input.type);
   const std::int64_t groups = elements / length;
   if (length == 1 || streams(2 * size * elements, false, output.data == input.data) ||
       shard_count(groups * group_work(length, traits)) > 1)
@@ -78,8 +77,8 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
     outer.strides[k][0] = k < 2 ? length * size : 0;
   }
   Reduction reduction{inner, outer};
-  reduction.data[0] = static_cast<char*>(output.data);
-  reduction.data[1] = const_cast<char*>(static_cast<const char*>(input.data));
+  reduction.data[0] = data_of(output);
+  reduction.data[1] = data_of(input);
   reduction.end = groups;
   const FloatEnvironment environment;
   kernel(reduction, nullptr);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/insertion_sort.hpp"
+#include "core/views.hpp"
 #include "traversal/dimension.hpp"
 
 namespace dmlops {
@@ -14,10 +15,8 @@ using ReducedDimension = Dimension<kReductionOperands>;
 
 // True if the operand has different elements in a group.
 bool varies_in_groups(const ConstTensorView* operand, unsigned int reduced) {
-  for (int d = 0; operand != nullptr && d < operand->rank; ++d) {
-    const auto axis = static_cast<std::size_t>(d);
-    if ((reduced >> d & 1u) != 0 && operand->sizes[axis] > 1 && operand->strides[axis] != 0)
-      return true;
+  for (std::size_t d = 0; operand != nullptr && d < rank_of(*operand); ++d) {
+    if ((reduced >> d & 1u) != 0 && operand->sizes[d] > 1 && operand->strides[d] != 0) return true;
   }
   return false;
 }
@@ -71,14 +70,11 @@ std::int64_t split_rows(const PlannedReduction& planned, std::int64_t element_si
 PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned int reduced) {
   const ConstTensorView& input = *operands[1];
   for (int k = 0; k < kReductionOperands; ++k) {
-    // Kernels write outputs alone.
-    if (operands[k] != nullptr)
-      data[k] = const_cast<char*>(static_cast<const char*>(operands[k]->data));
+    if (operands[k] != nullptr) data[k] = data_of(*operands[k]);
   }
   ReducedDimension inner[kMaxRank], outer[kMaxRank], sorted[kMaxRank];
   int sorted_rank = 0;
-  for (int d = input.rank - 1; d >= 0; --d) {
-    const auto axis = static_cast<std::size_t>(d);
+  for (std::size_t axis = rank_of(input); axis-- > 0;) {
     if (input.sizes[axis] == 1) continue;
     ReducedDimension dimension = {input.sizes[axis], {}};
     for (int k = 0; k < kReductionOperands; ++k) {
@@ -86,7 +82,7 @@ PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned i
       dimension.strides[k] =
           operand == nullptr || operand->sizes[axis] == 1 ? 0 : operand->strides[axis];
     }
-    if ((reduced >> d & 1u) != 0) {
+    if ((reduced >> axis & 1u) != 0) {
       append(inner, elements.rank, dimension);
       continue;
     }
@@ -98,7 +94,7 @@ PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned i
     sorted[sorted_rank++] = dimension;
   }
   if (elements.rank == 0) {
-    const auto size = static_cast<std::int64_t>(element_size(input.type));
+    const std::int64_t size = element_bytes(input.type);
     inner[elements.rank++] = {1, {size, size}};
   }
   // Groups in the order that uses whole cache lines: of the input, which is read more than once,
@@ -118,8 +114,7 @@ PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned i
     set(kept, d, outer[d]);
     groups *= outer[d].size;
   }
-  if (elements.rank > 1)
-    split = split_rows(*this, static_cast<std::int64_t>(element_size(input.type)));
+  if (elements.rank > 1) split = split_rows(*this, element_bytes(input.type));
 }
 
 }  // namespace dmlops
