@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/ceil_div.hpp"
 #include "traversal/layout.hpp"
 #include "traversal/shortest_row.hpp"
 
@@ -20,8 +21,7 @@ constexpr std::int64_t kConstantRow = 16, kSharedRow = 192, kContiguousRow = 64;
 
 // Returns the size of nearly equal chunks of a dimension, of up to `largest` indices each.
 std::int64_t even_chunk(std::int64_t size, std::int64_t largest) {
-  const std::int64_t chunks = (size + largest - 1) / largest;
-  return (size + chunks - 1) / chunks;
+  return ceil_div(size, ceil_div(size, largest));
 }
 
 // The largest power of two up to n.

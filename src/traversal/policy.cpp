@@ -5,6 +5,7 @@
 #include <atomic>
 #include <limits>
 
+#include "core/ceil_div.hpp"
 #include "core/cpuid.hpp"
 #include "core/environment.hpp"
 #include "traversal/policy_setters.hpp"
@@ -95,7 +96,7 @@ std::int64_t shard_count(std::int64_t bytes) {
 }
 
 std::int64_t shard_begin(std::int64_t size, std::int64_t count, std::int64_t i, std::int64_t unit) {
-  const std::int64_t units = (size + unit - 1) / unit;
+  const std::int64_t units = ceil_div(size, unit);
   return std::min(size, units / count * i * unit + std::min(i, units % count) * unit);
 }
 

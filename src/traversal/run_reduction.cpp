@@ -5,14 +5,13 @@
 #include <memory>
 #include <new>
 
+#include "core/ceil_div.hpp"
 #include "core/pool.hpp"
 #include "traversal/policy.hpp"
 #include "traversal/reduction.hpp"
 
 namespace dmlops {
 namespace {
-
-std::int64_t quotient_rounded_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // True if the operand has an element for each element of the input.
 bool has_every_element(const Reduction& groups, int operand) {
@@ -112,9 +111,8 @@ void ReductionRun::run() {
   const std::int64_t wanted = shard_count(groups_.end * work_);
   if (pays_off_in_parts(wanted) && run_in_parts(wanted)) return;
   // Threads that share lines are faster than idle ones.
-  const std::int64_t unit =
-      fills_line_ || quotient_rounded_up(groups_.end, unit_) >= wanted ? unit_ : 1;
-  const std::int64_t shards = std::min(wanted, quotient_rounded_up(groups_.end, unit));
+  const std::int64_t unit = fills_line_ || ceil_div(groups_.end, unit_) >= wanted ? unit_ : 1;
+  const std::int64_t shards = std::min(wanted, ceil_div(groups_.end, unit));
   if (groups_.split && run_split(shards, unit)) return;
   groups_.split = false;
   run_shards(shards, unit);
@@ -159,9 +157,9 @@ std::int64_t ReductionRun::bytes_moved() const {
 bool ReductionRun::pays_off_in_parts(std::int64_t wanted) const {
   if (wanted <= 1 || groups_.stage != Reduction::kAllStages) return false;
   if (!traits_.has_lanes && !are_dense_rows()) return false;
-  const std::int64_t units = quotient_rounded_up(groups_.end, unit_),
-                     largest = quotient_rounded_up(units, std::min(wanted, units));
-  const std::int64_t times = quotient_rounded_up(groups_.end, groups_at_once()),
+  const std::int64_t units = ceil_div(groups_.end, unit_),
+                     largest = ceil_div(units, std::min(wanted, units));
+  const std::int64_t times = ceil_div(groups_.end, groups_at_once()),
                      in_parts = groups_.end * work_ / wanted + times * split_threshold();
   return 4 * in_parts <= 3 * largest * unit_ * work_;
 }
@@ -181,7 +179,7 @@ std::int64_t ReductionRun::split_groups_at_once(std::int64_t shards) const {
   const std::int64_t width = groups_.elements.sizes[0],
                      columns = std::clamp(kBytes / (split_rows_ * element_size_), kFewestAtOnce,
                                           kMostAtOnce),
-                     largest = quotient_rounded_up(groups_.end, shards) + unit_;  // shard, at most
+                     largest = ceil_div(groups_.end, shards) + unit_;  // shard, at most
   const std::size_t bytes = part_sum_bytes(1, elements_, traits_.part_lanes);
   const auto with_sums = static_cast<std::int64_t>(kMostSumBytes / bytes);
   const std::int64_t at_once = std::min({columns / width, with_sums, largest, kPartGroups});

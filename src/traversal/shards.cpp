@@ -9,15 +9,14 @@ namespace {
 
 // True if the largest of the shards exceeds the mean by at most 25 %.
 bool splits_evenly(std::int64_t size, std::int64_t shards) {
-  const std::int64_t largest = (size + shards - 1) / shards;
+  const std::int64_t largest = ceil_div(size, shards);
   return 4 * largest * shards <= 5 * size;
 }
 
 // Returns the number of shards, near the wanted one, that splits iterations nearly equally, or 0.
 std::int64_t fitting_shards(std::int64_t iterations, std::int64_t wanted, std::int64_t threads) {
   const std::int64_t most = std::min<std::int64_t>(wanted + wanted / 2, threads);
-  const std::int64_t largest = (iterations + most - 1) / most,
-                     shards = (iterations + largest - 1) / largest;
+  const std::int64_t shards = ceil_div(iterations, ceil_div(iterations, most));
   return 4 * shards >= 3 * wanted && splits_evenly(iterations, shards) ? shards : 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/ceil_div.hpp"
 #include "kernels/kernel.hpp"
 #include "traversal/policy.hpp"
 
@@ -54,7 +55,7 @@ void for_each_box(const LoopNest& nest, int first, int d, std::int64_t begin, st
   const auto visit_within = [&](std::int64_t i, std::int64_t from, std::int64_t to) {
     if (from < to) for_each_box(with_iterations(nest, d, i, i + 1), first, d - 1, from, to, visit);
   };
-  const std::int64_t whole = (begin + inner - 1) / inner, last = end / inner;
+  const std::int64_t whole = ceil_div(begin, inner), last = end / inner;
   if (whole > last) return visit_within(last, begin % inner, end % inner);
   if (begin % inner != 0) visit_within(whole - 1, begin % inner, inner);
   if (whole < last) visit(with_iterations(nest, d, whole, last));

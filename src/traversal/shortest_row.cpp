@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/ceil_div.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {
@@ -117,8 +118,7 @@ int row_dimension(const Nest& nest) {
 std::int64_t shortest_row(const Nest& nest, std::int64_t table) {
   if (nest.operands > 3) return shortest_row_of_several_inputs(nest, table);
   if (nest.operands == 3) return shortest_row_of_two_inputs(nest, table);
-  const std::int64_t size = nest.element_size;
-  return (shortest_row_of_one_input(nest) + size - 1) / size;
+  return ceil_div(shortest_row_of_one_input(nest), nest.element_size);
 }
 
 }  // namespace dmlops
