@@ -63,7 +63,8 @@ class ReductionRun {
   std::int64_t split_groups_at_once(std::int64_t shards) const;
   bool run_in_parts(std::int64_t wanted) const;
   bool run_split(std::int64_t shards, std::int64_t unit) const;
-  void run_shards(std::int64_t shards, std::int64_t unit) const;
+  void run_shards(std::int64_t shards, std::int64_t unit, std::int64_t at_once,
+                  const PartSums* sums) const;
   void run_range(Reduction groups, std::int64_t first, std::int64_t end,
                  std::int64_t at_once) const;
 
@@ -115,7 +116,7 @@ void ReductionRun::run() {
   const std::int64_t shards = std::min(wanted, ceil_div(groups_.end, unit));
   if (groups_.split && run_split(shards, unit)) return;
   groups_.split = false;
-  run_shards(shards, unit);
+  run_shards(shards, unit, groups_.end, nullptr);
 }
 
 // True if the groups are adjacent in an operand, and the elements of a group are not.
@@ -214,22 +215,20 @@ bool ReductionRun::run_split(std::int64_t shards, std::int64_t unit) const {
   const std::int64_t at_once = split_groups_at_once(shards);
   const PartSums sums(part_sum_bytes(at_once, elements_, traits_.part_lanes), shards);
   if (sums.is_exhausted()) return false;
-  parallel_for(static_cast<int>(shards), [&](int i) {
-    Reduction shard = groups_;
-    shard.part_sums = sums[i];
-    run_range(shard, shard_begin(groups_.end, shards, i, unit),
-              shard_begin(groups_.end, shards, i + 1, unit), at_once);
-  });
+  run_shards(shards, unit, at_once, &sums);
   return true;
 }
 
-void ReductionRun::run_shards(std::int64_t shards, std::int64_t unit) const {
-  if (shards <= 1) return kernel_(groups_, parameters_);
+// Computes the groups in shards, up to `at_once` groups of a shard at a time, with the shard's
+// `sums` unless null.
+void ReductionRun::run_shards(std::int64_t shards, std::int64_t unit, std::int64_t at_once,
+                              const PartSums* sums) const {
+  if (shards <= 1 && sums == nullptr) return kernel_(groups_, parameters_);
   parallel_for(static_cast<int>(shards), [&](int i) {
     Reduction shard = groups_;
-    shard.first = shard_begin(groups_.end, shards, i, unit);
-    shard.end = shard_begin(groups_.end, shards, i + 1, unit);
-    if (shard.first < shard.end) kernel_(shard, parameters_);
+    if (sums != nullptr) shard.part_sums = (*sums)[i];
+    run_range(shard, shard_begin(groups_.end, shards, i, unit),
+              shard_begin(groups_.end, shards, i + 1, unit), at_once);
   });
 }
 
@@ -238,8 +237,7 @@ void ReductionRun::run_range(Reduction groups, std::int64_t first, std::int64_t 
                              std::int64_t at_once) const {
   // A call has groups of one run of the innermost dimension if parts are by lanes, or if a single
   // thread computes split groups.
-  const bool of_run =
-      (groups.by_lanes || (groups.split && groups.parts == 1)) && groups.kept.rank > 0;
+  const bool of_run = (groups.parts > 1 ? groups.by_lanes : groups.split) && groups.kept.rank > 0;
   const std::int64_t size = of_run ? groups.kept.sizes[0] : groups.end;
   groups.parallel_for = parallel_for;
   for (groups.first = first; groups.first < end; groups.first = groups.end) {
