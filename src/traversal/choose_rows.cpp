@@ -131,10 +131,10 @@ bool LoopLayout::transpose(int operand) {
     const bool is_dense = !has_parameters() && column_.step == nest_.element_size &&
                           common_steps(column_, 0) == column_.rank &&
                           stride(0, column_.dimensions[0]) == row_.length * nest_.element_size;
-    const bool is_whole = row_.rank + column_.rank == nest_.rank;
+    const bool covers_nest = row_.rank + column_.rank == nest_.rank;
     const std::int64_t shortest = has_parameters() ? kFewestNormalized : kFewestColumns;
     if (column_.length >= kFewestColumns && (is_dense || row_.length >= shortest) &&
-        (is_whole || column_.length * row_.length >= kSmallestTile)) {
+        (covers_nest || column_.length * row_.length >= kSmallestTile)) {
       for (int d = 0; d < nest_.rank; ++d) {
         if (!reversed_[d]) continue;
         for (int k = 0; k < nest_.operands; ++k)
@@ -289,7 +289,7 @@ bool LoopLayout::shares_lines(int k, std::int64_t distance) const {
 }
 
 // True if rows along the dimension share cache lines of an input.
-bool LoopLayout::shares_lines(int d) const {
+bool LoopLayout::rows_share_lines(int d) const {
   for (int k = 1; k < dense_end(); ++k) {
     if (shares_lines(k, nest_.strides[k][d])) return true;
   }
@@ -316,7 +316,7 @@ LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int 
   const int d = dimensions[first];
   // Contiguous columns of 4 and more elements are transposed by vectors.
   const bool by_vectors = nest_.strides[1][d] == nest_.element_size && nest_.sizes[d] >= 4;
-  const bool shared = shares_lines(d) && !by_vectors;
+  const bool shared = rows_share_lines(d) && !by_vectors;
   const std::int64_t wanted =
       shared ? kRowTable : std::min(kRowTable, kBlockBytes / (row_.length * nest_.element_size));
   Chain single, rows;
@@ -327,7 +327,7 @@ LoopLayout::Chain LoopLayout::joined_rows(const int* dimensions, int count, int 
   rows = single;
   for (int i = 0; i < count && rows.chunk == 0 && rows.length < wanted; ++i) {
     if (i == first || !broadcast_alike(d, dimensions[i])) continue;
-    if (shared && !shares_lines(dimensions[i])) continue;
+    if (shared && !rows_share_lines(dimensions[i])) continue;
     const std::int64_t size = nest_.sizes[dimensions[i]];
     const std::int64_t chunk = even_chunk(size, kRowTable / rows.length);
     if (chunk < 2) break;

@@ -172,12 +172,12 @@ void LoopLayout::choose_outer_loops() {
   std::copy_n(rows_.step, nest_.operands, main_.step);
   // Elements of gathered rows have no common step, and a row that repeats an element of its own is
   // not split between threads. Parts of an aligned row share no cache line.
-  bool is_whole = false;
+  bool keeps_rows_whole = false;
   for (int k = 0; k < nest_.operands; ++k) {
     const bool repeats = k > 0 && rows_.step[k] == 0 && rows_.data[k] == rows_.data[0];
-    is_whole = is_whole || rows_.offsets[k] != nullptr || repeats;
+    keeps_rows_whole = keeps_rows_whole || rows_.offsets[k] != nullptr || repeats;
   }
-  main_.unit = is_whole ? kTable : kLineBytes / nest_.element_size;
+  main_.unit = keeps_rows_whole ? kTable : kLineBytes / nest_.element_size;
   std::copy_n(rows_.data, nest_.operands, main_.data);
   const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
   if (remainder == 0) return;

@@ -76,7 +76,7 @@ class LoopLayout {
   bool packs() const;
   bool transposes(int d) const;
   bool shares_lines(int k, std::int64_t distance) const;
-  bool shares_lines(int d) const;
+  bool rows_share_lines(int d) const;
   bool broadcast_alike(int a, int b) const;
   bool has_runs(int k) const;  // true if rows of the operand consist of runs of several elements
   bool is_transposed(int k, std::int64_t stride) const;

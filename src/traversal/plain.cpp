@@ -67,16 +67,16 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
   if (length == 1 || streams(2 * size * elements, false, output.data == input.data) ||
       shard_count(groups * group_work(length, traits)) > 1)
     return false;
-  ReductionNest inner, outer;
-  inner.rank = 1;
-  inner.sizes[0] = length;
-  outer.rank = groups > 1 ? 1 : 0;
-  outer.sizes[0] = groups;
+  ReductionNest group, kept;
+  group.rank = 1;
+  group.sizes[0] = length;
+  kept.rank = groups > 1 ? 1 : 0;
+  kept.sizes[0] = groups;
   for (int k = 0; k < kReductionOperands; ++k) {
-    inner.strides[k][0] = k < 2 ? size : 0;
-    outer.strides[k][0] = k < 2 ? length * size : 0;
+    group.strides[k][0] = k < 2 ? size : 0;
+    kept.strides[k][0] = k < 2 ? length * size : 0;
   }
-  Reduction reduction{inner, outer};
+  Reduction reduction{group, kept};
   reduction.data[0] = data_of(output);
   reduction.data[1] = data_of(input);
   reduction.end = groups;

@@ -46,8 +46,8 @@ void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
 // only if columns are long. Columns shorter than a block are added up along rows: then only results
 // gain, and only those of groups of few columns.
 std::int64_t split_rows(const PlannedReduction& planned, std::int64_t element_size) {
-  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kMostOfShort = 128;  // columns
-  constexpr std::int64_t kShortest = 128, kShortestOfOne = 4 * kSumBlock;      // rows
+  constexpr std::int64_t kFewest = 16, kFewestOfOne = 32, kMaxOfShort = 128;  // columns
+  constexpr std::int64_t kShortest = 128, kShortestOfOne = 4 * kSumBlock;     // rows
   const ReductionNest &kept = planned.kept, &nest = planned.elements;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
     const std::int64_t* const strides = nest.strides[o];
@@ -58,7 +58,7 @@ std::int64_t split_rows(const PlannedReduction& planned, std::int64_t element_si
   for (int d = 1; d < nest.rank; ++d) rows *= nest.sizes[d];
   std::int64_t columns = nest.sizes[0], shortest = kShortestOfOne, fewest = kFewestOfOne;
   if (kept.rank > 0 && kept.strides[1][0] == columns * element_size) {
-    shortest = columns <= kMostOfShort ? kShortest : kSumBlock;
+    shortest = columns <= kMaxOfShort ? kShortest : kSumBlock;
     fewest = kFewest;
     columns *= kept.sizes[0];
   }

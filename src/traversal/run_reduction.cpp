@@ -175,14 +175,14 @@ std::int64_t ReductionRun::groups_at_once() const {
 // results find the input in L2, but at least the columns that memory needs to be read efficiently,
 // unless their sums would take much memory.
 std::int64_t ReductionRun::split_groups_at_once(std::int64_t shards) const {
-  constexpr std::int64_t kBytes = 1 << 20, kFewestAtOnce = 128, kMostAtOnce = 512;
-  constexpr std::size_t kMostSumBytes = 32 << 20;
+  constexpr std::int64_t kBytes = 1 << 20, kMinAtOnce = 128, kMaxAtOnce = 512;
+  constexpr std::size_t kMaxSumBytes = 32 << 20;
   const std::int64_t width = groups_.elements.sizes[0],
-                     columns = std::clamp(kBytes / (split_rows_ * element_size_), kFewestAtOnce,
-                                          kMostAtOnce),
+                     columns =
+                         std::clamp(kBytes / (split_rows_ * element_size_), kMinAtOnce, kMaxAtOnce),
                      largest = ceil_div(groups_.end, shards) + unit_;  // shard, at most
   const std::size_t bytes = part_sum_bytes(1, elements_, traits_.part_lanes);
-  const auto with_sums = static_cast<std::int64_t>(kMostSumBytes / bytes);
+  const auto with_sums = static_cast<std::int64_t>(kMaxSumBytes / bytes);
   const std::int64_t at_once = std::min({columns / width, with_sums, largest, kPartGroups});
   return std::max<std::int64_t>(at_once < unit_ ? at_once : at_once / unit_ * unit_, 1);
 }
@@ -195,8 +195,8 @@ bool ReductionRun::run_in_parts(std::int64_t wanted) const {
   if (groups_.by_lanes) {
     wanted = std::min<std::int64_t>(wanted, kMomentLanes);
   } else {
-    const std::int64_t most = at_once * elements_ / (traits_.shortest_part * kSumBlock);
-    wanted = std::min<std::int64_t>({wanted, most, kMaxParts});
+    const std::int64_t max_parts = at_once * elements_ / (traits_.shortest_part * kSumBlock);
+    wanted = std::min<std::int64_t>({wanted, max_parts, kMaxParts});
     if (elements_ < 2 * kSumBlock || wanted < 2) return false;
     bytes = part_sum_bytes(at_once, elements_, traits_.part_lanes);
   }

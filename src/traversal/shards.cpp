@@ -15,13 +15,13 @@ bool splits_evenly(std::int64_t size, std::int64_t shards) {
 
 // Returns the number of shards, near the wanted one, that splits iterations nearly equally, or 0.
 std::int64_t fitting_shards(std::int64_t iterations, std::int64_t wanted, std::int64_t threads) {
-  const std::int64_t most = std::min<std::int64_t>(wanted + wanted / 2, threads);
-  const std::int64_t shards = ceil_div(iterations, ceil_div(iterations, most));
+  const std::int64_t max_shards = std::min<std::int64_t>(wanted + wanted / 2, threads);
+  const std::int64_t shards = ceil_div(iterations, ceil_div(iterations, max_shards));
   return 4 * shards >= 3 * wanted && splits_evenly(iterations, shards) ? shards : 0;
 }
 
 // True if the operand has an element for each element of the output.
-bool is_whole(const LoopNest& nest, int k) {
+bool has_every_element(const LoopNest& nest, int k) {
   for (int d = 0; d < nest.rank; ++d) {
     if (nest.loops[d].size > 1 && stride_of(nest, d, k) == 0) return false;
   }
@@ -44,7 +44,7 @@ std::int64_t distance(const LoopNest& nest, const Split& split) {
   }
   std::int64_t nearest = kPage;
   for (int k = 0; k < nest.operands; ++k) {
-    if (!is_whole(nest, k)) continue;
+    if (!has_every_element(nest, k)) continue;
     const std::int64_t step = split.has_loops() ? stride_of(nest, loop, k) : nest.step[k];
     const auto bytes = std::min<std::int64_t>(shard * std::llabs(step), kPage);
     nearest = std::min(nearest, k == 0 ? bytes : bytes * kReadWeight);

@@ -128,16 +128,16 @@ template <class U>
 DMLOPS_NO_INLINE void pack_strided_columns(char* target, std::int64_t target_pitch,
                                            std::int64_t length, std::int64_t count,
                                            const Source& from) {
-  constexpr std::int64_t size = sizeof(U), kMostColumns = 16, kMostRows = 64;
-  alignas(kVectorBytes) char dense[kMostColumns * kMostRows * size];
-  const Source columns{dense, size, kMostRows * size};
-  const std::int64_t width = min(length, kMostColumns), height = min(count, kMostRows);
-  for (std::int64_t row = 0; row < count; row += kMostRows) {
+  constexpr std::int64_t size = sizeof(U), kMaxColumns = 16, kMaxRows = 64;
+  alignas(kVectorBytes) char dense[kMaxColumns * kMaxRows * size];
+  const Source columns{dense, size, kMaxRows * size};
+  const std::int64_t width = min(length, kMaxColumns), height = min(count, kMaxRows);
+  for (std::int64_t row = 0; row < count; row += kMaxRows) {
     const std::int64_t r = min(row, count - height);
-    for (std::int64_t column = 0; column < length; column += kMostColumns) {
+    for (std::int64_t column = 0; column < length; column += kMaxColumns) {
       const std::int64_t c = min(column, length - width);
       for (std::int64_t i = 0; i < width; ++i)
-        pack_column<U>(dense + i * kMostRows * size, height,
+        pack_column<U>(dense + i * kMaxRows * size, height,
                        from.data + r * from.pitch + (c + i) * from.step, from.pitch);
       pack<U>(target + r * target_pitch + c * size, target_pitch, width, height, columns);
     }

@@ -155,8 +155,8 @@ class PatternShuffles {
       // A vector has at least one window.
       const std::int64_t vectors = (together * pattern.count + lanes - 1) / lanes;
       const auto patterns = static_cast<float>(together), all = static_cast<float>(repeats);
-      constexpr float kLeast = Windows<U>::kStore + Windows<U>::kWindow;
-      if (static_cast<float>(vectors) * (kLeast / patterns + kOfCall / all) >= best) continue;
+      constexpr float kMin = Windows<U>::kStore + Windows<U>::kWindow;
+      if (static_cast<float>(vectors) * (kMin / patterns + kOfCall / all) >= best) continue;
       arranged = together;
       if (!arrange<U>(pattern, together, best * patterns)) continue;
       const float left = static_cast<float>(beyond_) / all;
@@ -200,7 +200,7 @@ class PatternShuffles {
  private:
   // Returns false if a vector has too many windows, or a group takes too many operations.
   template <class U>
-  bool arrange(const Pattern& pattern, std::int64_t together, float most_operations) {
+  bool arrange(const Pattern& pattern, std::int64_t together, float max_operations) {
     using W = Windows<U>;
     constexpr std::int64_t size = sizeof(U), bytes = sizeof(typename W::Vector),
                            lanes = bytes / size;
@@ -259,7 +259,7 @@ class PatternShuffles {
       operations_ += W::kStore + W::kWindow * static_cast<float>(v.count);
       // Estimates the operations of the group from those of the first vector.
       const std::int64_t like = i == 0 ? total / used : 1;
-      if (operations_ * static_cast<float>(like) >= most_operations) return false;
+      if (operations_ * static_cast<float>(like) >= max_operations) return false;
     }
     vector_count_ = static_cast<int>(count);
     together_ = together;

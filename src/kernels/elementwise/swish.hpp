@@ -73,7 +73,7 @@ class Swish {
 
   bool tiny_;
   f32x power_;
-  Split log2_;  // -factor * log2(e) / power
+  SplitConstant log2_;  // -factor * log2(e) / power
   f32x low_, lowest_, highest_;
 };
 

@@ -16,12 +16,12 @@ DMLOPS_INLINE bool fills_moment_rows(const Reduction& groups, std::int64_t size)
   if (groups.stage != Reduction::kAllStages || leave_lanes_empty(groups)) return true;
   if (in.count() < kMomentsAlongRows) return false;
   // Groups that are nearer than the elements of a group share cache lines.
-  const bool is_whole = in.count() * size <= GroupTiles::kWholeBytes;
+  const bool fits_tile = in.count() * size <= GroupTiles::kWholeBytes;
   const auto nearer = [&](int operand) {
     const std::int64_t step = groups.kept.rank == 0 ? 0 : abs(groups.kept.strides[operand][0]);
     const ElementLoops loops = element_loops(groups, operand);
     return step != 0 &&
-           step < min(kLineBytes, is_whole ? nearest_elements(loops) : abs(loops.step()));
+           step < min(kLineBytes, fits_tile ? nearest_elements(loops) : abs(loops.step()));
   };
   const std::int64_t count = groups.end - groups.first;
   return !nearer(1) && !(nearer(0) && in.run() < kGroupStep && count >= kGroupStep);

@@ -72,21 +72,21 @@ class SplitMoments {
   // sums.
   DMLOPS_NO_INLINE void add_up(int s, const BlockSums& blocks, Pass pass, int part) const {
     constexpr std::int64_t width = kLineBytes / sizeof(T), depth = kLineBytes / sizeof(double),
-                           pieces = kMomentLanes / depth;
+                           chunks = kMomentLanes / depth;
     const std::int64_t count = columns_.end - columns_.first,
-                       all = (count + width - 1) / width * pieces;
+                       all = (count + width - 1) / width * chunks;
     const std::int64_t end = all * (part + 1) / groups_.parts;
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
-      const std::int64_t first = i % pieces, whole = (end - i) / pieces;
+      const std::int64_t first = i % chunks, whole = (end - i) / chunks;
       RowLanes lanes;
-      next = i + pieces * whole;
+      next = i + chunks * whole;
       if (first != 0 || whole == 0) {
-        next = min(end, i + pieces - first);
+        next = min(end, i + chunks - first);
         lanes = {first * depth, (first + next - i) * depth, kMomentLanes};
       }
       Reduction columns = columns_;
-      columns.first = columns_.first + i / pieces * width;
-      columns.end = min(columns_.end, columns_.first + (next + pieces - 1) / pieces * width);
+      columns.first = columns_.first + i / chunks * width;
+      columns.end = min(columns_.end, columns_.first + (next + chunks - 1) / chunks * width);
       add_up(s, blocks, pass, columns, lanes);
     }
   }

@@ -27,10 +27,10 @@ DMLOPS_INLINE int binary_exponent(double power) {
 
 // A constant as an unevaluated sum high + low of 46 bits. `low` is not 0 and has the sign of
 // `high`, so that both products with an infinity are the same infinity.
-struct Split {
+struct SplitConstant {
   f32x high, low;
 
-  explicit Split(double value) {
+  explicit SplitConstant(double value) {
     const double truncated =
         bit_cast<double>(bit_cast<std::uint64_t>(value) & ~std::uint64_t{0} << 29);
     high = splat<f32x>(static_cast<float>(truncated));
@@ -62,7 +62,7 @@ class Factor {
         fraction_(small ? rest.fraction / 2 : rest.fraction) {}
 
   f32x first_, last_;
-  Split fraction_;
+  SplitConstant fraction_;
 };
 
 // e^-|z| for z = factor x. A rounding error of z would be amplified by |z|, so the product with
@@ -101,7 +101,7 @@ class ExpOfProduct {
         bound_(splat<f32x>(-279.0f) / log2_.high) {}
 
   f32x shift_, power_;
-  Split log2_;  // factor * log2(e) / power
+  SplitConstant log2_;  // factor * log2(e) / power
   f32x low_, deep_bound_, bound_;
 };
 

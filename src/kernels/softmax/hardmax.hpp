@@ -34,9 +34,9 @@ struct HardmaxRows {
 
   // Finds the first maximum of elements from `begin` on, given that of the elements before.
   static void find(State& state, const T* x, std::int64_t begin, std::int64_t length) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 30;  // elements with indices of 32 bits
-    for (std::int64_t i = 0; i < length; i += kMost)
-      find_within(state, x + i, begin + i, min(length - i, kMost));
+    constexpr std::int64_t kMaxLength = std::int64_t{1} << 30;  // elements with indices of 32 bits
+    for (std::int64_t i = 0; i < length; i += kMaxLength)
+      find_within(state, x + i, begin + i, min(length - i, kMaxLength));
   }
 
   // Writes the results of elements from `begin` on.

@@ -19,7 +19,7 @@ void log_softmax(const Reduction& groups, const void*) {
   if (fills_rows(groups, kAlongRows<T>)) {
     LogSoftmaxRows<T>(groups).run();
   } else {
-    ColumnBatch<T>(groups).run();
+    LogSoftmaxColumns<T>(groups).run();
   }
 }
 

@@ -7,12 +7,12 @@
 namespace dmlops::DMLOPS_TARGET {
 
 template <class T>
-class ColumnBatch : GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns> {
-  using Base = GroupBatch<ColumnBatch<T>, T, kSoftmaxColumns>;
+class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
+  using Base = GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns>;
   friend Base;
 
  public:
-  explicit ColumnBatch(const Reduction& groups) : block_(groups) {}
+  explicit LogSoftmaxColumns(const Reduction& groups) : block_(groups) {}
 
   void run() {
     block_.for_each_selection([this](std::int64_t, std::int64_t columns) {
