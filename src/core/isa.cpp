@@ -59,7 +59,7 @@ bool always() { return true; }
 struct Candidate {
   const char* name;
   bool (*runs_here)();
-  void (*set_kernels)(KernelTable& table);  // null if not supported by the processor
+  void (*set_kernels)(KernelTable& table);
 };
 constexpr Candidate kCandidates[] = {
 // Fastest first.
@@ -108,15 +108,12 @@ const KernelTable& select(const std::string& name, const char* who) {
                      "; available on this processor: ", available));
 }
 
-const KernelTable& initial() {
-  const char* const forced = std::getenv("DMLOPS_ISA");
-  return select(forced == nullptr ? "" : forced, "DMLOPS_ISA=");
-}
-
 std::atomic<const KernelTable*> selected{nullptr};
 
 DMLOPS_COLD const KernelTable& first_kernels() {
-  const KernelTable& found = initial();  // concurrent first calls all store the same pointer
+  const char* const forced = std::getenv("DMLOPS_ISA");
+  // Concurrent first calls all store the same pointer.
+  const KernelTable& found = select(forced == nullptr ? "" : forced, "DMLOPS_ISA=");
   const KernelTable* table = nullptr;
   return selected.compare_exchange_strong(table, &found) ? found : *table;
 }

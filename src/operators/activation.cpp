@@ -1,6 +1,4 @@
 // The activations as operators.
-#include <string>
-
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
@@ -40,7 +38,7 @@ void activation(Activation type, const ConstTensorView& input,
     return;
   }
   const char* const op = info(type).name;
-  require_type(op, input, accepted_types(type));
+  require_type(op, input.type, accepted_types(type));
   require_input(op, input);
   require_output(op, output, input);
   if (is_empty(input)) return;

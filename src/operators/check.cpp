@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/attributes.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "core/text.hpp"
@@ -179,9 +180,8 @@ void require_input(const char* op, const ConstTensorView& input) {
   require_data(op, "input", input);
 }
 
-void require_type(const char* op, const ConstTensorView& input, const AcceptedTypes& accepted) {
-  if (accepted.has(input.type)) return;
-  throw TypeError(concat(op, ": input has dtype ", name(input.type), "; it takes ", accepted.text));
+DMLOPS_COLD void refuse_type(const char* op, DataType type, const AcceptedTypes& accepted) {
+  throw TypeError(concat(op, ": input has dtype ", name(type), "; it takes ", accepted.text));
 }
 
 void refuse_fraction(const char* op, const char* argument, double value) {

@@ -58,8 +58,11 @@ void require_data(const char* op, const char* argument, const ConstTensorView& v
 // Throws Error unless the input is addressable and has data.
 void require_input(const char* op, const ConstTensorView& input);
 
+[[noreturn]] void refuse_type(const char* op, DataType type, const AcceptedTypes& accepted);
 // Throws TypeError unless the input's type is accepted.
-void require_type(const char* op, const ConstTensorView& input, const AcceptedTypes& accepted);
+inline void require_type(const char* op, DataType type, const AcceptedTypes& accepted) {
+  if (!accepted.has(type)) refuse_type(op, type, accepted);
+}
 
 // Throws Error: a bound of integers has a fraction.
 [[noreturn]] void refuse_fraction(const char* op, const char* argument, double value);

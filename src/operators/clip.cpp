@@ -1,12 +1,9 @@
 // clip: converts the bounds to the tensor's type, and runs the kernel.
 #include <limits>
-#include <string>
 
-#include "core/attributes.hpp"
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
-#include "core/text.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/plan.hpp"
@@ -17,10 +14,6 @@ namespace dmlops {
 namespace {
 
 constexpr const char* kClip = "clip";
-
-[[noreturn]] DMLOPS_COLD void refuse_type(DataType type) {
-  throw TypeError(concat(kClip, ": input has dtype ", name(type), "; it takes ", kNumbers64.text));
-}
 
 // Converts a bound to T; `none` is the bound if there is none. Integers saturate.
 template <class T>
@@ -47,7 +40,7 @@ void set_bounds(ClipParameters& parameters, const Scalar& min, const Scalar& max
 
 void set_bounds(ClipParameters& parameters, DataType type, const Scalar& min, const Scalar& max) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  if (!kNumbers64.has(type)) refuse_type(type);
+  require_type(kClip, type, kNumbers64);
   if (type == DataType::float32)
     return set_bounds<float>(parameters, min, max, -infinity, infinity);
   if (type == DataType::float16)

@@ -1,7 +1,6 @@
 // clip_grad and relu_grad: converts the bounds to the interval in which the gradient passes, and
 // runs the kernel.
 #include <limits>
-#include <string>
 #include <type_traits>
 
 #include "core/float_environment.hpp"
@@ -102,13 +101,13 @@ OperatorPlan plan_clip_grad(const ConstTensorView& input, const ConstTensorView&
 
 void clip_grad(const ConstTensorView& input, const ConstTensorView& gradient, const Scalar& min,
                const Scalar& max, const TensorView& output) {
-  require_type(kClipGrad, input, kNumbers64);
+  require_type(kClipGrad, input.type, kNumbers64);
   run_checked(kClipGrad, input, gradient, clip_grad_parameters(input.type, min, max), output);
 }
 
 void relu_grad(const ConstTensorView& input, const ConstTensorView& gradient,
                const TensorView& output) {
-  require_type(kReluGrad, input, kSigned32);
+  require_type(kReluGrad, input.type, kSigned32);
   run_checked(kReluGrad, input, gradient, relu_grad_parameters(input.type), output);
 }
 

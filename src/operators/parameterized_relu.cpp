@@ -1,6 +1,4 @@
 // parameterized_relu: the rules, then the kernel.
-#include <string>
-
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
@@ -19,7 +17,7 @@ OperatorPlan plan_parameterized_relu(const ConstTensorView& input, const ConstTe
 void parameterized_relu(const ConstTensorView& input, const ConstTensorView& slope,
                         const TensorView& output) {
   constexpr const char* op = "parameterized_relu";
-  require_type(op, input, kSigned32);
+  require_type(op, input.type, kSigned32);
   require_input(op, input);
   require_broadcastable(op, "slope", slope, input);
   require_output(op, output, input);

@@ -119,11 +119,12 @@ OperatorPlan plan_elementwise(ConstTensorView (&inputs)[kInputs], RowKernel kern
   return {make_nest(output, inputs, kInputs, work), kernel, parameters, std::move(copies)};
 }
 
-// Plans a reduction.
+// Plans a reduction by the kernel for the input's type, and the preparation of the output. The
+// copies run after it.
 OperatorPlan plan_reduction(const ReductionKernel (&kernels)[kFloatTypes],
                             const ReductionTraits& traits, const ReductionOperands& operands,
                             unsigned int reduced, const ReductionParameters::Own& own,
-                            Preparation preparation, std::vector<ResultCopy> copies = {});
+                            Preparation preparation, std::vector<ResultCopy> copies);
 
 // The plan_ functions check nothing. Inputs and output must be disjoint or identical. Data pointers
 // may be null, if run() is given the memory.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/isa.hpp"
 #include "core/views.hpp"
 
 namespace dmlops {

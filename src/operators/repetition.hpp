@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/isa.hpp"
 #include "traversal/run.hpp"
 
 namespace dmlops {

@@ -122,7 +122,7 @@ OperatorPlan plan(const Operator& op, ConstTensorView input, unsigned int reduce
 // Checks the arguments, plans unless the call is a plain one, and runs.
 void reduce(const Operator& op, const ConstTensorView& input, const std::int64_t* axes,
             std::size_t axis_count, const TensorView& output) {
-  require_type(op.name, input, kFloats);
+  require_type(op.name, input.type, kFloats);
   // reduce_if_rows() applies the exact threshold.
   const std::int64_t elements = plain_elements(input, output, kReducedBytes);
   if (elements == 0) require_input(op.name, input);

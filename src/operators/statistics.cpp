@@ -5,7 +5,6 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -151,6 +150,38 @@ OperatorPlan plan(const ReductionKernel (&kernels)[kFloatTypes], const Reduction
                         std::move(copies));
 }
 
+void differentiate(const char* op, bool training, const BatchNormalizationGradientInputs& inputs,
+                   float epsilon, const BatchNormalizationGradients& outputs) {
+  const ConstTensorView& input = inputs.input;
+  require_type(op, input.type, kFloats);
+  require_input(op, input);
+  require_like(op, "input_gradient", inputs.input_gradient, input, "input");
+  require_broadcastable(op, "mean", inputs.mean, input);
+  require_like(op, "variance", inputs.variance, inputs.mean, "mean");
+  require_like(op, "scale", inputs.scale, inputs.mean, "mean");
+  const auto& names = kBatchNormalizationGradOutputs;
+  require_output(op, names[0], outputs.gradient, input, "input");
+  require_output(op, names[1], outputs.scale_gradient, inputs.mean, "mean");
+  require_output(op, names[2], outputs.bias_gradient, inputs.mean, "mean");
+  require_disjoint(op, {{names[0], outputs.gradient},
+                        {names[1], outputs.scale_gradient},
+                        {names[2], outputs.bias_gradient}});
+  if (is_empty(input)) {
+    fill(outputs.scale_gradient, kZero);
+    fill(outputs.bias_gradient, kZero);
+    return;
+  }
+  ReadableInputs readable = {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient};
+  const ConstTensorView target = outputs.gradient, of_scale = outputs.scale_gradient,
+                        of_bias = outputs.bias_gradient;
+  plan_batch_normalization_grad(
+      {&target, readable.add(input), readable.add(inputs.input_gradient), nullptr, nullptr,
+       readable.add(inputs.mean), readable.add(inputs.variance), readable.add(inputs.scale),
+       &of_scale, &of_bias},
+      training, epsilon)
+      .run();
+}
+
 }  // namespace
 
 OperatorPlan plan_mean_variance_normalization(const ReductionOperands& operands,
@@ -206,14 +237,14 @@ void mean_variance_normalization(const ConstTensorView& input,
                                  const std::int64_t* axes, std::size_t axis_count,
                                  const MeanVarianceNormalizationOptions& options,
                                  const TensorView& output) {
-  constexpr const char* kOperator = "mean_variance_normalization";
-  require_type(kOperator, input, kFloats);
-  require_input(kOperator, input);
-  if (scale) require_broadcastable(kOperator, "scale", *scale, input);
-  if (bias) require_broadcastable(kOperator, "bias", *bias, input);
-  const unsigned int reduced = reduced_axes(kOperator, input, axes, axis_count);
-  require_fusable(kOperator, options.fused_activation);
-  require_output(kOperator, output, input);
+  constexpr const char* op = "mean_variance_normalization";
+  require_type(op, input.type, kFloats);
+  require_input(op, input);
+  if (scale) require_broadcastable(op, "scale", *scale, input);
+  if (bias) require_broadcastable(op, "bias", *bias, input);
+  const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
+  require_fusable(op, options.fused_activation);
+  require_output(op, output, input);
   if (is_empty(input)) return;
   ReadableInputs readable = {output};
   const ConstTensorView target = output;
@@ -227,21 +258,20 @@ void mean_variance_normalization(const ConstTensorView& input,
 void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs, float epsilon,
                                   const std::optional<FusedActivation>& fused_activation,
                                   const BatchNormalizationTrainingOutputs& outputs) {
-  constexpr const char* kOperator = "batch_normalization_training";
+  constexpr const char* op = "batch_normalization_training";
   const ConstTensorView& input = inputs.input;
-  require_type(kOperator, input, kFloats);
-  require_input(kOperator, input);
-  require_broadcastable(kOperator, "scale", inputs.scale, input);
-  require_like(kOperator, "bias", inputs.bias, inputs.scale, "scale");
-  if (inputs.fused_add) require_like(kOperator, "fused_add", *inputs.fused_add, input, "input");
-  require_fusable(kOperator, fused_activation);
+  require_type(op, input.type, kFloats);
+  require_input(op, input);
+  require_broadcastable(op, "scale", inputs.scale, input);
+  require_like(op, "bias", inputs.bias, inputs.scale, "scale");
+  if (inputs.fused_add) require_like(op, "fused_add", *inputs.fused_add, input, "input");
+  require_fusable(op, fused_activation);
   const auto& names = kBatchNormalizationTrainingOutputs;
-  require_output(kOperator, names[0], outputs.output, input, "input");
-  require_output(kOperator, names[1], outputs.mean, inputs.scale, "scale");
-  require_output(kOperator, names[2], outputs.variance, inputs.scale, "scale");
+  require_output(op, names[0], outputs.output, input, "input");
+  require_output(op, names[1], outputs.mean, inputs.scale, "scale");
+  require_output(op, names[2], outputs.variance, inputs.scale, "scale");
   require_disjoint(
-      kOperator,
-      {{names[0], outputs.output}, {names[1], outputs.mean}, {names[2], outputs.variance}});
+      op, {{names[0], outputs.output}, {names[1], outputs.mean}, {names[2], outputs.variance}});
   if (is_empty(input)) {
     fill(outputs.mean, kNan);
     fill(outputs.variance, kNan);
@@ -255,42 +285,6 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
       epsilon, fused_activation)
       .run();
 }
-
-namespace {
-
-void differentiate(const char* op, bool training, const BatchNormalizationGradientInputs& inputs,
-                   float epsilon, const BatchNormalizationGradients& outputs) {
-  const ConstTensorView& input = inputs.input;
-  require_type(op, input, kFloats);
-  require_input(op, input);
-  require_like(op, "input_gradient", inputs.input_gradient, input, "input");
-  require_broadcastable(op, "mean", inputs.mean, input);
-  require_like(op, "variance", inputs.variance, inputs.mean, "mean");
-  require_like(op, "scale", inputs.scale, inputs.mean, "mean");
-  const auto& names = kBatchNormalizationGradOutputs;
-  require_output(op, names[0], outputs.gradient, input, "input");
-  require_output(op, names[1], outputs.scale_gradient, inputs.mean, "mean");
-  require_output(op, names[2], outputs.bias_gradient, inputs.mean, "mean");
-  require_disjoint(op, {{names[0], outputs.gradient},
-                        {names[1], outputs.scale_gradient},
-                        {names[2], outputs.bias_gradient}});
-  if (is_empty(input)) {
-    fill(outputs.scale_gradient, kZero);
-    fill(outputs.bias_gradient, kZero);
-    return;
-  }
-  ReadableInputs readable = {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient};
-  const ConstTensorView target = outputs.gradient, of_scale = outputs.scale_gradient,
-                        of_bias = outputs.bias_gradient;
-  plan_batch_normalization_grad(
-      {&target, readable.add(input), readable.add(inputs.input_gradient), nullptr, nullptr,
-       readable.add(inputs.mean), readable.add(inputs.variance), readable.add(inputs.scale),
-       &of_scale, &of_bias},
-      training, epsilon)
-      .run();
-}
-
-}  // namespace
 
 void batch_normalization_grad(const BatchNormalizationGradientInputs& inputs, float epsilon,
                               const BatchNormalizationGradients& outputs) {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "traversal/policy.hpp"
-
 namespace dmlops {
 namespace {
 
