@@ -7,6 +7,7 @@
 #include "descriptors/table.hpp"
 #include "descriptors/tensor.hpp"
 #include "operators/check.hpp"
+#include "operators/overlap.hpp"
 
 namespace dmlops {
 namespace {

@@ -1,8 +1,7 @@
-// Rules and error messages that the operators share, and copies of overlapping inputs.
+// Rules and error messages that the operators share.
 #pragma once
 
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -94,21 +93,5 @@ void require_disjoint(const char* op,
                       std::initializer_list<std::pair<OutputName, ConstTensorView>> outputs);
 
 bool is_empty(const ConstTensorView& view);
-
-// True if two elements share bytes. Layouts that are too costly to analyze count as overlapping.
-bool overlaps_itself(const ConstTensorView& view);
-
-// The input itself if input and output are disjoint or identical, and a dense copy of the input
-// otherwise.
-class ReadableInput {
- public:
-  ReadableInput(const ConstTensorView& input, const TensorView& output);
-  const ConstTensorView& view() const { return copy_ == nullptr ? input_ : view_; }
-
- private:
-  const ConstTensorView& input_;
-  std::unique_ptr<char[]> copy_;
-  ConstTensorView view_;  // of the copy
-};
 
 }  // namespace dmlops

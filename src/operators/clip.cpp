@@ -6,6 +6,7 @@
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
+#include "operators/overlap.hpp"
 #include "operators/plan.hpp"
 #include "operators/scalars.hpp"
 #include "traversal/plain.hpp"

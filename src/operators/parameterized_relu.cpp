@@ -2,6 +2,7 @@
 #include "core/isa.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
+#include "operators/overlap.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {

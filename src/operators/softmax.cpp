@@ -9,6 +9,7 @@
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/distances.hpp"
+#include "operators/overlap.hpp"
 #include "operators/plan.hpp"
 #include "traversal/plain.hpp"
 

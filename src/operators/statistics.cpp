@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,32 +12,13 @@
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
 #include "operators/distances.hpp"
+#include "operators/overlap.hpp"
 #include "operators/plan.hpp"
 
 namespace dmlops {
 namespace {
 
 constexpr ReductionTraits kTraits = {4, kMaxPartSums* kMomentLanes, 16, true};
-
-// Inputs that can be read while the outputs are written: dense copies of those that partly overlap
-// an output.
-class ReadableInputs {
- public:
-  ReadableInputs(std::initializer_list<TensorView> outputs) : outputs_(outputs) {}
-
-  const ConstTensorView* add(const ConstTensorView& input) {
-    const ConstTensorView* view = &input;
-    for (const TensorView& output : outputs_) {
-      kept_.push_back(std::make_unique<ReadableInput>(*view, output));
-      view = &kept_.back()->view();
-    }
-    return view;
-  }
-
- private:
-  std::vector<TensorView> outputs_;
-  std::vector<std::unique_ptr<ReadableInput>> kept_;
-};
 
 enum Number { kZero, kOne, kNan };
 
