@@ -27,16 +27,15 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
       back += (elements_.sizes[d] - 1) * stride;
     }
   }
-  const std::int64_t steps = (count_ + kGroupStep - 1) / kGroupStep * kGroupStep;
-  batch_ = steps < kTileElements ? kTileElements / steps : 1;
+  const std::int64_t steps = round_up(count_, kGroupStep);
+  batch_ = max(kTileElements / steps, 1);
   // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
   // where long groups are contiguous in the input alone.
   for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
     if (reduction.data[o] == nullptr || uniform_[o] || shared_[o] || step(o) == size_) continue;
     if (abs(kept_.strides[o][0]) >= min(kLineBytes, nearest_elements(loops_[o]))) continue;
     if (o != 1 && batch_ >= 4) continue;
-    const std::int64_t together = min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]);
-    if (batch_ < together) batch_ = together;
+    batch_ = max(batch_, min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]));
   }
   const std::int64_t sharing_lines = batch_;
   // The hardware prefetcher follows the runs of groups that alternate in memory if they are read
@@ -56,8 +55,8 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
       const bool has_offsets = !packs_runs(o) && !transposes(o);
       by_elements = by_elements || (reduction.data[o] != nullptr && has_offsets);
     }
-    tile_length_ = min(tile_length_, kTableEntries * (by_elements ? 1 : run)) / unit * unit;
-    if (tile_length_ == 0) tile_length_ = unit;
+    const std::int64_t longest = kTableEntries * (by_elements ? 1 : run);
+    tile_length_ = max(min(tile_length_, longest) / unit * unit, unit);
     batch_ = min(batch_, kTileElements / tile_length_);
   }
   if (!has_short_runs) tile_length_ = in_whole_runs(tile_length_, run);
@@ -100,7 +99,7 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
   const std::int64_t fitting = min(max_groups, available / (count_ * size_));
   if (fitting < min_groups) return;
   tile_length_ = count_;
-  batch_ = max(fitting, std::int64_t{1});
+  batch_ = max(fitting, 1);
   buffer_bytes_ = bytes;
 }
 

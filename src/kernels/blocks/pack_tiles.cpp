@@ -32,8 +32,8 @@ void GroupTiles::for_each_transposed(int o, std::int64_t begin, std::int64_t len
     const std::int64_t count = whole > 0 ? row : min(row - first, end - i);
     const std::int64_t offset = loops.offset(has_step ? i : i - first);
     const std::int64_t* const offsets = has_step ? nullptr : tables_[o] + first;
-    visit(RowBlock{offset, offsets, i - begin, count, max(whole, std::int64_t{1})});
-    i += count * max(whole, std::int64_t{1});
+    visit(RowBlock{offset, offsets, i - begin, count, max(whole, 1)});
+    i += count * max(whole, 1);
   }
 }
 

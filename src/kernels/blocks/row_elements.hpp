@@ -11,16 +11,15 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 DMLOPS_INLINE f32x load_elements(const T* row, std::int64_t i, std::int64_t used,
                                  std::int64_t first = 0) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  if (used - first == lanes) return load<f32x>(row + i);
+  if (used - first == kFloatLanes) return load<f32x>(row + i);
   return load_between<f32x>(row + i, first, used);
 }
 template <class T>
 DMLOPS_INLINE void store_elements(T* row, std::int64_t i, std::int64_t used, f32x v) {
-  if (used == kLanes<f32x>) {
+  if (used == kFloatLanes) {
     store(row + i, v);
   } else {
-    store_partial(row + i, v, static_cast<std::size_t>(used));
+    store_partial(row + i, v, used);
   }
 }
 
@@ -28,7 +27,7 @@ DMLOPS_INLINE void store_elements(T* row, std::int64_t i, std::int64_t used, f32
 template <class Visit>
 DMLOPS_INLINE void for_each_vector_of_row(std::int64_t length, const Visit& visit) {
   std::int64_t i = 0;
-  for (; i + kLanes<f32x> <= length; i += kLanes<f32x>) visit(i, std::int64_t{kLanes<f32x>});
+  for (; i + kFloatLanes <= length; i += kFloatLanes) visit(i, kFloatLanes);
   if (i < length) visit(i, length - i);
 }
 

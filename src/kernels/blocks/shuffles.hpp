@@ -138,7 +138,7 @@ class PatternShuffles {
   void prepare(const Pattern& pattern, std::int64_t repeats, float operations) {
     constexpr std::int64_t bytes = sizeof(typename Windows<U>::Vector);
     constexpr std::int64_t lanes = bytes / std::int64_t{sizeof(U)};
-    const std::int64_t in_vector = max(lanes / pattern.count, std::int64_t{1});
+    const std::int64_t in_vector = max(lanes / pattern.count, 1);
     std::int64_t in_whole_vectors = lanes;
     while (in_whole_vectors > 1 && in_whole_vectors / 2 * pattern.count % lanes == 0)
       in_whole_vectors /= 2;
@@ -153,7 +153,7 @@ class PatternShuffles {
       if (together <= chosen || together == arranged) continue;
       if (together > 1 && (pattern.step == 0 || together > repeats / 2)) continue;
       // A vector has at least one window.
-      const std::int64_t vectors = (together * pattern.count + lanes - 1) / lanes;
+      const std::int64_t vectors = ceil_div(together * pattern.count, lanes);
       const auto patterns = static_cast<float>(together), all = static_cast<float>(repeats);
       constexpr float kMin = Windows<U>::kStore + Windows<U>::kWindow;
       if (static_cast<float>(vectors) * (kMin / patterns + kOfCall / all) >= best) continue;
@@ -204,7 +204,7 @@ class PatternShuffles {
     using W = Windows<U>;
     constexpr std::int64_t size = sizeof(U), bytes = sizeof(typename W::Vector),
                            lanes = bytes / size;
-    const std::int64_t total = together * pattern.count, count = (total + lanes - 1) / lanes;
+    const std::int64_t total = together * pattern.count, count = ceil_div(total, lanes);
     if (count > kMaxVectors) return false;
     std::int64_t begin = pattern.offsets[0], end = pattern.offsets[0];
     for (std::int64_t i = 1; i < pattern.count; ++i) {
@@ -212,10 +212,10 @@ class PatternShuffles {
       end = max(end, pattern.offsets[i]);
     }
     const std::int64_t across = (together - 1) * pattern.step;
-    begin += min(across, std::int64_t{0});
-    end += max(across, std::int64_t{0}) + size;
+    begin += min(across, 0);
+    end += max(across, 0) + size;
     // Windows of a small group extend over the next ones.
-    const std::int64_t beyond = max(bytes - (end - begin), std::int64_t{0});
+    const std::int64_t beyond = max(bytes - (end - begin), 0);
     if (beyond > 0 && pattern.step == 0) return false;
     (pattern.step < 0 ? begin : end) += pattern.step < 0 ? -beyond : beyond;
     operations_ = 0;
@@ -236,8 +236,8 @@ class PatternShuffles {
       // Each window begins with the first element that is left.
       for (std::uint32_t left = ~0u >> (32 - used); left != 0; ++v.count) {
         if (v.count == kMaxWindows) return false;
-        const std::int64_t excess = max(window + bytes - end, std::int64_t{0});
-        window -= (excess + W::kUnit - 1) / W::kUnit * W::kUnit;
+        const std::int64_t excess = max(window + bytes - end, 0);
+        window -= round_up(excess, W::kUnit);
         if (window < begin) return false;
         std::int64_t next = INT64_MAX;
         std::uint32_t selected = 0;
@@ -265,8 +265,8 @@ class PatternShuffles {
     together_ = together;
     step_ = pattern.step;
     bytes_ = pattern.count * size;
-    spilled_ = (count * bytes - total * size + bytes_ - 1) / bytes_;
-    beyond_ = beyond > 0 ? (beyond + abs(step_) - 1) / abs(step_) : 0;
+    spilled_ = ceil_div(count * bytes - total * size, bytes_);
+    beyond_ = beyond > 0 ? ceil_div(beyond, abs(step_)) : 0;
     return true;
   }
 

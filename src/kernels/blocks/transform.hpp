@@ -36,10 +36,9 @@ DMLOPS_INLINE V load(EverySecond<T> source) {
   return load<V>(reinterpret_cast<const T*>(&elements));
 }
 template <class V, class T>
-DMLOPS_INLINE V load_partial(EverySecond<T> source, std::size_t count) {
+DMLOPS_INLINE V load_partial(EverySecond<T> source, std::int64_t count) {
   T lanes[static_cast<std::size_t>(kLanes<V>)] = {};
-  for (std::size_t i = 0; i < count; ++i)
-    lanes[i] = load_element<T>(source.begin + i * 2 * sizeof(T));
+  for (std::int64_t i = 0; i < count; ++i) lanes[i] = load_element<T>((source + i).begin);
   return load<V>(lanes);
 }
 
@@ -87,10 +86,9 @@ DMLOPS_INLINE void transform_row(T* target, Input source, std::int64_t count,
   // since in place the shared elements would otherwise be transformed twice.
   const std::int64_t last = count - lanes;
   const bool whole = last >= 0;
-  const auto remainder = static_cast<std::size_t>(count);
-  const V tail = formula(whole ? load_last<V>(source + last) : load_partial<V>(source, remainder),
+  const V tail = formula(whole ? load_last<V>(source + last) : load_partial<V>(source, count),
                          whole ? last : 0);
-  if (!whole) return store_partial(target, tail, remainder);
+  if (!whole) return store_partial(target, tail, count);
   if (last == 0) return store(target, tail);
   std::int64_t i = 0;
   V head = tail;
@@ -158,7 +156,7 @@ DMLOPS_INLINE void stream_row(T* target, Input source, std::int64_t count, const
   // The partial lines before and after.
   for (i = begin > 0 ? 0 : end; i < count;) {
     const std::int64_t used = min((i < begin ? begin : count) - i, lanes);
-    const V result = formula(load_partial<V>(source + i, static_cast<std::size_t>(used)), i);
+    const V result = formula(load_partial<V>(source + i, used), i);
     if (used == lanes) {
       store(target + i, result);
     } else {
@@ -253,10 +251,9 @@ DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
   static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula, kIsLong>();
   if constexpr (!kIsLong && !kForSize) {  // the smallest calls take less time
     if (is_single_dense_row(rows) && rows.length < kLanes<V>) {
-      const auto count = static_cast<std::size_t>(rows.length);
-      return store_partial(
-          reinterpret_cast<T*>(rows.data[0]),
-          formula(load_partial<V>(reinterpret_cast<const T*>(rows.data[1]), count)), count);
+      const auto* const input = reinterpret_cast<const T*>(rows.data[1]);
+      return store_partial(reinterpret_cast<T*>(rows.data[0]),
+                           formula(load_partial<V>(input, rows.length)), rows.length);
     }
   }
   traverse_elements(rows, sizeof(T), transforms, &formula);

@@ -32,7 +32,7 @@ DMLOPS_INLINE PairOf<V> load(Pair<T> source) {
   return {load<V>(source.first), load<V>(source.second)};
 }
 template <class V, class T>
-DMLOPS_INLINE PairOf<V> load_partial(Pair<T> source, std::size_t count) {
+DMLOPS_INLINE PairOf<V> load_partial(Pair<T> source, std::int64_t count) {
   return {load_partial<V>(source.first, count), load_partial<V>(source.second, count)};
 }
 template <class V, class T>

@@ -14,9 +14,8 @@ struct Span {
   std::int64_t begin, count, outside;
 
   Span(std::int64_t from, std::int64_t extent, std::int64_t size, std::int64_t side)
-      : begin(min(from < 0 ? 0 : from, size - side)), outside(min(from, 0)) {
-    const std::int64_t within = min(from + extent, size) - begin;
-    count = within < side ? side : within;
+      : begin(min(max(from, 0), size - side)), outside(min(from, 0)) {
+    count = max(min(from + extent, size) - begin, side);
   }
 };
 

@@ -76,8 +76,8 @@ struct InPairs {
   InPairs(Mask lower, Mask upper) {
     const f64x one = f64x{} + 1.0;
     mask = rounded(Doubles{lower ? one : f64x{}, upper ? one : f64x{}}) > 0.0f;
-    all = !any_bit(bit_cast<u32x>(~mask), ~0u);
-    any = any_bit(bit_cast<u32x>(mask), ~0u);
+    all = !any_lane(~mask);
+    any = any_lane(mask);
   }
 };
 
@@ -116,7 +116,7 @@ class GroupMoments {
   // True if a group of the vector of float32 lanes at c needs sweep s.
   DMLOPS_INLINE bool needs_vector(int s, std::int64_t c) const {
     const Numbers* const both = numbers_ + c / kHere;
-    return any(needs(s, both[0]) | needs(s, both[1]));
+    return any_lane(needs(s, both[0]) | needs(s, both[1]));
   }
 
   // Ends sweep s of `count` groups from `first` on that need it; total(i, c) returns sum i of the
@@ -128,7 +128,7 @@ class GroupMoments {
     for (std::int64_t c = 0; c < count; c += kHere) {
       Numbers& groups = numbers_[(first + c) / kHere];
       const Mask needed = needs(s, groups);
-      if (!any(needed)) continue;
+      if (!any_lane(needed)) continue;
       f64x totals[Formula::kSums];
 #pragma GCC unroll 16
       for (int i = 0; i < Formula::kSums; ++i) totals[i] = total(i, c);
@@ -155,7 +155,6 @@ class GroupMoments {
   DMLOPS_INLINE static Mask needs(int s, const Numbers& groups) {
     return s == 0 ? groups.near_zero : ~groups.near_zero;
   }
-  DMLOPS_INLINE static bool any(Mask mask) { return any_bit(bit_cast<u32x>(mask), ~0u); }
   DMLOPS_INLINE static Numbers chosen(Mask mask, const Numbers& a, const Numbers& b) {
     constexpr std::size_t count = sizeof(Numbers) / sizeof(f64x);
     f64x chosen[count], others[count];

@@ -52,7 +52,8 @@ class GroupSum {
   // The lanes of all blocks, [kSums][kWidth], as the only ones of a group in several chunks.
   DMLOPS_INLINE void store_lanes(double* lanes) const {
     for (int s = 0; s < kSums; ++s) {
-      for (int j = 0; j < kWidth; j += kLanesHere) store(lanes + s * kWidth + j, with_blocks(s, j));
+      for (int j = 0; j < kWidth; j += kFloatLanes)
+        store(lanes + s * kWidth + j, with_blocks(s, j));
     }
   }
   DMLOPS_INLINE void load_lanes(const double* lanes) {
@@ -64,19 +65,18 @@ class GroupSum {
  private:
   static constexpr int kWidth = kMomentLanes;
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
-  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
   // Independent accumulators, which hide the latency of additions.
   static constexpr int kTogether = 2;
 
   // Adds the elements [begin, end), with the sums in registers.
   template <class Terms>
   DMLOPS_INLINE void add_to_block(std::int64_t begin, std::int64_t end, const Terms& terms) {
-    constexpr std::int64_t together = kTogether * kLanesHere;
+    constexpr std::int64_t together = kTogether * kFloatLanes;
     const std::int64_t skipped = filled_ % kWidth;  // lanes before that of the first element
     for (std::int64_t lane = 0; lane < kWidth; lane += together) {
       V sums[kTogether][kSums];
 #pragma GCC unroll 16
-      for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kLanesHere, sums[v]);
+      for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kFloatLanes, sums[v]);
       std::int64_t i = begin - skipped + lane;
       if (skipped > lane) {
         add_existing(i, begin, end, terms, sums);
@@ -84,11 +84,11 @@ class GroupSum {
       }
       for (; i + together <= end; i += kWidth) {
 #pragma GCC unroll 16
-        for (int v = 0; v < kTogether; ++v) terms(i + v * kLanesHere, 0, kLanesHere, sums[v]);
+        for (int v = 0; v < kTogether; ++v) terms(i + v * kFloatLanes, 0, kFloatLanes, sums[v]);
       }
       if (i < end) add_existing(i, begin, end, terms, sums);
 #pragma GCC unroll 16
-      for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kLanesHere, sums[v]);
+      for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kFloatLanes, sums[v]);
     }
   }
 
@@ -97,8 +97,8 @@ class GroupSum {
   DMLOPS_INLINE static void add_existing(std::int64_t i, std::int64_t begin, std::int64_t end,
                                          const Terms& terms, V (&sums)[kTogether][kSums]) {
 #pragma GCC unroll 16
-    for (int v = 0; v < kTogether; ++v, i += kLanesHere) {
-      const std::int64_t first = max(std::int64_t{0}, begin - i), used = min(kLanesHere, end - i);
+    for (int v = 0; v < kTogether; ++v, i += kFloatLanes) {
+      const std::int64_t first = max(begin - i, 0), used = min(kFloatLanes, end - i);
       if (first >= used) continue;
       V added[kSums] = {};
       terms(i, first, used, added);
@@ -145,7 +145,7 @@ class GroupSum {
     constexpr int kHere = kLanes<f64x>;
     f64x sums[kWidth / kHere];
 #pragma GCC unroll 16
-    for (int j = 0; j < kWidth; j += kLanesHere) {
+    for (int j = 0; j < kWidth; j += kFloatLanes) {
       const Doubles lanes = lanes_from(j);
       sums[j / kHere] = lanes.lower;
       sums[j / kHere + 1] = lanes.upper;
@@ -163,7 +163,7 @@ class GroupSum {
   DMLOPS_NO_INLINE void end_block() {
     double* const ended = kept_ == nullptr ? blocks_[0] : kept_;
     for (int s = 0; s < kSums; ++s) {
-      for (int j = 0; j < kWidth; j += kLanesHere) {
+      for (int j = 0; j < kWidth; j += kFloatLanes) {
         store(ended + s * kWidth + j, with_blocks(s, j));
       }
     }

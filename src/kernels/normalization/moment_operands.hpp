@@ -122,18 +122,19 @@ class ResultRow {
   template <class Formula, class... Input>
   DMLOPS_INLINE void store(std::int64_t length, const Formula& formula,
                            const Input*... inputs) const {
-    constexpr std::int64_t lanes = kLanes<f32x>, size = sizeof(T);
+    constexpr std::int64_t size = sizeof(T);
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row_) %
-                                                static_cast<std::uintptr_t>(lanes * size));
+                                                static_cast<std::uintptr_t>(kFloatLanes * size));
     const bool streams = streams_ && past % size == 0;
-    const std::int64_t begin = streams ? min(length, (lanes - past / size) % lanes) : 0;
-    const std::int64_t vectors = (length - begin) / lanes, end = begin + vectors * lanes;
+    const std::int64_t begin = streams ? min(length, (kFloatLanes - past / size) % kFloatLanes) : 0;
+    const std::int64_t vectors = (length - begin) / kFloatLanes,
+                       end = begin + vectors * kFloatLanes;
     const bool backwards = (trails_closely(row_, inputs) || ...);
-    const std::int64_t step = backwards ? -lanes : lanes;
+    const std::int64_t step = backwards ? -kFloatLanes : kFloatLanes;
     if (begin > 0) store_elements(row_, 0, begin, formula(0, begin));
-    std::int64_t i = backwards ? end - lanes : begin;
+    std::int64_t i = backwards ? end - kFloatLanes : begin;
     for (std::int64_t v = 0; v < vectors; ++v, i += step) {
-      const f32x results = formula(i, lanes);
+      const f32x results = formula(i, kFloatLanes);
       if (streams) {
         store_non_temporal(row_ + i, results);
       } else {

@@ -109,7 +109,7 @@ class MomentParts {
   template <class Visit>
   void for_each_range(const Ranges& ranges, int part, const Visit& visit) {
     GroupTiles tiles(ranges.groups, sizeof(T));
-    const std::int64_t unit = ranges.unit, units = (elements_ + unit - 1) / unit,
+    const std::int64_t unit = ranges.unit, units = ceil_div(elements_, unit),
                        all = ranges.selections * units;
     const std::int64_t end = all * (part + 1) / groups_.parts;
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {

@@ -89,7 +89,7 @@ class Channels {
       for (int k = 0; k < Factor::kTerms; ++k) store(factor_[k] + i, computed.terms[k]);
     }
     if (!of_rows) repeat_first();
-    usual_ = !any_bit(bit_cast<u32x>(extreme), ~0u);
+    usual_ = !any_lane(extreme);
     return usual_;
   }
 

@@ -68,7 +68,6 @@ struct ActivatedLoops {
   static constexpr std::int64_t kTogether = kManyRegisters ? 2 : 4, kStrip = kManyRegisters ? 4 : 1,
                                 kAtOnce = kManyRegisters ? 1 : kTogether;
   static constexpr std::int64_t kCached = std::int64_t{kManyRegisters ? 16 : 8} << 20;  // bytes
-  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
 
   DMLOPS_INLINE static Out* output_row(const Block& rows, std::int64_t r) {
     return reinterpret_cast<Out*>(rows.output[r]);
@@ -94,7 +93,7 @@ struct ActivatedLoops {
   // True for contiguous rows, each at least a vector long, whose vectors may extend into the next
   // row. Not if a forward loop would stall on store-to-load aliasing, as in transform_row().
   static bool crosses_rows(const Block& rows, bool streaming) {
-    return rows.length >= kLanesHere &&
+    return rows.length >= kFloatLanes &&
            rows.output.is_contiguous(rows.length * std::int64_t{sizeof(Out)}) &&
            rows.inputs[0].is_contiguous(rows.length * std::int64_t{sizeof(T)}) &&
            (streaming || !trails_closely(rows.output.data, rows.inputs[0].data));
@@ -124,18 +123,18 @@ struct ActivatedLoops {
     };
     // As in transform_row(), the first and the last vector are computed first and stored last.
     auto parameters = channels.throughout(0);
-    const std::int64_t last = length * count - kLanesHere;
+    const std::int64_t last = length * count - kFloatLanes;
     const f32x head = normalize(parameters, 0);
     const f32x tail = normalize(channels.throughout(count - 1), last);
     std::int64_t i = distance_to_alignment<f32x>(output);
     for (std::int64_t next_row = 1, end = length;; ++next_row, end += length) {
-      const std::int64_t whole = i + (end - i) / kLanesHere * kLanesHere;
-      for (; i < whole; i += kLanesHere)
+      const std::int64_t whole = i + (end - i) / kFloatLanes * kFloatLanes;
+      for (; i < whole; i += kFloatLanes)
         write<kStreaming>(output + i, input + i, normalize(parameters, i));
       if (next_row == count) break;
       const auto next = channels.throughout(next_row);
       write<kStreaming>(output + i, input + i, normalize(parameters.before(end - i, next), i));
-      i += kLanesHere;
+      i += kFloatLanes;
       parameters = next;
     }
     store(output, head);
@@ -152,11 +151,11 @@ struct ActivatedLoops {
     const auto normalize = [&](std::int64_t i, std::int64_t column) DMLOPS_LAMBDA_INLINE {
       return canonical_nan(act(channels[column].normalize(load<f32x>(input + i))));
     };
-    const std::int64_t last = length * count - kLanesHere;
-    const f32x head = normalize(0, 0), tail = normalize(last, length - kLanesHere);
-    const std::int64_t begin = distance_to_alignment<f32x>(output) % kLanesHere;
+    const std::int64_t last = length * count - kFloatLanes;
+    const f32x head = normalize(0, 0), tail = normalize(last, length - kFloatLanes);
+    const std::int64_t begin = distance_to_alignment<f32x>(output) % kFloatLanes;
     std::int64_t i = begin, column = begin;
-    if (!kStreaming && length % kLanesHere == 0 && is_cached(rows)) {
+    if (!kStreaming && length % kFloatLanes == 0 && is_cached(rows)) {
       const std::int64_t whole = count - (begin > 0 ? 1 : 0);
       std::int64_t r = 0;
       for (; r + kTogether <= whole; r += kTogether)
@@ -167,7 +166,7 @@ struct ActivatedLoops {
       // Up to the vector that extends into the next row.
       const std::int64_t end = min(last, i + length - 1 - column);
       const std::int64_t offset = column - i;
-      for (; i <= end; i += kLanesHere)
+      for (; i <= end; i += kFloatLanes)
         write<kStreaming>(output + i, input + i, normalize(i, i + offset));
       column = i + offset - length;
     }
@@ -197,8 +196,8 @@ struct ActivatedLoops {
   // for rows beyond the caches: memory latency hides the loads, and the hardware prefetcher follows
   // single rows better. Requires whole vectors, and equal alignment of the rows.
   static bool loads_parameters_once(const Block& rows) {
-    return is_cached(rows) && rows.length >= kLanesHere && rows.output.offsets == nullptr &&
-           rows.output.pitch % (kLanesHere * std::int64_t{sizeof(Out)}) == 0;
+    return is_cached(rows) && rows.length >= kFloatLanes && rows.output.offsets == nullptr &&
+           rows.output.pitch % (kFloatLanes * std::int64_t{sizeof(Out)}) == 0;
   }
 
   // Normalizes kTogether rows from row r on.
@@ -213,10 +212,10 @@ struct ActivatedLoops {
       for (std::int64_t k = 0; k < kTogether; ++k)
         results[k] = canonical_nan(act(parameters.normalize(load<f32x>(group.inputs[k] + i))));
     };
-    const std::int64_t last = rows.length - kLanesHere;
+    const std::int64_t last = rows.length - kFloatLanes;
     normalize(tails, last);
     std::int64_t i = 0;
-    const bool short_row = rows.length <= kUnalignedVectors * kLanesHere;
+    const bool short_row = rows.length <= kUnalignedVectors * kFloatLanes;
     if (!short_row) {
       normalize(heads, 0);
       i = distance_to_alignment<f32x>(group.outputs[0]);
@@ -231,10 +230,10 @@ struct ActivatedLoops {
   // Normalizes vectors of each row from element i on, until one reaches `end`.
   DMLOPS_INLINE static void strips(const Together& group, std::int64_t i, std::int64_t end,
                                    const Channels<T>& channels, const Act& act) {
-    for (; i + (kStrip - 1) * kLanesHere < end; i += kStrip * kLanesHere)
+    for (; i + (kStrip - 1) * kFloatLanes < end; i += kStrip * kFloatLanes)
       strip<kStrip>(group, i, channels, act);
     if constexpr (kStrip > 1) {
-      for (; i < end; i += kLanesHere) strip<1>(group, i, channels, act);
+      for (; i < end; i += kFloatLanes) strip<1>(group, i, channels, act);
     }
   }
 
@@ -244,7 +243,7 @@ struct ActivatedLoops {
                                   const Channels<T>& channels, const Act& act) {
     typename Channels<T>::Vector parameters[kVectors];
 #pragma GCC unroll 16
-    for (std::int64_t v = 0; v < kVectors; ++v) parameters[v] = channels[i + v * kLanesHere];
+    for (std::int64_t v = 0; v < kVectors; ++v) parameters[v] = channels[i + v * kFloatLanes];
 #pragma GCC unroll 16
     for (std::int64_t k = 0; k < kTogether; k += kAtOnce) {
       f32x results[kAtOnce][kVectors];
@@ -253,12 +252,12 @@ struct ActivatedLoops {
 #pragma GCC unroll 16
         for (std::int64_t v = 0; v < kVectors; ++v)
           results[q][v] =
-              parameters[v].normalize(load<f32x>(group.inputs[k + q] + i + v * kLanesHere));
+              parameters[v].normalize(load<f32x>(group.inputs[k + q] + i + v * kFloatLanes));
 #pragma GCC unroll 16
       for (std::int64_t q = 0; q < kAtOnce; ++q)
 #pragma GCC unroll 16
         for (std::int64_t v = 0; v < kVectors; ++v)
-          store(group.outputs[k + q] + i + v * kLanesHere, canonical_nan(act(results[q][v])));
+          store(group.outputs[k + q] + i + v * kFloatLanes, canonical_nan(act(results[q][v])));
     }
   }
 };

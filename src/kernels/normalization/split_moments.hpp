@@ -73,8 +73,7 @@ class SplitMoments {
   DMLOPS_NO_INLINE void add_up(int s, const BlockSums& blocks, Pass pass, int part) const {
     constexpr std::int64_t width = kLineBytes / sizeof(T), depth = kLineBytes / sizeof(double),
                            chunks = kMomentLanes / depth;
-    const std::int64_t count = columns_.end - columns_.first,
-                       all = (count + width - 1) / width * chunks;
+    const std::int64_t count = columns_.end - columns_.first, all = ceil_div(count, width) * chunks;
     const std::int64_t end = all * (part + 1) / groups_.parts;
     for (std::int64_t i = all * part / groups_.parts, next; i < end; i = next) {
       const std::int64_t first = i % chunks, whole = (end - i) / chunks;
@@ -86,7 +85,7 @@ class SplitMoments {
       }
       Reduction columns = columns_;
       columns.first = columns_.first + i / chunks * width;
-      columns.end = min(columns_.end, columns_.first + (next + chunks - 1) / chunks * width);
+      columns.end = min(columns_.end, columns_.first + ceil_div(next, chunks) * width);
       add_up(s, blocks, pass, columns, lanes);
     }
   }

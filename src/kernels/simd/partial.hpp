@@ -37,7 +37,7 @@ DMLOPS_INLINE void copy_short(void* to, const void* from, std::int64_t bytes) {
 
 #if defined(__AVX512BW__)
 // The mask of the first `count` bytes of a vector, at least one.
-DMLOPS_INLINE_SMALL std::uint64_t first_bytes(std::size_t count) {
+DMLOPS_INLINE_SMALL std::uint64_t first_bytes(std::int64_t count) {
   return ~std::uint64_t{0} >> (64 - count);
 }
 #endif
@@ -71,8 +71,7 @@ DMLOPS_INLINE_SMALL V load_between(const T* source, std::int64_t first, std::int
   constexpr std::int64_t size = sizeof(T);
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)] = {};
 #if defined(__AVX512BW__)
-  const std::uint64_t mask =
-      first_bytes(static_cast<std::size_t>(end * size)) & ~std::uint64_t{0} << (first * size);
+  const std::uint64_t mask = first_bytes(end * size) & ~std::uint64_t{0} << (first * size);
   if constexpr (sizeof lanes == 64) {
     return bit_cast<V>(_mm512_maskz_loadu_epi8(mask, source));
   } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
@@ -100,11 +99,12 @@ DMLOPS_INLINE_SMALL V load_between(const T* source, std::int64_t first, std::int
 // Loads the first `count` lanes, at least one, and sets the others to `filler` without accessing
 // their memory.
 template <class V, class T>
-DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler = {}) {
+DMLOPS_INLINE_SMALL V load_partial(const T* source, std::int64_t count, T filler = {}) {
+  constexpr std::int64_t size = sizeof(T);
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
   for (T& lane : lanes) lane = filler;
 #if defined(__AVX512BW__)
-  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  const std::uint64_t mask = first_bytes(count * size);
   if constexpr (sizeof lanes == 64) {
     return bit_cast<V>(_mm512_mask_loadu_epi8(_mm512_load_si512(lanes), mask, source));
   } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
@@ -119,15 +119,16 @@ DMLOPS_INLINE_SMALL V load_partial(const T* source, std::size_t count, T filler 
     return index < end ? load_between<V>(source, 0, end) : load<V>(lanes);
   }
 #endif
-  copy_short(lanes, source, static_cast<std::int64_t>(count * sizeof(T)));
+  copy_short(lanes, source, count * size);
   return load<V>(lanes);
 }
 
 template <class T, class V>
-DMLOPS_INLINE_SMALL void store_partial(T* target, V value, std::size_t count) {
+DMLOPS_INLINE_SMALL void store_partial(T* target, V value, std::int64_t count) {
+  constexpr std::int64_t size = sizeof(T);
   alignas(kVectorBytes) T lanes[static_cast<std::size_t>(kLanes<V>)];
 #if defined(__AVX512BW__)
-  const std::uint64_t mask = first_bytes(count * sizeof(T));
+  const std::uint64_t mask = first_bytes(count * size);
   if constexpr (sizeof lanes == 64) {
     return _mm512_mask_storeu_epi8(target, mask, bit_cast<__m512i>(value));
   } else if constexpr (sizeof lanes == 32 && sizeof(V) == 64) {
@@ -136,7 +137,7 @@ DMLOPS_INLINE_SMALL void store_partial(T* target, V value, std::size_t count) {
   }
 #endif
   store(lanes, value);
-  copy_short(target, lanes, static_cast<std::int64_t>(count * sizeof(T)));
+  copy_short(target, lanes, count * size);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -40,7 +40,16 @@ namespace dmlops::DMLOPS_TARGET {
 
 // std::min would leave a weak symbol compiled with this target's flags, for all code to link.
 DMLOPS_INLINE_SMALL std::int64_t min(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+DMLOPS_INLINE_SMALL std::int64_t max(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
 DMLOPS_INLINE_SMALL std::int64_t abs(std::int64_t x) { return x < 0 ? -x : x; }
+
+// The quotient rounded up, and the next multiple of a unit, of a number that is not negative.
+DMLOPS_INLINE_SMALL std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+DMLOPS_INLINE_SMALL std::int64_t round_up(std::int64_t a, std::int64_t unit) {
+  return ceil_div(a, unit) * unit;
+}
 
 #if defined(__AVX512F__)
 constexpr int kVectorBytes = 64;
@@ -93,6 +102,7 @@ template <class V>
 using Lane = std::remove_cv_t<std::remove_reference_t<decltype(std::declval<V&>()[0])>>;
 template <class V>
 constexpr int kLanes = static_cast<int>(sizeof(V) / sizeof(Lane<V>));
+constexpr std::int64_t kFloatLanes = kLanes<f32x>;  // in the type of indices
 
 template <class To, class From>
 DMLOPS_INLINE_SMALL To bit_cast(From from) {
@@ -257,6 +267,12 @@ DMLOPS_INLINE_SMALL bool any_bit(u32x x, std::uint32_t mask) {
   const __m128i none = _mm_cmpeq_epi32(bit_cast<__m128i>(x & masks), _mm_setzero_si128());
   return _mm_movemask_epi8(none) != 0xffff;
 #endif
+}
+
+// True if any lane of a mask of lanes is set.
+template <class Mask>
+DMLOPS_INLINE_SMALL bool any_lane(Mask mask) {
+  return any_bit(bit_cast<u32x>(mask), ~0u);
 }
 
 // -|x|

@@ -91,7 +91,7 @@ struct HardmaxRows {
       unordered |= v != v;
       return v;
     });
-    if (any_bit(bit_cast<u32x>(unordered), ~0u)) {
+    if (any_lane(unordered)) {
       here = first_maximum(x, length, [](f32x v) DMLOPS_LAMBDA_INLINE {
         return v != v ? splat<f32x>(1.0f) : splat<f32x>(0.0f);
       });

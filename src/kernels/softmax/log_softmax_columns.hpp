@@ -56,7 +56,7 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
       sum.store_to(log_sum_exp_.plain_sum + c);
       const i32x in_range = largest - smallest <= kExactRange;
       bool& exact_here = exact[c / kLanes<f32x>];
-      exact_here = !any_bit(bit_cast<u32x>(~in_range), ~0u);
+      exact_here = !any_lane(~in_range);
       all_exact = all_exact && exact_here;
       ++(exact_here ? exact_ : inexact_);
     });

@@ -187,7 +187,7 @@ class Difference {
     // The largest number with this exponent.
     const auto same_exponent = bit_cast<f32x>(bit_cast<u32x>(high) | 0x7fffffu);
     const i32x in_range = (high > 0.0f) & (high < 0x1p126f) & (smallest >= -same_exponent);
-    return std::is_same_v<T, float> && !any_bit(bit_cast<u32x>(~in_range), ~0u);
+    return std::is_same_v<T, float> && !any_lane(~in_range);
   }
   static bool is_in_range(float smallest, float high) {
     return are_in_range(splat<f32x>(smallest), splat<f32x>(high));

@@ -28,8 +28,7 @@ inline bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
 // Loads a vector of a row's elements from i on; lanes past the end get `filler`.
 template <class T>
 DMLOPS_INLINE f32x load_filled(const T* x, std::int64_t i, std::int64_t used, T filler) {
-  return used == kLanes<f32x> ? load<f32x>(x + i)
-                              : load_partial<f32x>(x + i, static_cast<std::size_t>(used), filler);
+  return used == kLanes<f32x> ? load<f32x>(x + i) : load_partial<f32x>(x + i, used, filler);
 }
 // Lanes past the end repeat an element.
 template <class T>
@@ -57,7 +56,7 @@ class RowSum {
       if (steps_ == kSteps) end_block();
       const std::int64_t length = min(count - begin, (kSteps - steps_) * kSumLanes);
       add_steps(begin, length, terms);
-      steps_ += (length + kSumLanes - 1) / kSumLanes;
+      steps_ += ceil_div(length, kSumLanes);
       begin += length;
     }
   }
@@ -76,7 +75,7 @@ class RowSum {
   }
 
  private:
-  static constexpr std::int64_t kSteps = kSumBlock / kSumLanes, kLanesHere = kLanes<f32x>;
+  static constexpr std::int64_t kSteps = kSumBlock / kSumLanes;
   // Computes several terms before adding them if there are enough registers, which exposes more
   // instruction-level parallelism than out-of-order execution finds.
   static constexpr int kTogether = kVectorBytes == 64 && std::is_same_v<T, float> ? 4 : 1;
@@ -91,19 +90,19 @@ class RowSum {
 
   template <class Terms>
   DMLOPS_INLINE void add_steps(std::int64_t begin, std::int64_t count, const Terms& terms) {
-    for (std::int64_t lane = 0; lane < kSumLanes; lane += kLanesHere) {
+    for (std::int64_t lane = 0; lane < kSumLanes; lane += kFloatLanes) {
       LaneSums<T> sums = {};
       if (steps_ > 0) sums = LaneSums<T>::from(lanes_ + lane);
       std::int64_t i = lane;
-      for (; i + (kTogether - 1) * kSumLanes + kLanesHere <= count; i += kTogether * kSumLanes) {
-        decltype(terms(begin, kLanesHere)) several[kTogether];
+      for (; i + (kTogether - 1) * kSumLanes + kFloatLanes <= count; i += kTogether * kSumLanes) {
+        decltype(terms(begin, kFloatLanes)) several[kTogether];
 #pragma GCC unroll 16
         for (int k = 0; k < kTogether; ++k)
-          several[k] = terms(begin + i + k * kSumLanes, kLanesHere);
+          several[k] = terms(begin + i + k * kSumLanes, kFloatLanes);
 #pragma GCC unroll 16
         for (const auto& term : several) sums += term;
       }
-      for (; i + kLanesHere <= count; i += kSumLanes) sums += terms(begin + i, kLanesHere);
+      for (; i + kFloatLanes <= count; i += kSumLanes) sums += terms(begin + i, kFloatLanes);
       if (i < count) {
         const i32x used = lane_indices() < static_cast<std::int32_t>(count - i);
         sums += masked(terms(begin + i, count - i), used);

@@ -37,11 +37,9 @@ class SoftmaxRows : RowTiles<T> {
   explicit SoftmaxRows(const Reduction& groups) : Tiles(groups) {}
 
   void run() {
-    const std::int64_t steps = (tiles_.count() + kGroupStep - 1) / kGroupStep * kGroupStep;
+    const std::int64_t steps = round_up(tiles_.count(), kGroupStep);
     // At least two short groups, so that the latencies of their sums and reciprocals overlap.
-    const std::int64_t batch = steps > kBatchElements       ? 1
-                               : 2 * steps > kBatchElements ? 2
-                                                            : kBatchElements / steps;
+    const std::int64_t batch = steps > kBatchElements ? 1 : max(kBatchElements / steps, 2);
     std::int64_t groups;
     for (std::int64_t first = reduction_.first; first < reduction_.end; first += groups) {
       groups = tiles_.select(first);

@@ -207,7 +207,7 @@ struct TermSums {
       unordered |=
           (reciprocals != reciprocals) & (lane_indices() < static_cast<std::int32_t>(count - i));
     }
-    return !any_bit(bit_cast<u32x>(unordered), ~0u);
+    return !any_lane(unordered);
   }
 
   // Returns the sum of group k in every lane, or of the vector of groups from c on.
