@@ -32,9 +32,8 @@ struct ByteInterleaving {
   static constexpr Indices kIndices{};
 
   DMLOPS_INLINE static Vector result(int j, const Vector (&columns)[kColumns]) {
-    const auto index = [j](int column) DMLOPS_LAMBDA_INLINE {
-      return load_element<Vector>(reinterpret_cast<const char*>(kIndices.bytes[j][column]));
-    };
+    const auto index = [j](int column)
+                           DMLOPS_LAMBDA_INLINE { return load<Vector>(kIndices.bytes[j][column]); };
     Vector combined = shuffle_bytes(columns[0], index(0));
 #pragma GCC unroll 16
     for (int column = 1; column < kColumns; ++column)
@@ -67,7 +66,7 @@ struct ElementInterleaving {
   static constexpr Indices kIndices{};
 
   DMLOPS_INLINE static Vector result(int j, const Vector (&columns)[kColumns]) {
-    const auto index = load_element<Vector>(reinterpret_cast<const char*>(kIndices.elements[j]));
+    const auto index = load<Vector>(kIndices.elements[j]);
     Vector combined = permuted(columns[0], index);
 #pragma GCC unroll 16
     for (int column = 1; column < kColumns; ++column)

@@ -182,8 +182,7 @@ DMLOPS_INLINE std::int64_t pack_shuffled(char* target, std::int64_t length, cons
   Bytes16 masks[kStep];
 #pragma GCC unroll 16
   for (int k = 0; k < kStep; ++k)
-    masks[k] = load_element<Bytes16>(
-        reinterpret_cast<const char*>(kStepMasks<size, kStep>.bytes[step < 0 ? 1 : 0][k]));
+    masks[k] = load<Bytes16>(kStepMasks<size, kStep>.bytes[step < 0 ? 1 : 0][k]);
   // A reverse window ends at its first element.
   const char* window = step < 0 ? source + size - 16 * kStep : source;
   std::int64_t i = 0;

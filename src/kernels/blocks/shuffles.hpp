@@ -44,8 +44,7 @@ struct ByteWindows {
 
     DMLOPS_INLINE explicit Shuffle(const ShuffledVector& v) {
 #pragma GCC unroll 16
-      for (int i = 0; i < kWindows; ++i)
-        indices[i] = load_element<Vector>(reinterpret_cast<const char*>(v.index + 16 * i));
+      for (int i = 0; i < kWindows; ++i) indices[i] = load<Vector>(v.index + 16 * i);
     }
     DMLOPS_INLINE Vector operator()(const char* source, const std::int64_t* windows) const {
       Vector result = shuffle_bytes(load_element<Vector>(source + windows[0]), indices[0]);

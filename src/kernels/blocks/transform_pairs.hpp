@@ -71,16 +71,13 @@ DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* conte
     T* const output = reinterpret_cast<T*>(block.output[r]);
     const Pair<T> inputs{reinterpret_cast<const T*>(block.inputs[0][r]),
                          reinterpret_cast<const T*>(block.inputs[1][r])};
-    if constexpr (kConstant == 1) {
-      const V x = load_broadcast<V>(inputs.first);
-      transform_row<V, kPairs>(output, inputs.second, block.length,
-                               [&](V y, std::int64_t)
-                                   DMLOPS_LAMBDA_INLINE { return formula(x, y); });
-    } else if constexpr (kConstant == 2) {
-      const V y = load_broadcast<V>(inputs.second);
-      transform_row<V, kPairs>(output, inputs.first, block.length,
-                               [&](V x, std::int64_t)
-                                   DMLOPS_LAMBDA_INLINE { return formula(x, y); });
+    if constexpr (kConstant != 0) {
+      const V constant = load_broadcast<V>(kConstant == 1 ? inputs.first : inputs.second);
+      transform_row<V, kPairs>(output, kConstant == 1 ? inputs.second : inputs.first, block.length,
+                               [&](V v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+                                 return kConstant == 1 ? formula(constant, v)
+                                                       : formula(v, constant);
+                               });
     } else {
       transform_row<V, kPairs>(output, inputs, block.length,
                                [&](const PairOf<V>& pair, std::int64_t) DMLOPS_LAMBDA_INLINE {

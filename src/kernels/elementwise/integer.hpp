@@ -1,6 +1,8 @@
 // Formulas on integers in double: scalar, or by table lookup for bytes.
 #pragma once
 
+#include <limits>
+
 #include "kernels/blocks/transform.hpp"
 #include "kernels/simd/byte_lookup.hpp"
 
@@ -10,11 +12,9 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 DMLOPS_INLINE T truncate(double value) {
   // The limits as doubles: 2^63 and 2^64 for 64-bit types, whose maximum is not exact in double.
-  constexpr bool is_signed = T(-1) < T(0);
-  constexpr int bits = static_cast<int>(8 * sizeof(T)) - (is_signed ? 1 : 0);
-  constexpr T max = static_cast<T>(static_cast<Bits<T>>(~Bits<T>(0)) >> (is_signed ? 1 : 0));
-  constexpr T min = static_cast<T>(is_signed ? -max - 1 : 0);
-  constexpr double above = 2.0 * static_cast<double>(std::uint64_t(1) << (bits - 1));
+  using Limits = std::numeric_limits<T>;
+  constexpr T max = Limits::max(), min = Limits::min();
+  constexpr double above = 2.0 * static_cast<double>(std::uint64_t{1} << (Limits::digits - 1));
   if constexpr (sizeof(T) < 8) {
     value = value == value ? value : 0.0;
     value = static_cast<double>(max) < value ? static_cast<double>(max) : value;

@@ -1,5 +1,7 @@
 // The kernels of the elementwise operators with two inputs: clip_grad, also for relu_grad, and
 // parameterized_relu.
+#include <limits>
+
 #include "kernels/blocks/transform_pairs.hpp"
 #include "kernels/table.hpp"
 
@@ -27,7 +29,7 @@ struct Within {
 template <class I, I kInfinityBits, I kNan>
 struct WithinFloats {
   using U = std::make_unsigned_t<I>;
-  static constexpr I kAbs = static_cast<I>(static_cast<U>(~U(0)) >> 1);
+  static constexpr I kAbs = std::numeric_limits<I>::max();  // the mask of all bits but the sign
 
   Within<U> within;
   explicit WithinFloats(const ClipGradParameters& p) : within(p) {}
@@ -67,9 +69,10 @@ void parameterized_relu(const Rows& rows, const void*) {
     });
   } else {
     map_pairs_of_elements<T>(rows, [](T x, T slope) DMLOPS_LAMBDA_INLINE {
-      constexpr auto max = static_cast<WideProduct<T>>(static_cast<Bits<T>>(~Bits<T>(0)) >> 1);
+      constexpr WideProduct<T> max = std::numeric_limits<T>::max();
+      constexpr WideProduct<T> min = std::numeric_limits<T>::min();
       const WideProduct<T> product = WideProduct<T>{x} * slope;
-      const WideProduct<T> below = product > max ? max : product < -max - 1 ? -max - 1 : product;
+      const WideProduct<T> below = product > max ? max : product < min ? min : product;
       return x >= 0 ? x : static_cast<T>(below);
     });
   }

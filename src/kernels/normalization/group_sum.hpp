@@ -111,8 +111,6 @@ class GroupSum {
     v = DMLOPS_TARGET::load<f32x>(lanes);
   }
   DMLOPS_INLINE static void load(const double* lanes, Doubles& v) { v = load_doubles(lanes); }
-  DMLOPS_INLINE static void store(float* lanes, f32x v) { DMLOPS_TARGET::store(lanes, v); }
-  DMLOPS_INLINE static void store(double* lanes, Doubles v) { DMLOPS_TARGET::store(lanes, v); }
 
   DMLOPS_INLINE void load_lanes(std::int64_t lane, V (&sums)[kSums]) const {
 #pragma GCC unroll 16
@@ -161,12 +159,7 @@ class GroupSum {
   }
 
   DMLOPS_NO_INLINE void end_block() {
-    double* const ended = kept_ == nullptr ? blocks_[0] : kept_;
-    for (int s = 0; s < kSums; ++s) {
-      for (int j = 0; j < kWidth; j += kFloatLanes) {
-        store(ended + s * kWidth + j, with_blocks(s, j));
-      }
-    }
+    store_lanes(kept_ == nullptr ? blocks_[0] : kept_);
     filled_ = 0;
     if (kept_ == nullptr) {
       has_blocks_ = true;

@@ -131,8 +131,8 @@ class MomentParts {
                      bool needed[kTileGroups];
                      rows.set_first(first);
                      for (std::int64_t k = 0; k < selected; ++k) {
-                       states[k].sums.clear();
-                       states[k].sums.keep_blocks(sums.lanes(first + k, from / kSumBlock));
+                       states[k].clear();
+                       states[k].keep_blocks(sums.lanes(first + k, from / kSumBlock));
                        needed[k] = rows.needs(s, k);
                        if (needed[k]) continue;
                        for (std::int64_t b = from / kSumBlock; b * kSumBlock < to; ++b)
@@ -140,13 +140,13 @@ class MomentParts {
                                      kLanes * sizeof(double));  // are added up, too
                      }
                      sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
-                     for (std::int64_t k = 0; k < selected; ++k) states[k].sums.end_blocks();
+                     for (std::int64_t k = 0; k < selected; ++k) states[k].end_blocks();
                    });
   }
 
   DMLOPS_NO_INLINE void end(int s, const BlockSums& sums) {
     State states[kTileGroups];
-    for (std::int64_t g = 0; g < count(); ++g) states[g].sums.load_lanes(sums.total(g));
+    for (std::int64_t g = 0; g < count(); ++g) states[g].load_lanes(sums.total(g));
     rows().end(s, states, count(), elements_);
   }
 

@@ -31,9 +31,7 @@ class MomentRows : public Formula {
   using Formula::kSecond;
 
  public:
-  struct State {
-    GroupSum<Formula::kSums, Vector> sums;
-  };
+  using State = GroupSum<Formula::kSums, Vector>;
 
   MomentRows(const Reduction& reduction, const typename Formula::Parameters& parameters,
              RowMoments<Formula>& groups)
@@ -45,7 +43,7 @@ class MomentRows : public Formula {
   void begin(State* states, const GroupTiles& tiles, std::int64_t count) {
     folds_ = tiles.has_whole_groups() && reduction_.stage == Reduction::kAllStages;
     for (std::int64_t k = 0; k < count; ++k) {
-      if (!folds_ || k == 0) states[k].sums.clear();
+      if (!folds_ || k == 0) states[k].clear();
       // end() computes whole vectors, which include groups that do not need the sweep.
       for (f64x& sum : groups_.sums[k]) sum = f64x{};
     }
@@ -88,15 +86,15 @@ class MomentRows : public Formula {
         if (ahead != 0) prefetch_row(row.elements, ahead, count);
         if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
         if (s == 0) {
-          state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
-                                    Vector* sums) DMLOPS_LAMBDA_INLINE {
-            Formula::add_products(typename Row::At{row, i, used, first}, sums);
-          });
+          state.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used, Vector* sums)
+                               DMLOPS_LAMBDA_INLINE {
+                                 Formula::add_products(typename Row::At{row, i, used, first}, sums);
+                               });
         } else {
           const typename Formula::W::Minus minus_center(
               groups_.moments.number(first_ + k, &Formula::Numbers::center));
-          state.sums.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
-                                    Vector* sums) DMLOPS_LAMBDA_INLINE {
+          state.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
+                               Vector* sums) DMLOPS_LAMBDA_INLINE {
             Formula::add_deviations(minus_center, typename Row::At{row, i, used, first}, sums);
           });
         }
@@ -144,8 +142,8 @@ class MomentRows : public Formula {
 
  private:
   DMLOPS_INLINE void fold(State& state, std::int64_t k) const {
-    for (int i = 0; i < Formula::kSums; ++i) groups_.sums[k][i] = state.sums.folded(i);
-    state.sums.clear();
+    for (int i = 0; i < Formula::kSums; ++i) groups_.sums[k][i] = state.folded(i);
+    state.clear();
   }
 
   // Returns the function from a group operand and the index of a vector of groups to its numbers.
@@ -205,7 +203,7 @@ DMLOPS_INLINE void reduce_rows(const Reduction& reduction, MomentRows<Formula>& 
       if (!any) continue;
       if (s < reduction.stage) {
         for (std::int64_t k = 0; k < groups; ++k) {
-          if (needed[k]) states[k].sums.load_lanes(sums_of(tiles, s, k));
+          if (needed[k]) states[k].load_lanes(sums_of(tiles, s, k));
         }
         rows.end(s, states, groups, reduction.group_elements);
         continue;
@@ -213,7 +211,7 @@ DMLOPS_INLINE void reduce_rows(const Reduction& reduction, MomentRows<Formula>& 
       sweep_tiles(s, tiles, rows, states, needed, groups, 0, tiles.count());
       if (s == reduction.stage) {
         for (std::int64_t k = 0; k < groups; ++k) {
-          if (needed[k]) states[k].sums.store_lanes(sums_of(tiles, s, k));
+          if (needed[k]) states[k].store_lanes(sums_of(tiles, s, k));
         }
         break;
       }

@@ -67,11 +67,8 @@ class Channels {
     count_ = count;
     past_ = past;
     const auto load_operand = [&](float* target, int k) {
-      if (of_rows) {
-        load_floats(target + past, column_of(rows, k, row));
-      } else {
-        load_floats(target + past, source_of(rows, k, row, column));
-      }
+      load_floats(target + past,
+                  of_rows ? column_of(rows, k, row) : source_of(rows, k, row, column));
     };
     load_operand(mean_, kMean);
     load_operand(variance_, kVariance);
