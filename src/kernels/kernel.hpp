@@ -17,6 +17,15 @@ namespace dmlops {
 constexpr int kLineBytes = 64;                  // of the cache
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
 constexpr std::int64_t kTable = 1024;           // elements of rows that have offset tables, at most
+constexpr std::int64_t kTileElements = 4096;    // of a tile of a reduction's groups
+// Elements up to this distance apart, in bytes, share cache lines.
+constexpr std::int64_t kNearBytes = kLineBytes / 4;
+
+// True if bit `i` is set, of axes or operands given as bits.
+template <class Index>
+[[gnu::always_inline]] constexpr bool has_bit(unsigned int bits, Index i) {
+  return (bits >> i & 1u) != 0;
+}
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
 

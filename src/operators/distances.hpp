@@ -1,7 +1,7 @@
 // Distances in memory between the elements of a reduction's groups, and between groups.
 #pragma once
 
-#include "dmlops/tensor.hpp"
+#include "kernels/kernel.hpp"
 
 namespace dmlops {
 
@@ -21,8 +21,8 @@ struct Distances {
   // True if packing the elements of a group, run by run, takes longer than copying them first to
   // `output`, where runs are longer. Groups longer than a tile are packed in each pass.
   bool has_shorter_runs_than(const Distances& output) const {
-    constexpr std::int64_t kTile = 4096, kShortest = 8, kLongest = 64;  // elements
-    const std::int64_t limit = count > kTile ? kLongest : kShortest;
+    constexpr std::int64_t kShortest = 8, kLongest = 64;  // elements
+    const std::int64_t limit = count > kTileElements ? kLongest : kShortest;
     return !has_one_step && run < limit && 2 * run <= output.run;
   }
 };

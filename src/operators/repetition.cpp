@@ -55,7 +55,7 @@ std::vector<ResultCopy> remove_repetition(TensorView& output, ConstTensorView* i
     const bool varies = std::any_of(inputs, inputs + input_count, [d](const auto& input) {
       return input.sizes[d] != 1 && input.strides[d] != 0;
     });
-    if (output.sizes[d] > 1 && !varies && (reduced >> d & 1u) == 0) axes[count++] = d;
+    if (output.sizes[d] > 1 && !varies && !has_bit(reduced, d)) axes[count++] = d;
   }
   std::vector<ResultCopy> copies;
   if (count == 0) return copies;

@@ -16,8 +16,7 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kAdjacent = 16;  // bytes between elements
-constexpr std::int64_t kBlock = 64;     // groups, and elements
+constexpr std::int64_t kBlock = 64;  // groups, and elements
 
 // The order of the input's memory, compared with the output's.
 enum class Order : std::uint8_t {
@@ -32,7 +31,6 @@ Order compare_order(const ConstTensorView& input, const TensorView& output, unsi
                     const Distances& in, const Distances& out) {
   constexpr std::int64_t kShortRun = 48;  // bytes
   constexpr std::int64_t kRun = 16;       // groups
-  constexpr std::int64_t kTile = 4096;    // elements
   const std::int64_t size = element_bytes(input.type);
   struct Extent {
     std::int64_t size, in, out;
@@ -40,23 +38,23 @@ Order compare_order(const ConstTensorView& input, const TensorView& output, unsi
   int count = 0;
   for (std::size_t d = rank_of(input); d-- > 0;) {
     if (input.sizes[d] == 1) continue;
-    if ((reduced >> d & 1u) == 0)
+    if (!has_bit(reduced, d))
       kept[count++] = {input.sizes[d], std::llabs(input.strides[d]), std::llabs(output.strides[d])};
   }
   // Groups longer than a tile are contiguous in the output alone.
-  if (in.count > kTile && out.elements == size && in.elements > size &&
+  if (in.count > kTileElements && out.elements == size && in.elements > size &&
       in.elements != Distances::kBroadcast)
     return Order::other;
   // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
   // from several blocks on.
-  if (out.elements <= kAdjacent && in.elements > kAdjacent) {
+  if (out.elements <= kNearBytes && in.elements > kNearBytes) {
     const bool side_by_side = in.are_side_by_side() && in.elements != Distances::kBroadcast;
     return in.count > kBlock && side_by_side ? Order::other : Order::similar;
   }
   // The elements of a group have another order.
   if (in.count > kBlock && in.has_shorter_runs_than(out)) return Order::other;
-  const bool near = in.elements <= kAdjacent;
-  if (in.elements <= size || (near && out.elements <= kAdjacent)) return Order::similar;
+  const bool near = in.elements <= kNearBytes;
+  if (in.elements <= size || (near && out.elements <= kNearBytes)) return Order::similar;
   // The groups are contiguous in the output alone.
   if (in.count > kBlock && in.groups > size && out.groups == size) return Order::other;
 
@@ -104,7 +102,7 @@ Preparation prepare(const Operator& op, const ConstTensorView& input, const Tens
                     unsigned int reduced) {
   constexpr std::int64_t kShortest = 24;  // elements
   const Distances in(input, reduced), out(output, reduced);
-  const bool alternates = out.elements > kAdjacent || out.are_side_by_side();
+  const bool alternates = out.elements > kNearBytes || out.are_side_by_side();
   if (op.zeros && in.run > kBlock && alternates) return Preparation::zeros;
   const Order order = compare_order(input, output, reduced, in, out);
   if (order == Order::similar) return Preparation::none;

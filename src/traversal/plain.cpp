@@ -54,7 +54,7 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
   for (std::size_t d = rank_of(input); d-- > 0;) {
     const std::int64_t count = input.sizes[d];
     if (count == 1) continue;
-    if ((reduced >> d & 1u) == 0) {
+    if (!has_bit(reduced, d)) {
       are_rows = false;
     } else if (!are_rows) {
       return false;

@@ -16,7 +16,7 @@ using ReducedDimension = Dimension<kReductionOperands>;
 // True if the operand has different elements in a group.
 bool varies_in_groups(const ConstTensorView* operand, unsigned int reduced) {
   for (std::size_t d = 0; operand != nullptr && d < rank_of(*operand); ++d) {
-    if ((reduced >> d & 1u) != 0 && operand->sizes[d] > 1 && operand->strides[d] != 0) return true;
+    if (has_bit(reduced, d) && operand->sizes[d] > 1 && operand->strides[d] != 0) return true;
   }
   return false;
 }
@@ -82,7 +82,7 @@ PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned i
       dimension.strides[k] =
           operand == nullptr || operand->sizes[axis] == 1 ? 0 : operand->strides[axis];
     }
-    if ((reduced >> axis & 1u) != 0) {
+    if (has_bit(reduced, axis)) {
       append(inner, elements.rank, dimension);
       continue;
     }
@@ -100,7 +100,7 @@ PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned i
   // Groups in the order that uses whole cache lines: of the input, which is read more than once,
   // unless the elements of a group are contiguous; then of the output. A broadcast dimension is
   // outermost, since it touches no further cache line.
-  const bool by_output = std::llabs(inner[0].strides[1]) <= 16;
+  const bool by_output = std::llabs(inner[0].strides[1]) <= kNearBytes;
   const auto distance = [by_output](const ReducedDimension& d) {
     if (by_output) return std::llabs(d.strides[0]);
     return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);

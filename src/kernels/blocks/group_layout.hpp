@@ -1,7 +1,8 @@
 // Groups in an operand: the loop over a group's elements, and the offsets of several groups.
 #pragma once
 
-#include "kernels/blocks/memory.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/simd/vec.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -94,9 +95,10 @@ std::int64_t nearest_elements(const ElementLoops& loops);
 // they have that order already, or if an operand is not contiguous in it.
 bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted);
 
-// Returns the groups with other loops over their elements.
-inline Reduction sorted(const Reduction& groups, const ReductionNest& elements) {
-  Reduction result = {elements, groups.kept};
+// Returns the groups with other loops over their elements and over groups, as whole groups.
+inline Reduction with_loops(const Reduction& groups, const ReductionNest& elements,
+                            const ReductionNest& kept) {
+  Reduction result = {elements, kept};
   std::memcpy(result.data, groups.data, sizeof result.data);
   result.first = groups.first;
   result.end = groups.end;
@@ -104,12 +106,12 @@ inline Reduction sorted(const Reduction& groups, const ReductionNest& elements) 
   return result;
 }
 
-// Returns the groups without the operands, given as bits, that differ in their elements and are not
-// read.
+// Returns the groups without the operands that differ in their elements and are not in `read`, a
+// set of bits.
 inline Reduction restricted(const Reduction& groups, unsigned int read) {
   Reduction result = groups;
   for (int o = 0; o < kFirstGroupOperand; ++o) {
-    if ((read >> o & 1u) == 0 && !has_no_strides(groups.elements, o)) result.data[o] = nullptr;
+    if (!has_bit(read, o) && !has_no_strides(groups.elements, o)) result.data[o] = nullptr;
   }
   return result;
 }

@@ -2,7 +2,8 @@
 // thread.
 #pragma once
 
-#include "kernels/blocks/memory.hpp"
+#include "kernels/kernel.hpp"
+#include "kernels/simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

@@ -32,7 +32,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
   // where long groups are contiguous in the input alone.
   for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
-    if (reduction.data[o] == nullptr || uniform_[o] || shared_[o] || step(o) == size_) continue;
+    if (!varies(o) || shared_[o] || step(o) == size_) continue;
     if (abs(kept_.strides[o][0]) >= min(kLineBytes, nearest_elements(loops_[o]))) continue;
     if (o != 1 && batch_ >= 4) continue;
     batch_ = max(batch_, min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]));
@@ -86,7 +86,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
 int GroupTiles::buffers() const {
   int end = 0;
   for (int o = 0; o < operands_; ++o) {
-    if (reduction_.data[o] == nullptr || uniform_[o]) continue;
+    if (!varies(o)) continue;
     if (!packs_runs(o)) return 0;
     end = o + 1;
   }
@@ -112,7 +112,7 @@ void GroupTiles::take_long_rows() {
   std::int64_t longest = 0;
   int slots = 1;
   for (int o = 0; o < operands_; ++o) {
-    if (reduction_.data[o] == nullptr || uniform_[o]) continue;
+    if (!varies(o)) continue;
     slots = slot(o) + 1;
     if (transposes(o)) {
       longest = max(longest, row_loops(o).count());
@@ -152,10 +152,10 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   split_ = packed_ = constant_ = 0;
   for (int o = 0; o < operands_; ++o) {
     whole_[0].offsets[o] = next_[o] = 0;
-    if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
+    if (!has_bit(operands, o) || !varies(o)) continue;
     if (!is_cached_) next_[o] = end < count_ ? loops_[o].offset(end) : groups_ * common_step(o);
     const bool repeats =
-        step(o) == 0 && (constant >> o & 1u) != 0 && length <= kTileElements;  // as runs_ has runs
+        step(o) == 0 && has_bit(constant, o) && length <= kTileElements;  // as runs_ has runs
     const bool in_run = begin % loops_[o].run() + length <= loops_[o].run();
     if (is_contiguous(o, begin, length) || (repeats && in_run)) {
       whole_[0].offsets[o] = loops_[o].offset(begin);
@@ -221,7 +221,7 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
   for (int o = 0; o < operands_; ++o) {
     if (uniform_[o]) continue;
     runs_[0].offsets[o] += skipped * step(o);
-    for (int r = 0; (packed_ >> o & 1u) != 0 && r < split_count_; ++r)
+    for (int r = 0; has_bit(packed_, o) && r < split_count_; ++r)
       runs_[r].offsets[o] = runs_[r].begin * size_;
   }
 }

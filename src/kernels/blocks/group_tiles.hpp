@@ -12,7 +12,6 @@
 namespace dmlops::DMLOPS_TARGET {
 
 constexpr int kTileGroups = 64;
-constexpr std::int64_t kTileElements = 4096;
 constexpr std::int64_t kGroupStep = 16;  // tiles of a group begin at multiples of it
 
 // Elements [begin, begin + length) of a tile, which are contiguous or uniform in every operand.
@@ -44,7 +43,7 @@ class GroupTiles {
   std::int64_t count() const { return count_; }  // elements in a group
   bool has_whole_groups() const { return tile_length_ >= count_; }
   // True if an operand has a single element in each run of the loaded tile.
-  bool uniform(int operand) const { return uniform_[operand] || (constant_ >> operand & 1u) != 0; }
+  bool uniform(int operand) const { return uniform_[operand] || has_bit(constant_, operand); }
   // True if results are to be written by non-temporal stores.
   bool streams() const { return streams_; }
 
@@ -72,7 +71,7 @@ class GroupTiles {
   // if all are read in place, where packed results of several groups share a buffer.
   std::int64_t tile_length(unsigned int operands) const {
     for (int o = 0; o < operands_; ++o) {
-      if ((operands >> o & 1u) == 0 || reduction_.data[o] == nullptr || uniform_[o]) continue;
+      if (!has_bit(operands, o) || !varies(o)) continue;
       const bool has_runs = loops_[o].rank == 1 || inner_size() >= shortest_summed();
       if (step(o) != size_ || !has_runs) return tile_length_;
     }
@@ -108,7 +107,7 @@ class GroupTiles {
   // Returns the address of a run of group k in an operand; for the output, that of its results.
   template <class T>
   DMLOPS_INLINE T* row(int operand, std::int64_t k, const TileRun& run) const {
-    const bool is_packed = (packed_ >> operand & 1u) != 0;
+    const bool is_packed = has_bit(packed_, operand);
     char* const first = is_packed ? buffer(operand) + k * pitch(operand) : groups_data_[operand][k];
     return reinterpret_cast<T*>(first + run.offsets[operand]);
   }
@@ -122,7 +121,7 @@ class GroupTiles {
   // Returns the bytes from a run of the loaded tile to the next one if that one does not follow it,
   // so that the hardware prefetcher does not either, and is unlikely to be cached; otherwise 0.
   DMLOPS_INLINE std::int64_t jump(int operand, const TileRun& run) const {
-    if (is_cached_ || uniform(operand) || (packed_ >> operand & 1u) != 0) return 0;
+    if (is_cached_ || uniform(operand) || has_bit(packed_, operand)) return 0;
     const TileRun& next = *(&run + 1);
     const std::int64_t to = next.begin == length() ? next_[operand] : next.offsets[operand];
     const std::int64_t bytes = to - run.offsets[operand];
@@ -170,6 +169,8 @@ class GroupTiles {
     }
   };
 
+  // True if an operand exists and has different elements in a group.
+  bool varies(int o) const { return reduction_.data[o] != nullptr && !uniform_[o]; }
   std::int64_t inner_size() const { return elements_.sizes[elements_.rank - 1]; }
   // True if tiles lie within the runs of the innermost dimension.
   bool has_long_runs() const {

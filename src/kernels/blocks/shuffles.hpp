@@ -241,7 +241,7 @@ class PatternShuffles {
         std::int64_t next = INT64_MAX;
         std::uint32_t selected = 0;
         for (std::int64_t k = 0; k < used; ++k) {
-          if ((left >> k & 1u) == 0) continue;
+          if (!has_bit(left, k)) continue;
           const std::int64_t position = offsets[k] - window;
           if (position <= bytes - size && position % W::kUnit == 0) {
             W::template select<U>(v, k, position);

@@ -1,8 +1,8 @@
 // Traverses rows of any layout in dense blocks.
 #pragma once
 
-#include "kernels/blocks/elements.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/simd/vec.hpp"
 
 // VBMI does not change the traversal.
 #if defined(__AVX512VBMI__)

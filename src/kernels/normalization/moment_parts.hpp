@@ -17,7 +17,7 @@ class MomentParts {
         parameters_(parameters),
         sorts_(!groups.split && sort_elements(groups, sizeof(T), in_memory_)),
         of_sums_{groups.split || sorts_ ? restricted(groups, rows().reads(0)) : groups},
-        of_results_{sorted(groups, in_memory_)} {}
+        of_results_{with_loops(groups, in_memory_, groups.kept)} {}
 
   void run() {
     begin();

@@ -73,7 +73,7 @@ class MomentRows : public Formula {
                            std::int64_t) const {
     using Row = MomentRow<T>;
     State& state = states[folds_ ? 0 : k];
-    const bool reads_second = (this->reads(s) >> kSecond & 1u) != 0;
+    const bool reads_second = has_bit(this->reads(s), kSecond);
     tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       Row whole = {tiles.row<T>(1, k, run), {}};
       if (reads_second) whole.added = {tiles, kSecond, k, run};
@@ -169,7 +169,7 @@ inline double* sums_of(const GroupTiles& tiles, int sweep, std::int64_t k) {
 template <class T, class Formula>
 DMLOPS_NO_INLINE void finish_in_order(const Reduction& reduction, const ReductionNest& elements,
                                       Formula& formula, std::int64_t first, std::int64_t groups) {
-  Reduction range = sorted(reduction, elements);
+  Reduction range = with_loops(reduction, elements, reduction.kept);
   range.end = first + groups;
   GroupTiles tiles(range, sizeof(T));
   for (std::int64_t k = 0, count; k < groups; k += count) {

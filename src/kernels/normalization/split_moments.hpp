@@ -16,16 +16,14 @@ class SplitMoments {
       : groups_(groups),
         formula_(groups, parameters),
         moments_(moments.moments),
-        columns_{rows_, kept_} {
+        columns_(with_loops(groups, rows_, kept_)) {
     const ReductionNest &elements = groups.elements, &kept = groups.kept;
     add(kept_, elements, 0);
     for (int d = 0; d < kept.rank; ++d) add(kept_, kept, d);
     for (int d = 1; d < elements.rank; ++d) copy(rows_, rows_.rank++, elements, d);
-    std::memcpy(columns_.data, groups.data, sizeof groups.data);
-    columns_.first = groups.first * elements.sizes[0];
-    columns_.end = groups.end * elements.sizes[0];
+    columns_.first *= elements.sizes[0];
+    columns_.end *= elements.sizes[0];
     shape_ = {columns_.first, elements.sizes[0], element_loops(columns_, 1).count()};
-    columns_.streaming = groups.streaming;
     columns_.parts = groups.parts;  // of the results
   }
 

@@ -1,7 +1,7 @@
 // Horizontal reductions of vectors.
 #pragma once
 
-#include "kernels/simd/vec.hpp"
+#include "kernels/simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

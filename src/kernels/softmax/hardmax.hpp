@@ -62,7 +62,6 @@ struct HardmaxRows {
       finish_tiles(tiles, *this, count, 0, tiles.count());
       report(tiles, count);
     }
-    if (tiles.streams()) finish_non_temporal();
   }
 
   static void sweep(int, State* states, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {

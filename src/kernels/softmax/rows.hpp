@@ -15,9 +15,8 @@ inline bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
   const ElementLoops in = element_loops(groups, 1), out = element_loops(groups, 0);
   // Elements of a group share cache lines, and fill the lanes of a sum.
   const auto share_lines = [](const ElementLoops& loops) {
-    constexpr std::int64_t kShared = kLineBytes / 4;
     for (int d = 0; d < loops.rank; ++d) {
-      if (abs(loops.strides[d]) <= kShared && loops.sizes[d] >= kSumLanes) return true;
+      if (abs(loops.strides[d]) <= kNearBytes && loops.sizes[d] >= kSumLanes) return true;
     }
     return false;
   };
