@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/blocks/elements.hpp"
-#include "kernels/simd/byte_lookup.hpp"
+#include "kernels/simd/shuffle.hpp"
 #include "kernels/simd/convert.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

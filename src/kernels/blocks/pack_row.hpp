@@ -4,7 +4,7 @@
 #include "kernels/blocks/elements.hpp"
 #include "kernels/blocks/memory.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/simd/byte_lookup.hpp"
+#include "kernels/simd/shuffle.hpp"
 #include "kernels/simd/partial.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/blocks/transform.hpp"
-#include "kernels/simd/byte_lookup.hpp"
+#include "kernels/simd/shuffle.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

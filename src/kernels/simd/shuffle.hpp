@@ -1,4 +1,4 @@
-// Shuffles of elements, and table lookup of bytes.
+// Shuffles of bytes and of elements within a vector, and table lookup of bytes.
 #pragma once
 
 #include "kernels/simd/vec.hpp"
@@ -31,7 +31,7 @@ DMLOPS_INLINE V permuted(V v, V index) {
   return bit_cast<V>(_mm512_permutexvar_epi64(indices, elements));
 }
 
-// Likewise in the lanes of a mask, and `others` elsewhere.
+// As above in the lanes of a mask, and `others` elsewhere.
 template <class V>
 DMLOPS_INLINE V permuted(V v, V index, std::uint32_t mask, V others) {
   const __m512i elements = bit_cast<__m512i>(v), indices = bit_cast<__m512i>(index),
