@@ -1,7 +1,7 @@
 // CPUID of x86 processors.
 #pragma once
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 #define DMLOPS_X86 1
 #include <cpuid.h>
 #include <initializer_list>

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
@@ -15,7 +15,7 @@ namespace dmlops {
 // enter it; a worker stays in it.
 class FloatEnvironment {
  public:
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
   // Writes MXCSR only if needed: the operator would wait for the write.
   FloatEnvironment() : before_(_mm_getcsr()) {
     if ((before_ & ~kSticky) != kDefault) _mm_setcsr(kDefault);

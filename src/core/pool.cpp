@@ -21,7 +21,7 @@
 #include "core/processors.hpp"
 #include "core/text.hpp"
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 #if !defined(_WIN32)
@@ -67,7 +67,7 @@ class SignalsBlocked {
 
 // Hints to the processor that this is a spin loop.
 void relax() {
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
   _mm_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");

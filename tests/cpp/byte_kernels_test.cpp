@@ -15,7 +15,7 @@ namespace dmlops {
 namespace baseline {
 void set_kernels(KernelTable& table);
 }
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 namespace avx512 {
 void set_kernels(KernelTable& table);
 }

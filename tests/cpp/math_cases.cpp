@@ -13,7 +13,7 @@ namespace dmlops {
 namespace baseline {
 extern const MathFunctions kMathFunctions;
 }
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 namespace avx2 {
 extern const MathFunctions kMathFunctions;
 }
@@ -81,7 +81,7 @@ std::vector<MathCase> math_cases() {
 
 std::vector<const MathFunctions*> available_math_functions() {
   const MathFunctions* const all[] = {
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
     &avx512::kMathFunctions,
     &avx2::kMathFunctions,
 #endif

@@ -13,7 +13,7 @@ DMLOPS_INLINE f32x widen(u16half half) {
   return _mm512_cvtph_ps(bit_cast<__m256i>(half));
 #elif defined(__F16C__)
   return _mm256_cvtph_ps(bit_cast<__m128i>(half));
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   return vcvt_f32_f16(bit_cast<float16x4_t>(half));
 #else
   const u32x h = __builtin_convertvector(half, u32x);
@@ -32,7 +32,7 @@ DMLOPS_INLINE u16half narrow(f32x value) {
   return bit_cast<u16half>(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 #elif defined(__F16C__)
   return bit_cast<u16half>(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   return bit_cast<u16half>(vcvt_f16_f32(value));
 #else
   const u32x bits = bit_cast<u32x>(value);

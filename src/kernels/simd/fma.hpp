@@ -5,8 +5,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-#if !defined(__FMA__) && !defined(__aarch64__) && !defined(_M_ARM64)
-#if defined(__SSE2__)
+#if !defined(__FMA__) && !defined(__aarch64__)
 // Computes product + c in double, two lanes at a time; the product is exact.
 struct DoubleSums {
   __m128d low, high;
@@ -36,14 +35,11 @@ struct DoubleSums {
  private:
   DMLOPS_INLINE_SMALL static __m128d upper(f32x v) { return _mm_cvtps_pd(_mm_movehl_ps(v, v)); }
 };
-#endif
 
 // Not inlined, to keep formulas small: processors without the instruction are rare.
 DMLOPS_NO_INLINE inline f32x emulated_fma(f32x a, f32x b, f32x c) {
-#if defined(__SSE2__)
   const DoubleSums sums(a, b, c);
   if (sums.round_safely()) return sums.rounded();
-#endif
   // The product is exact in double. Its sum with c is rounded to odd, so that the second rounding,
   // to float, is correct.
   f32x result;
@@ -78,14 +74,14 @@ DMLOPS_INLINE_SMALL f32x fma(f32x a, f32x b, f32x c) {
   return _mm512_fmadd_ps(a, b, c);
 #elif defined(__FMA__)
   return _mm256_fmadd_ps(a, b, c);
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   return vfmaq_f32(c, a, b);
 #else
   return emulated_fma(a, b, c);
 #endif
 }
 
-#if defined(__FMA__) || defined(__aarch64__) || defined(_M_ARM64)
+#if defined(__FMA__) || defined(__aarch64__)
 #define DMLOPS_HAS_DOUBLE_FMA 1
 DMLOPS_INLINE_SMALL f64x fma(f64x a, f64x b, f64x c) {
 #if defined(__AVX512F__)

@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
@@ -26,7 +26,7 @@
 #define DMLOPS_LAMBDA_INLINE __attribute__((always_inline))
 #endif
 #define DMLOPS_INLINE_SMALL inline DMLOPS_LAMBDA_INLINE
-#if (defined(__x86_64__) || defined(_M_X64)) && !defined(__AVX2__)
+#if defined(__x86_64__) && !defined(__AVX2__)
 #define DMLOPS_FOR_SIZE true  // few processors run the baseline
 #define DMLOPS_INLINE inline
 #else
@@ -211,7 +211,7 @@ DMLOPS_INLINE_SMALL Vec<T> lookup(const T (&table)[8], i32x index) {
 #elif defined(__AVX2__)
   const __m256i entries = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(table));
   return bit_cast<Vec<T>>(_mm256_permutevar8x32_epi32(entries, bit_cast<__m256i>(index)));
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   uint8x16x2_t entries;
   std::memcpy(&entries, table, sizeof entries);
   const i32x bytes = (index & 7) * 0x04040404 + 0x03020100;  // byte indices into the table
@@ -261,7 +261,7 @@ DMLOPS_INLINE_SMALL bool any_bit(u32x x, std::uint32_t mask) {
   return _mm512_test_epi32_mask(bit_cast<__m512i>(x), bit_cast<__m512i>(masks)) != 0;
 #elif defined(__AVX2__)
   return _mm256_testz_si256(bit_cast<__m256i>(x), bit_cast<__m256i>(masks)) == 0;
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   return vmaxvq_u32(bit_cast<uint32x4_t>(x & masks)) != 0;
 #else
   const __m128i none = _mm_cmpeq_epi32(bit_cast<__m128i>(x & masks), _mm_setzero_si128());
@@ -327,7 +327,7 @@ DMLOPS_INLINE_SMALL f32x sqrt(f32x x) {
   return _mm512_sqrt_ps(x);
 #elif defined(__AVX2__)
   return _mm256_sqrt_ps(x);
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   return vsqrtq_f32(x);
 #else
   return _mm_sqrt_ps(x);
@@ -339,7 +339,7 @@ DMLOPS_INLINE_SMALL f64x sqrt(f64x x) {
   return _mm512_sqrt_pd(x);
 #elif defined(__AVX2__)
   return _mm256_sqrt_pd(x);
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
   return vsqrtq_f64(x);
 #else
   return _mm_sqrt_pd(x);
