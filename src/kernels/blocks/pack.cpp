@@ -243,29 +243,15 @@ void unpack(char* target, std::int64_t step, const std::int64_t* offsets, const 
   unpack_words<U>(target, SteppedOffsets{step}, source, length);
 }
 
-template void fill_runs<std::uint8_t>(char*, std::int64_t, std::int64_t, const std::uint8_t*,
-                                      PatternShuffles*);
-template void pack<std::uint8_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
-                                 bool);
-template void unpack<std::uint8_t>(char*, std::int64_t, const std::int64_t*, const char*,
-                                   std::int64_t, std::int64_t);
-template void fill_runs<std::uint16_t>(char*, std::int64_t, std::int64_t, const std::uint16_t*,
-                                       PatternShuffles*);
-template void pack<std::uint16_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
-                                  bool);
-template void unpack<std::uint16_t>(char*, std::int64_t, const std::int64_t*, const char*,
-                                    std::int64_t, std::int64_t);
-template void fill_runs<std::uint32_t>(char*, std::int64_t, std::int64_t, const std::uint32_t*,
-                                       PatternShuffles*);
-template void pack<std::uint32_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
-                                  bool);
-template void unpack<std::uint32_t>(char*, std::int64_t, const std::int64_t*, const char*,
-                                    std::int64_t, std::int64_t);
-template void fill_runs<std::uint64_t>(char*, std::int64_t, std::int64_t, const std::uint64_t*,
-                                       PatternShuffles*);
-template void pack<std::uint64_t>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&,
-                                  bool);
-template void unpack<std::uint64_t>(char*, std::int64_t, const std::int64_t*, const char*,
-                                    std::int64_t, std::int64_t);
+#define DMLOPS_INSTANTIATE(U)                                                                  \
+  template void fill_runs<U>(char*, std::int64_t, std::int64_t, const U*, PatternShuffles*);   \
+  template void pack<U>(char*, std::int64_t, std::int64_t, std::int64_t, const Source&, bool); \
+  template void unpack<U>(char*, std::int64_t, const std::int64_t*, const char*, std::int64_t, \
+                          std::int64_t);
+DMLOPS_INSTANTIATE(std::uint8_t)
+DMLOPS_INSTANTIATE(std::uint16_t)
+DMLOPS_INSTANTIATE(std::uint32_t)
+DMLOPS_INSTANTIATE(std::uint64_t)
+#undef DMLOPS_INSTANTIATE
 
 }  // namespace dmlops::DMLOPS_TARGET
