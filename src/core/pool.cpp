@@ -183,8 +183,8 @@ class alignas(128) Worker {
   }
 
   void notify() {
-    const std::lock_guard<std::mutex> lock(
-        mutex_);  // the lock excludes a thread between its check and its sleep
+    // The lock excludes a thread between its check and its sleep.
+    const std::lock_guard<std::mutex> lock(mutex_);
     condition_.notify_one();
   }
 
@@ -254,8 +254,8 @@ Pool* new_pool() {
                    });
 #endif
 
-thread_local bool inside =
-    false;  // this thread runs a shard, so a nested call must not wait for the pool
+// True if this thread runs a shard: a nested call must not wait for the pool.
+thread_local bool inside = false;
 
 thread_local int own_thread_count = 0;
 

@@ -71,7 +71,8 @@ inline void require_type(const char* op, DataType type, const AcceptedTypes& acc
 void require_like(const char* op, const char* argument, const ConstTensorView& view,
                   const ConstTensorView& like, const char* other);
 
-// Throws unless an output is as above and has no overlapping elements.
+// Throws unless an output has the type and the sizes of `like`, named `other`, is addressable, has
+// data, and has no overlapping elements. In the second form, `like` is the input.
 void require_output(const char* op, const OutputName& argument, const ConstTensorView& output,
                     const ConstTensorView& like, const char* other);
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);

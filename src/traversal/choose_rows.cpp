@@ -9,9 +9,9 @@
 namespace dmlops {
 namespace {
 
-constexpr std::int64_t kFewestColumns = 8;  // contiguous elements from which transposing pays off
-constexpr std::int64_t kFewestNormalized = 16;  // likewise, of rows with further inputs
-constexpr std::int64_t kSmallestTile = 256;     // elements, likewise
+// Elements from which transposing pays off: contiguous ones, those of rows with further inputs, and
+// those of a tile.
+constexpr std::int64_t kFewestColumns = 8, kFewestNormalized = 16, kSmallestTile = 256;
 constexpr std::int64_t kManyLines = 256;        // half of L1
 constexpr std::int64_t kShortestRepeated = 32;  // bytes of rows that repeat many times
 // Bytes of an output from which its rows are counted in the order of memory: of several rows near
@@ -280,8 +280,8 @@ bool LoopLayout::transposes(int d) const {
   return false;
 }
 
-// True if rows this distance apart share cache lines of an operand, of which a row has an element
-// each, and that are too many for L1.
+// True if rows `distance` bytes apart share cache lines of an operand: each line has an element of
+// a row, and a row's lines are too many for L1.
 bool LoopLayout::shares_lines(int k, std::int64_t distance) const {
   return row_.length >= kManyLines && !has_runs(0) && rows_.layout[k] == Layout::strided &&
          distance != 0 && std::llabs(distance) < kLineBytes &&

@@ -39,7 +39,7 @@ struct ReductionTraits {
 // elements take as long as float32 ones.
 constexpr std::int64_t kReducedBytes = 8;
 
-// Returns the time of a group, likewise.
+// Returns the time of a group, in bytes of an elementwise operator's traffic.
 std::int64_t group_work(std::int64_t elements, const ReductionTraits& traits);
 
 // Runs the kernel on operands that begin at `data`. Splits the groups into shards where there is

@@ -112,7 +112,7 @@ class GroupTiles {
     return reinterpret_cast<T*>(first + run.offsets[operand]);
   }
 
-  // Returns that of the only run of a tile, or of any run of a uniform operand.
+  // Returns the address of the only run of a tile, or of any run of a uniform operand.
   template <class T>
   DMLOPS_INLINE T* row(int operand, std::int64_t k) const {
     return row<T>(operand, k, loaded_[0]);

@@ -181,7 +181,7 @@ struct MomentRow {
 // True if the mean is at most 4 standard deviations from 0. The variance as mean(x^2) - mean^2 and
 // deviations as a x + b then lose few digits to cancellation.
 DMLOPS_INLINE Mask is_near_zero(f64x mean, f64x variance) { return mean * mean <= 16.0 * variance; }
-// True if the terms of FloatPair(number), and their products with elements, are within float32's
+// True if the terms of HalfPair(number), and their products with elements, are within float32's
 // normal range.
 DMLOPS_INLINE Mask fits_pair(f64x number) {
   const f64x size = number < 0.0 ? -number : number;

@@ -135,9 +135,9 @@ class MomentParts {
                        states[k].keep_blocks(sums.lanes(first + k, from / kSumBlock));
                        needed[k] = rows.needs(s, k);
                        if (needed[k]) continue;
+                       // The lanes of all groups are added up.
                        for (std::int64_t b = from / kSumBlock; b * kSumBlock < to; ++b)
-                         std::memset(sums.lanes(first + k, b), 0,
-                                     kLanes * sizeof(double));  // are added up, too
+                         std::memset(sums.lanes(first + k, b), 0, kLanes * sizeof(double));
                      }
                      sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
                      for (std::int64_t k = 0; k < selected; ++k) states[k].end_blocks();

@@ -91,8 +91,8 @@ class Channels {
   }
 
  private:
-  static constexpr std::int64_t kPaddedCapacity =
-      kCapacity + 2 * kLanes<f32x>;  // whole vectors from any index on
+  // For whole vectors from any index on.
+  static constexpr std::int64_t kPaddedCapacity = kCapacity + 2 * kLanes<f32x>;
 
   // Repeats the first parameters after the last one, for vectors that extend into the next row.
   void repeat_first() {

@@ -17,7 +17,7 @@ struct HalfPair {
     low = to_float(error == error ? error : f64x{});  // 0, not NaN, for infinity
   }
 };
-// Two of them, or a number in every lane.
+// Two vectors of float64, or a number in every lane.
 struct FloatPair {
   f32x high, low;
 

@@ -57,10 +57,10 @@ DMLOPS_NO_INLINE inline f32x emulated_fma(f32x a, f32x b, f32x c) {
     using i64x = Vec<std::int64_t>;
     const i64x bits = bit_cast<i64x>(sum);
     const i64x inexact = (error < 0.0) | (error > 0.0);
-    const i64x outward =
-        (error > 0.0) == (sum > 0.0);  // -1 if the exact sum has a larger absolute value
-    const i64x to_odd =
-        inexact & ((bits & 1) - 1) & (-2 * outward - 1);  // +1 or -1 if the sum is even
+    // -1 if the exact sum has a larger absolute value.
+    const i64x outward = (error > 0.0) == (sum > 0.0);
+    // 1 or -1 if the sum is even and inexact.
+    const i64x to_odd = inexact & ((bits & 1) - 1) & (-2 * outward - 1);
     const f32half rounded = __builtin_convertvector(bit_cast<f64x>(bits + to_odd), f32half);
     std::memcpy(reinterpret_cast<char*>(&result) + offset, &rounded, sizeof rounded);
   }

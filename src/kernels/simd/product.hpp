@@ -84,8 +84,8 @@ class ExpOfProduct {
     // The range of n exceeds float32's exponents, so the smallest powers are scaled by 2^26 in
     // intermediates.
     const i32x deep = below < deep_bound_;
-    const Power power =
-        nearest_power(below, log2_.high, deep ? shift_ + 26.0f : shift_);  // 0 at the bound
+    // The power is 0 at the bound.
+    const Power power = nearest_power(below, log2_.high, deep ? shift_ + 26.0f : shift_);
     const f32x fraction = fma(below, log2_.high, -power.n);
     return {power.value * (deep ? splat<f32x>(0x1p-26f) : splat<f32x>(1.0f)),
             expm1_of_remainder(fma(fraction, splat<f32x>(kLn2), below * low_)), scaled > 0.0f};

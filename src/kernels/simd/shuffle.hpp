@@ -31,7 +31,7 @@ DMLOPS_INLINE V permuted(V v, V index) {
   return bit_cast<V>(_mm512_permutexvar_epi64(indices, elements));
 }
 
-// As above in the lanes of a mask, and `others` elsewhere.
+// result[i] = v[index[i] % kLanes<V>] in the lanes of a mask, and others[i] elsewhere.
 template <class V>
 DMLOPS_INLINE V permuted(V v, V index, std::uint32_t mask, V others) {
   const __m512i elements = bit_cast<__m512i>(v), indices = bit_cast<__m512i>(index),

@@ -166,8 +166,8 @@ class HardmaxColumns {
 
   void write() {
     for (std::int64_t b = 0; b < block_.blocks(); ++b) {
-      alignas(kVectorBytes)
-          std::int32_t rows_here[kSoftmaxColumns];  // of the maxima in block b; -1: none
+      // The rows of the maxima in block b; -1: none.
+      alignas(kVectorBytes) std::int32_t rows_here[kSoftmaxColumns];
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const i32x here = load<i32x>(blocks_ + c) == static_cast<std::int32_t>(b);
         store(rows_here + c, here ? load<i32x>(rows_ + c) : splat<i32x>(-1));

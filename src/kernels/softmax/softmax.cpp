@@ -4,12 +4,11 @@
 // The error of a float32 result is at most 1.95 ulp, of the exact result rounded to float32. In
 // units of 2^-24, relative to the exact result: 0.18 of its term, 1.18 of the sum of the terms,
 // each rounded to float32 (1), and 0.09 of the roundings within SoftmaxTerm::times(); such a unit
-// is at most an ulp. The last operation adds 0.5 ulp. No result exceeds 1. If the
-// sum excluding the maximum vanishes in the rounded sum, the maximum's result is 1, an error of at
-// most an ulp (SoftmaxTerm::quotient()).
-// A subnormal result is rounded a second time, but the other errors are at most half as many of its
-// ulp. float16 results: 0.02 ulp, for 2 * 2.7e-6 of the terms and 67 * 2^-24 of the float32 sums,
-// beyond their rounding.
+// is at most an ulp. The last operation adds 0.5 ulp. No result exceeds 1. If the sum excluding the
+// maximum vanishes in the rounded sum, the maximum's result is 1, an error of at most an ulp
+// (SoftmaxTerm::quotient()). A subnormal result is rounded a second time, but the other errors are
+// at most half as many of its ulp. float16 results: 0.02 ulp, for 2 * 2.7e-6 of the terms and
+// 67 * 2^-24 of the float32 sums, beyond their rounding.
 #include "kernels/softmax/hardmax.hpp"
 #include "kernels/softmax/softmax_chunks.hpp"
 #include "kernels/softmax/softmax_columns.hpp"
