@@ -28,4 +28,12 @@ void append(Dimension<kOperands>* dimensions, int& rank, const Dimension<kOperan
   }
 }
 
+// Sets dimension d of a nest.
+template <class AnyNest, int kOperands>
+void set_dimension(AnyNest& nest, int d, const Dimension<kOperands>& dimension,
+                   int operands = kOperands) {
+  nest.sizes[d] = dimension.size;
+  for (int k = 0; k < operands; ++k) nest.strides[k][d] = dimension.strides[k];
+}
+
 }  // namespace dmlops

@@ -8,6 +8,19 @@
 #include "traversal/dimension.hpp"
 
 namespace dmlops {
+namespace {
+
+// Returns the bytes of memory traffic per element. Broadcast parameters are cached, and do not
+// count as traffic.
+std::int64_t traffic(const Nest& nest) {
+  std::int64_t bytes = 2 * nest.element_size;
+  for (int k = 2; k < nest.operands; ++k) {
+    if (distinct_elements(nest, k) == element_count(nest)) bytes += nest.element_size;
+  }
+  return bytes;
+}
+
+}  // namespace
 
 Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int input_count,
                std::int64_t work) {
@@ -43,17 +56,8 @@ Nest make_nest(const TensorView& output, const ConstTensorView* inputs, int inpu
   nest.rank = std::max(merged, 1);
   nest.sizes[0] = 1;
   for (int k = 0; k < nest.operands; ++k) nest.strides[k][0] = nest.element_size;
-  for (int d = 0; d < merged; ++d) {
-    nest.sizes[d] = dimensions[d].size;
-    for (int k = 0; k < nest.operands; ++k) nest.strides[k][d] = dimensions[d].strides[k];
-  }
-  // Broadcast parameters are cached, and do not count as traffic.
-  nest.bytes_per_element = 2 * nest.element_size;
-  for (int k = 2; k < nest.operands; ++k) {
-    if (distinct_elements(nest, k) == element_count(nest))
-      nest.bytes_per_element += nest.element_size;
-  }
-  nest.bytes_per_element = std::max(nest.bytes_per_element, work);
+  for (int d = 0; d < merged; ++d) set_dimension(nest, d, dimensions[d], nest.operands);
+  nest.bytes_per_element = std::max(traffic(nest), work);
   return nest;
 }
 

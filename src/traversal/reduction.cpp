@@ -35,9 +35,19 @@ bool goes_backwards(const ReducedDimension& dimension, const ReductionOperands& 
   return balance < 0;
 }
 
-void set(ReductionNest& nest, int d, const ReducedDimension& dimension) {
-  nest.sizes[d] = dimension.size;
-  for (int k = 0; k < kReductionOperands; ++k) nest.strides[k][d] = dimension.strides[k];
+// Sorts the dimensions that count groups into the order that uses whole cache lines: that of the
+// input, which is read more than once, unless the elements of a group, `element_step` bytes apart,
+// are contiguous; then that of the output. A broadcast dimension is outermost, since it touches no
+// further cache line.
+void sort_groups(ReducedDimension* dimensions, int rank, std::int64_t element_step) {
+  const bool by_output = std::llabs(element_step) <= kNearBytes;
+  const auto distance = [by_output](const ReducedDimension& d) {
+    if (by_output) return std::llabs(d.strides[0]);
+    return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);
+  };
+  insertion_sort(dimensions, rank, [&](const ReducedDimension& a, const ReducedDimension& b) {
+    return distance(a) < distance(b);
+  });
 }
 
 // Returns the number of elements of each column that groups are split into, or 0 if they are not
@@ -97,21 +107,11 @@ PlannedReduction::PlannedReduction(const ReductionOperands& operands, unsigned i
     const std::int64_t size = element_bytes(input.type);
     inner[elements.rank++] = {1, {size, size}};
   }
-  // Groups in the order that uses whole cache lines: of the input, which is read more than once,
-  // unless the elements of a group are contiguous; then of the output. A broadcast dimension is
-  // outermost, since it touches no further cache line.
-  const bool by_output = std::llabs(inner[0].strides[1]) <= kNearBytes;
-  const auto distance = [by_output](const ReducedDimension& d) {
-    if (by_output) return std::llabs(d.strides[0]);
-    return d.strides[1] == 0 ? INT64_MAX : std::llabs(d.strides[1]);
-  };
-  insertion_sort(sorted, sorted_rank, [&](const ReducedDimension& a, const ReducedDimension& b) {
-    return distance(a) < distance(b);
-  });
+  sort_groups(sorted, sorted_rank, inner[0].strides[1]);
   for (int d = 0; d < sorted_rank; ++d) append(outer, kept.rank, sorted[d]);
-  for (int d = 0; d < elements.rank; ++d) set(elements, d, inner[elements.rank - 1 - d]);
+  for (int d = 0; d < elements.rank; ++d) set_dimension(elements, d, inner[elements.rank - 1 - d]);
   for (int d = 0; d < kept.rank; ++d) {
-    set(kept, d, outer[d]);
+    set_dimension(kept, d, outer[d]);
     groups *= outer[d].size;
   }
   if (elements.rank > 1) split = split_rows(*this, element_bytes(input.type));
