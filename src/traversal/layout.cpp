@@ -130,21 +130,7 @@ void LoopLayout::choose_outer_loops() {
   }
   rows_.count = 1;
   for (int k = 0; k < nest_.operands; ++k) rows_.pitch[k] = 0;
-  if (column_.rank == 0 && count > 1) {
-    const int first = row_counter(dimensions, count);
-    const Chain joined = joined_rows(dimensions, count, first);
-    if (joined.rank > 1) {
-      column_ = joined;
-      for (int i = 0; i < column_.rank; ++i) taken_[column_.dimensions[i]] = true;
-      const auto is_joined = [this](int d) { return taken_[d] && d != chunked_dimension(); };
-      count =
-          static_cast<int>(std::remove_if(dimensions, dimensions + count, is_joined) - dimensions);
-    } else {
-      std::rotate(dimensions, dimensions + first, dimensions + first + 1);
-    }
-  }
-  const int chunked = chunked_dimension();
-  const Chain& split = split_chain();
+  if (column_.rank == 0 && count > 1) count = choose_counter(dimensions, count);
   const auto add = [this](int d, std::int64_t size, std::int64_t chunk) {
     Loop& loop = main_.loops[main_.rank++];
     loop.size = size;
@@ -158,27 +144,51 @@ void LoopLayout::choose_outer_loops() {
       main_.loops[0].strides[k] = 0;
     }
   }
+  const int chunked = chunked_dimension();
   int of_chunks = -1;  // the loop over chunks
   for (int i = 0; i < count; ++i) {
     const int d = dimensions[i];
     if (d == chunked) of_chunks = main_.rank;
-    const std::int64_t chunk = d == chunked ? split.chunk : 1;
-    add(d, nest_.sizes[d] / chunk, chunk);
+    add(d, nest_.sizes[d] / chunk_of(d), chunk_of(d));
   }
   main_.operands = nest_.operands;
   main_.length = row_.length;
   std::copy_n(rows_.step, nest_.operands, main_.step);
-  // Elements of gathered rows have no common step, and a row that repeats an element of its own is
-  // not split between threads. Parts of an aligned row share no cache line.
-  bool keeps_rows_whole = false;
+  std::copy_n(rows_.data, nest_.operands, main_.data);
+  // Parts of an aligned row share no cache line.
+  main_.unit = keeps_rows_whole() ? kTable : kLineBytes / nest_.element_size;
+  if (chunked >= 0 && nest_.sizes[chunked] % chunk_of(chunked) != 0) set_tail(chunked, of_chunks);
+}
+
+// Moves the dimension that counts rows to the front of the given ones, or joins rows of several
+// dimensions to a column. Returns the number of the remaining dimensions.
+int LoopLayout::choose_counter(int* dimensions, int count) {
+  const int first = row_counter(dimensions, count);
+  const Chain joined = joined_rows(dimensions, count, first);
+  if (joined.rank == 1) {
+    std::rotate(dimensions, dimensions + first, dimensions + first + 1);
+    return count;
+  }
+  column_ = joined;
+  for (int i = 0; i < column_.rank; ++i) taken_[column_.dimensions[i]] = true;
+  const auto is_joined = [this](int d) { return taken_[d] && d != chunked_dimension(); };
+  return static_cast<int>(std::remove_if(dimensions, dimensions + count, is_joined) - dimensions);
+}
+
+// True if rows are not split between threads: elements of gathered rows have no common step, and a
+// row may repeat an element of its own.
+bool LoopLayout::keeps_rows_whole() const {
   for (int k = 0; k < nest_.operands; ++k) {
     const bool repeats = k > 0 && rows_.step[k] == 0 && rows_.data[k] == rows_.data[0];
-    keeps_rows_whole = keeps_rows_whole || rows_.offsets[k] != nullptr || repeats;
+    if (rows_.offsets[k] != nullptr || repeats) return true;
   }
-  main_.unit = keeps_rows_whole ? kTable : kLineBytes / nest_.element_size;
-  std::copy_n(rows_.data, nest_.operands, main_.data);
-  const std::int64_t remainder = chunked < 0 ? 0 : nest_.sizes[chunked] % split.chunk;
-  if (remainder == 0) return;
+  return false;
+}
+
+// Sets the tail to the remainder of the chunked dimension, without the loop over whole chunks.
+void LoopLayout::set_tail(int chunked, int of_chunks) {
+  const Chain& split = split_chain();
+  const std::int64_t remainder = nest_.sizes[chunked] % split.chunk;
   tail_ = main_;
   std::copy(main_.loops + of_chunks + 1, main_.loops + main_.rank, tail_.loops + of_chunks);
   --tail_.rank;

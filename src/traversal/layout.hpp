@@ -65,6 +65,9 @@ class LoopLayout {
   int common_steps(const Chain& chain, int operand) const;
   const std::int64_t* offset_table(const Chain& chain, int operand, int first);
   void choose_outer_loops();
+  int choose_counter(int* dimensions, int count);
+  bool keeps_rows_whole() const;
+  void set_tail(int chunked, int of_chunks);
   int chunked_dimension() const;
   std::int64_t chunk_of(int d) const;
   bool counts_few(int d) const;
