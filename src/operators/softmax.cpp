@@ -25,40 +25,33 @@ enum class Order : std::uint8_t {
   other,
 };
 
-// Returns `similar` unless the input or the output would be accessed element by element, or packed
-// anew in each pass over the groups.
-Order compare_order(const ConstTensorView& input, const TensorView& output, unsigned int reduced,
-                    const Distances& in, const Distances& out) {
-  constexpr std::int64_t kShortRun = 48;  // bytes
-  constexpr std::int64_t kRun = 16;       // groups
-  const std::int64_t size = element_bytes(input.type);
-  struct Extent {
-    std::int64_t size, in, out;
-  } kept[kMaxRank];
+// A dimension that counts groups, and their distances in bytes.
+struct Extent {
+  std::int64_t size, in, out;
+};
+
+// Lists the dimensions that count groups in the order of the output's memory, and returns their
+// number.
+int list_extents(const ConstTensorView& input, const TensorView& output, unsigned int reduced,
+                 Extent* extents) {
   int count = 0;
   for (std::size_t d = rank_of(input); d-- > 0;) {
-    if (input.sizes[d] == 1) continue;
-    if (!has_bit(reduced, d))
-      kept[count++] = {input.sizes[d], std::llabs(input.strides[d]), std::llabs(output.strides[d])};
+    if (input.sizes[d] == 1 || has_bit(reduced, d)) continue;
+    extents[count++] = {input.sizes[d], std::llabs(input.strides[d]),
+                        std::llabs(output.strides[d])};
   }
-  // Groups longer than a tile are contiguous in the output alone.
-  if (in.count > kTileElements && out.elements == size && in.elements > size &&
-      in.elements != Distances::kBroadcast)
-    return Order::other;
-  // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
-  // from several blocks on.
-  if (out.elements <= kNearBytes && in.elements > kNearBytes) {
-    const bool side_by_side = in.are_side_by_side() && in.elements != Distances::kBroadcast;
-    return in.count > kBlock && side_by_side ? Order::other : Order::similar;
-  }
-  // The elements of a group have another order.
-  if (in.count > kBlock && in.has_shorter_runs_than(out)) return Order::other;
-  const bool near = in.elements <= kNearBytes;
-  if (in.elements <= size || (near && out.elements <= kNearBytes)) return Order::similar;
-  // The groups are contiguous in the output alone.
-  if (in.count > kBlock && in.groups > size && out.groups == size) return Order::other;
+  insertion_sort(extents, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
+  return count;
+}
 
-  insertion_sort(kept, count, [](const Extent& a, const Extent& b) { return a.out < b.out; });
+// Returns the order of groups. `near`: the elements of a group share cache lines of the input.
+Order compare_groups(const ConstTensorView& input, const TensorView& output, unsigned int reduced,
+                     bool near) {
+  constexpr std::int64_t kShortRun = 48;  // bytes
+  constexpr std::int64_t kRun = 16;       // groups
+  Extent kept[kMaxRank];
+  const int count = list_extents(input, output, reduced, kept);
+  const std::int64_t size = element_bytes(input.type);
   std::int64_t run = size;  // bytes of groups that are contiguous in the output
   for (int d = 0; d < count && kept[d].out == run; ++d) run *= kept[d].size;
   if (near && run < kRun * size) return Order::similar;
@@ -76,6 +69,30 @@ Order compare_order(const ConstTensorView& input, const TensorView& output, unsi
   const bool are_blocks =
       kept[0].size >= kBlock && std::min_element(kept, kept + count, inner) == kept;
   return are_blocks ? Order::similar : Order::other;
+}
+
+// Returns `similar` unless the input or the output would be accessed element by element, or packed
+// anew in each pass over the groups.
+Order compare_order(const ConstTensorView& input, const TensorView& output, unsigned int reduced,
+                    const Distances& in, const Distances& out) {
+  const std::int64_t size = element_bytes(input.type);
+  // Groups longer than a tile are contiguous in the output alone.
+  if (in.count > kTileElements && out.elements == size && in.elements > size &&
+      in.elements != Distances::kBroadcast)
+    return Order::other;
+  // The groups are adjacent in the input, but the elements of a group in the output: worth a copy
+  // from several blocks on.
+  if (out.elements <= kNearBytes && in.elements > kNearBytes) {
+    const bool side_by_side = in.are_side_by_side() && in.elements != Distances::kBroadcast;
+    return in.count > kBlock && side_by_side ? Order::other : Order::similar;
+  }
+  // The elements of a group have another order.
+  if (in.count > kBlock && in.has_shorter_runs_than(out)) return Order::other;
+  const bool near = in.elements <= kNearBytes;
+  if (in.elements <= size || (near && out.elements <= kNearBytes)) return Order::similar;
+  // The groups are contiguous in the output alone.
+  if (in.count > kBlock && in.groups > size && out.groups == size) return Order::other;
+  return compare_groups(input, output, reduced, near);
 }
 
 // An operator of the family.
