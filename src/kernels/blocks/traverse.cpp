@@ -171,87 +171,129 @@ constexpr std::int64_t kShortTiles = 4;  // rows of up to so many tiles are writ
 // Iterates over tiles along the columns, the memory order of a transposed input, or along short
 // rows.
 template <class U>
-void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
-  constexpr std::int64_t size = sizeof(U), side = kSide<U>;
-  constexpr std::int64_t lines = kTileLines<U>, height = kMaxTileRows<U>, width = lines * side;
-  constexpr std::int64_t pitch =
-      (lines + 1) * kLineBytes;  // not a power of two, against set conflicts
-  alignas(kLineBytes) char buffers[kMaxInputs][height * pitch];
-  const int constant = constant_operand(rows, t);
-  const int transposed = rows.layout[1] == Layout::transposed ? 1 : 2;
-  const bool gathered = rows.offsets[transposed] != nullptr;
-  const bool prefetches = !rows.streaming && rows.length * rows.count * size >= kUnlikelyCached;
-  // Tiles overlap unless each cache line must be written once, or an input that shares the output's
-  // memory must be read before it is overwritten.
-  bool once = rows.streaming;
-  for (int k = 1; k < rows.operands; ++k) once = once || rows.data[k] == rows.data[0];
-  // A smaller first tile aligns the others to cache lines.
-  const char* const input = rows.data[transposed];
-  const std::int64_t left = gathered ? 0 : -past_line(rows.data[0], rows.pitch[0], size);
-  std::int64_t top = 0;
-  if (rows.pitch[transposed] == size && (gathered || rows.count >= 4 * height))
-    top = -past_line(input, gathered ? 0 : rows.step[transposed], size);
+class TransposedTraversal {
+ public:
+  TransposedTraversal(const Rows& rows, const Traversal& t, Packer& packer)
+      : rows_(rows), t_(t), packer_(packer), constant_(constant_operand(rows, t)) {
+    once_ = rows.streaming;
+    for (int k = 1; k < rows.operands; ++k) once_ = once_ || rows.data[k] == rows.data[0];
+    choose_first();
+  }
+
+  void run() {
+    for (Corner corner = first_, next; corner.column < rows_.length && corner.row < rows_.count;
+         corner = next) {
+      next = after(corner);
+      visit(corner, tile_at(next));
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kSize = sizeof(U);
+  static constexpr std::int64_t kHeight = kMaxTileRows<U>, kWidth = kTileLines<U> * kSide<U>;
+  // Not a power of two, against set conflicts.
+  static constexpr std::int64_t kPitch = (kTileLines<U> + 1) * kLineBytes;
+
   struct Corner {
     std::int64_t column, row;
   };
-  const auto tile_at = [&rows](Corner from) {
-    return TransposeTile{Span(from.column, width, rows.length, side),
-                         Span(from.row, height, rows.count, side)};
-  };
-  // Short rows are written as a whole, since their cache lines span tiles.
-  const bool by_rows = rows.length <= kShortTiles * width;
-  for (Corner corner{left, top}, next; corner.column < rows.length && corner.row < rows.count;
-       corner = next) {
-    if (by_rows) {
-      next = {corner.column + width, corner.row};
-      if (next.column >= rows.length) next = {left, corner.row + height};
-    } else {
-      next = {corner.column, corner.row + height};
-      if (next.row >= rows.count) next = {corner.column + width, top};
+
+  // A smaller first tile aligns the others to cache lines.
+  void choose_first() {
+    const int k = rows_.layout[1] == Layout::transposed ? 1 : 2;
+    const bool gathered = rows_.offsets[k] != nullptr;
+    first_ = {gathered ? 0 : -past_line(rows_.data[0], rows_.pitch[0], kSize), 0};
+    if (rows_.pitch[k] == kSize && (gathered || rows_.count >= 4 * kHeight))
+      first_.row = -past_line(rows_.data[k], gathered ? 0 : rows_.step[k], kSize);
+  }
+
+  // Returns the corner of the next tile.
+  Corner after(Corner corner) const {
+    // Short rows are written as a whole, since their cache lines span tiles.
+    if (rows_.length <= kShortTiles * kWidth) {
+      corner.column += kWidth;
+      return corner.column < rows_.length ? corner : Corner{first_.column, corner.row + kHeight};
     }
-    const TransposeTile tile = tile_at(corner);
-    if (prefetches) {
-      for (std::int64_t r = 0; r < tile.rows.count; ++r)
-        prefetch_lines<2>(row_of(rows, 0, tile.rows.begin + r) + tile.columns.begin * size,
-                          tile.columns.count * size);
-    }
+    corner.row += kHeight;
+    return corner.row < rows_.count ? corner : Corner{corner.column + kWidth, first_.row};
+  }
+
+  TransposeTile tile_at(Corner from) const {
+    return {Span(from.column, kWidth, rows_.length, kSide<U>),
+            Span(from.row, kHeight, rows_.count, kSide<U>)};
+  }
+
+  // Returns the block of a tile, from the corner on if tiles must not overlap.
+  Block block_of(const TransposeTile& tile, Corner corner) const {
     Block block;
-    block.rows = &rows;
-    block.row = once ? corner.row - min(corner.row, 0) : tile.rows.begin;
-    block.column = once ? corner.column - min(corner.column, 0) : tile.columns.begin;
+    block.rows = &rows_;
+    block.row = once_ ? max(corner.row, 0) : tile.rows.begin;
+    block.column = once_ ? max(corner.column, 0) : tile.columns.begin;
     block.count = tile.rows.begin + tile.rows.count - block.row;
     block.length = tile.columns.begin + tile.columns.count - block.column;
-    block.constant = constant;
-    const std::int64_t skipped =
-        (block.row - tile.rows.begin) * pitch + (block.column - tile.columns.begin) * size;
-    for (int i = 0; i < t.inputs; ++i) {
-      const int k = i + 1;
-      block.inputs[i] = {buffers[i] + skipped, pitch};
-      if (rows.layout[k] == Layout::transposed) {
-        transpose_tile<U>(buffers[i], pitch, rows, k, tile, tile_at(next));
-      } else if (rows.layout[k] == Layout::in_place || k == constant) {
-        block.inputs[i] = rows_in_place<const char>(rows, k, block.row, block.column);
-      } else {
-        const char* const equal = packer.equal_row(rows, k, size);
-        if (equal != nullptr) {
-          block.inputs[i] = {equal + block.column * size};
-        } else {
-          packer.pack_rows(rows, k, size, block.row, block.column, block.length, block.count,
-                           buffers[i] + skipped, pitch);
-        }
-      }
-    }
-    if (rows.streaming && t.transforms.streaming == nullptr) {
-      char* const results = buffers[0] + skipped;
-      block.output = {results, pitch};
-      t.transforms.dense(block, t.context);
-      for (std::int64_t r = 0; r < block.count; ++r)
-        write(rows, size, block.row + r, block.column, block.length, results + r * pitch);
-      continue;
-    }
-    block.output = rows_in_place<char>(rows, 0, block.row, block.column);
-    (rows.streaming ? t.transforms.streaming : t.transforms.dense)(block, t.context);
+    block.constant = constant_;
+    return block;
   }
+
+  void prefetch_output(const TransposeTile& tile) const {
+    for (std::int64_t r = 0; r < tile.rows.count; ++r)
+      prefetch_lines<2>(row_of(rows_, 0, tile.rows.begin + r) + tile.columns.begin * kSize,
+                        tile.columns.count * kSize);
+  }
+
+  // Returns the rows of input i in a block that is `skipped` bytes past the begin of its tile.
+  DenseRows<const char> input(int i, const Block& block, std::int64_t skipped,
+                              const TransposeTile& tile, const TransposeTile& next) {
+    const int k = i + 1;
+    char* const packed = buffers_[i] + skipped;
+    if (rows_.layout[k] == Layout::in_place || k == constant_)
+      return rows_in_place<const char>(rows_, k, block.row, block.column);
+    if (rows_.layout[k] == Layout::transposed) {
+      transpose_tile<U>(buffers_[i], kPitch, rows_, k, tile, next);
+    } else {
+      const char* const equal = packer_.equal_row(rows_, k, kSize);
+      if (equal != nullptr) return {equal + block.column * kSize};
+      packer_.pack_rows(rows_, k, kSize, block.row, block.column, block.length, block.count, packed,
+                        kPitch);
+    }
+    return {packed, kPitch};
+  }
+
+  void visit(Corner corner, const TransposeTile& next) {
+    const TransposeTile tile = tile_at(corner);
+    if (prefetches_) prefetch_output(tile);
+    Block block = block_of(tile, corner);
+    const std::int64_t skipped =
+        (block.row - tile.rows.begin) * kPitch + (block.column - tile.columns.begin) * kSize;
+    for (int i = 0; i < t_.inputs; ++i) block.inputs[i] = input(i, block, skipped, tile, next);
+    if (!rows_.streaming || t_.transforms.streaming != nullptr) {
+      block.output = rows_in_place<char>(rows_, 0, block.row, block.column);
+      return (rows_.streaming ? t_.transforms.streaming : t_.transforms.dense)(block, t_.context);
+    }
+    char* const results = buffers_[0] + skipped;
+    block.output = {results, kPitch};
+    t_.transforms.dense(block, t_.context);
+    for (std::int64_t r = 0; r < block.count; ++r)
+      write(rows_, kSize, block.row + r, block.column, block.length, results + r * kPitch);
+  }
+
+  const Rows& rows_;
+  const Traversal& t_;
+  Packer& packer_;
+  const int constant_;  // the operand with one element for each row, or 0
+  const bool prefetches_ =
+      !rows_.streaming && rows_.length * rows_.count * kSize >= kUnlikelyCached;
+  // Tiles overlap unless each cache line must be written once, or an input that shares the output's
+  // memory must be read before it is overwritten.
+  bool once_;
+  Corner first_;
+  alignas(kLineBytes) char buffers_[kMaxInputs][kHeight * kPitch];
+};
+
+// Not inlined, so that other traversals do not have its buffers on the stack.
+template <class U>
+DMLOPS_NO_INLINE void traverse_transposed(const Rows& rows, const Traversal& t, Packer& packer) {
+  TransposedTraversal<U>(rows, t, packer).run();
 }
 
 // True if rows and columns fill a square. With vectors of 16 bytes, squares do not pay off.
