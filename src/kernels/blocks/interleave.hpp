@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/blocks/elements.hpp"
-#include "kernels/simd/shuffle.hpp"
 #include "kernels/simd/convert.hpp"
+#include "kernels/simd/shuffle.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

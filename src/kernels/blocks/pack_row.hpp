@@ -4,8 +4,8 @@
 #include "kernels/blocks/elements.hpp"
 #include "kernels/blocks/memory.hpp"
 #include "kernels/kernel.hpp"
-#include "kernels/simd/shuffle.hpp"
 #include "kernels/simd/partial.hpp"
+#include "kernels/simd/shuffle.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "kernels/blocks/elements.hpp"
-#include "kernels/simd/shuffle.hpp"
+#include "kernels/kernel.hpp"
 #include "kernels/simd/convert.hpp"
+#include "kernels/simd/shuffle.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -197,6 +198,41 @@ class PatternShuffles {
   }
 
  private:
+  // Chooses windows of [begin, end) that have the `used` elements at `offsets`, each window from
+  // the first remaining element on, which is initially at `window`. Returns false if the windows
+  // are too many.
+  template <class U>
+  static bool choose_windows(ShuffledVector& v, const std::int64_t* offsets, std::int64_t used,
+                             std::int64_t window, std::int64_t begin, std::int64_t end) {
+    using W = Windows<U>;
+    constexpr std::int64_t size = sizeof(U), bytes = sizeof(typename W::Vector);
+    std::memset(v.index, 0x80, sizeof v.index);
+    v.count = 0;
+    for (std::uint32_t remaining = ~0u >> (32 - used); remaining != 0; ++v.count) {
+      if (v.count == kMaxWindows) return false;
+      const std::int64_t excess = max(window + bytes - end, 0);
+      window -= round_up(excess, W::kUnit);
+      if (window < begin) return false;
+      std::int64_t next = INT64_MAX;
+      std::uint32_t selected = 0;
+      for (std::int64_t k = 0; k < used; ++k) {
+        if (!has_bit(remaining, k)) continue;
+        const std::int64_t position = offsets[k] - window;
+        if (position <= bytes - size && position % W::kUnit == 0) {
+          W::template select<U>(v, k, position);
+          selected |= 1u << k;
+        } else {
+          next = min(next, offsets[k]);
+        }
+      }
+      v.windows[v.count] = window;
+      v.lanes[v.count] = selected;
+      remaining &= ~selected;
+      window = next;
+    }
+    return true;
+  }
+
   // Returns false if a vector has too many windows, or a group takes too many operations.
   template <class U>
   bool arrange(const Pattern& pattern, std::int64_t together, float max_operations) {
@@ -221,8 +257,6 @@ class PatternShuffles {
     std::int64_t element = 0, distance = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       ShuffledVector& v = vectors_[i];
-      std::memset(v.index, 0x80, sizeof v.index);
-      v.count = 0;
       const std::int64_t used = min(lanes, total - i * lanes);
       std::int64_t offsets[lanes], window = INT64_MAX;
       for (std::int64_t k = 0; k < used; ++k) {
@@ -232,29 +266,7 @@ class PatternShuffles {
         element = 0;
         distance += pattern.step;
       }
-      // Each window begins with the first element that is left.
-      for (std::uint32_t left = ~0u >> (32 - used); left != 0; ++v.count) {
-        if (v.count == kMaxWindows) return false;
-        const std::int64_t excess = max(window + bytes - end, 0);
-        window -= round_up(excess, W::kUnit);
-        if (window < begin) return false;
-        std::int64_t next = INT64_MAX;
-        std::uint32_t selected = 0;
-        for (std::int64_t k = 0; k < used; ++k) {
-          if (!has_bit(left, k)) continue;
-          const std::int64_t position = offsets[k] - window;
-          if (position <= bytes - size && position % W::kUnit == 0) {
-            W::template select<U>(v, k, position);
-            selected |= 1u << k;
-          } else {
-            next = min(next, offsets[k]);
-          }
-        }
-        v.windows[v.count] = window;
-        v.lanes[v.count] = selected;
-        left &= ~selected;
-        window = next;
-      }
+      if (!choose_windows<U>(v, offsets, used, window, begin, end)) return false;
       operations_ += W::kStore + W::kWindow * static_cast<float>(v.count);
       // Estimates the operations of the group from those of the first vector.
       const std::int64_t like = i == 0 ? total / used : 1;
