@@ -11,33 +11,9 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
       size_(element_size),
       operands_(operands) {
   for (int d = 0; d < elements_.rank; ++d) count_ *= elements_.sizes[d];
-  const std::int64_t run = inner_size();
-  const bool has_short_runs = elements_.rank > 1 && run < kShortestRun;
-  for (int o = 0; o < operands_; ++o) {
-    packed_tile_[o] = kNone;
-    merge(o);
-    across_[o] = find_across(o);
-    reads_runs_ = reads_runs_ || (reduction.data[o] != nullptr && step(o) == size_);
-    uniform_[o] = o > 1 && has_no_strides(elements_, o);
-    shared_[o] = o > 1 && has_no_strides(kept_, o);
-    std::int64_t back = 0;  // to the first run of the inner dimensions
-    for (int d = elements_.rank - 2; d >= 0; --d) {
-      const std::int64_t stride = elements_.strides[o][d];
-      to_next_run_[d][o] = stride - back;
-      back += (elements_.sizes[d] - 1) * stride;
-    }
-  }
-  const std::int64_t steps = round_up(count_, kGroupStep);
-  batch_ = max(kTileElements / steps, 1);
-  // Groups that are nearer than the elements of a group share cache lines. Tiles of a line suffice
-  // where long groups are contiguous in the input alone.
-  for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
-    if (!varies(o) || shared_[o] || step(o) == size_) continue;
-    if (abs(kept_.strides[o][0]) >= min(kLineBytes, nearest_elements(loops_[o]))) continue;
-    if (o != 1 && batch_ >= 4) continue;
-    batch_ = max(batch_, min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]));
-  }
-  const std::int64_t sharing_lines = batch_;
+  for (int o = 0; o < operands_; ++o) describe_operand(o);
+  const std::int64_t run = inner_size(), sharing_lines = groups_sharing_lines();
+  batch_ = sharing_lines;
   // The hardware prefetcher follows the runs of groups that alternate in memory if they are read
   // together.
   const bool alternate = alternates(1);
@@ -45,31 +21,12 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   if (alternate && !packed_once)
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
-  tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
   in_place_length_ = in_whole_runs(kTileElements, run);
-  if (has_short_runs) {  // in whole runs
-    const std::int64_t unit = whole_steps(run);
-    // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
-    bool by_elements = false;
-    for (int o = 0; o < operands_; ++o) {
-      const bool has_offsets = !packs_runs(o) && !transposes(o);
-      by_elements = by_elements || (reduction.data[o] != nullptr && has_offsets);
-    }
-    const std::int64_t longest = kTableEntries * (by_elements ? 1 : run);
-    tile_length_ = max(min(tile_length_, longest) / unit * unit, unit);
-    batch_ = min(batch_, kTileElements / tile_length_);
-  }
-  if (!has_short_runs) tile_length_ = in_whole_runs(tile_length_, run);
-  tile_length_ = min(tile_length_, count_);
-  for (int o = 0; o < operands_; ++o) {
-    has_table_[o] = has_short_runs && loops_[o].run() < kShortestRun && !transposes(o);
-    // Tables have whole runs.
-    if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
-      loops_[o] = element_loops(reduction, o);
-  }
+  choose_tile_length();
+  choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
-  if (whole_groups && !has_short_runs) {
+  if (whole_groups && !has_short_runs()) {
     const auto is_dense = [this](int o) { return loops_[o].rank == 1 && step(o) == size_; };
     const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
@@ -81,6 +38,63 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
+}
+
+void GroupTiles::describe_operand(int o) {
+  packed_tile_[o] = kNone;
+  merge(o);
+  across_[o] = find_across(o);
+  reads_runs_ = reads_runs_ || (reduction_.data[o] != nullptr && step(o) == size_);
+  uniform_[o] = o > 1 && has_no_strides(elements_, o);
+  shared_[o] = o > 1 && has_no_strides(kept_, o);
+  std::int64_t back = 0;  // to the first run of the inner dimensions
+  for (int d = elements_.rank - 2; d >= 0; --d) {
+    const std::int64_t stride = elements_.strides[o][d];
+    to_next_run_[d][o] = stride - back;
+    back += (elements_.sizes[d] - 1) * stride;
+  }
+}
+
+std::int64_t GroupTiles::groups_sharing_lines() const {
+  std::int64_t groups = max(kTileElements / round_up(count_, kGroupStep), 1);
+  for (int o = 0; o < operands_ && kept_.rank > 0; ++o) {
+    if (!varies(o) || shared_[o] || step(o) == size_) continue;
+    // Groups that are nearer than the elements of a group share cache lines.
+    if (abs(kept_.strides[o][0]) >= min(kLineBytes, nearest_elements(loops_[o]))) continue;
+    // Tiles of a line suffice where long groups are contiguous in the input alone.
+    if (o != 1 && groups >= 4) continue;
+    groups = max(groups, min(o == 1 ? kTileGroups : kLineBytes / size_, kept_.sizes[0]));
+  }
+  return groups;
+}
+
+void GroupTiles::choose_tile_length() {
+  const std::int64_t run = inner_size();
+  tile_length_ = kTileElements / batch_ / kGroupStep * kGroupStep;
+  if (has_short_runs()) {  // in whole runs
+    const std::int64_t unit = whole_steps(run);
+    // Tables have an entry for each run or, of an operand that is not packed by runs, each element.
+    bool by_elements = false;
+    for (int o = 0; o < operands_; ++o) {
+      const bool has_offsets = !packs_runs(o) && !transposes(o);
+      by_elements = by_elements || (reduction_.data[o] != nullptr && has_offsets);
+    }
+    const std::int64_t longest = kTableEntries * (by_elements ? 1 : run);
+    tile_length_ = max(min(tile_length_, longest) / unit * unit, unit);
+    batch_ = min(batch_, kTileElements / tile_length_);
+  } else {
+    tile_length_ = in_whole_runs(tile_length_, run);
+  }
+  tile_length_ = min(tile_length_, count_);
+}
+
+void GroupTiles::choose_tables() {
+  for (int o = 0; o < operands_; ++o) {
+    has_table_[o] = has_short_runs() && loops_[o].run() < kShortestRun && !transposes(o);
+    // Tables have whole runs.
+    if (has_table_[o] && tile_length_ % loops_[o].run() != 0)
+      loops_[o] = element_loops(reduction_, o);
+  }
 }
 
 int GroupTiles::buffers() const {
@@ -173,25 +187,30 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
     loaded_ = whole_;
     whole_[0].begin = 0;
     whole_[0].length = length;
-  } else if (split_ == 0) {
-    loaded_ = runs_;
-    split_tile_.begin = kNone;
-    run_count_ = 0;
-    for (std::int64_t i = 0; i < length; i += kTileElements) {
-      TileRun& run = runs_[run_count_++];
-      run.begin = i;
-      run.length = min(kTileElements, length - i);
-      for (int o = 0; o < operands_; ++o)
-        run.offsets[o] = whole_[0].offsets[o] + (uniform(o) ? 0 : i * size_);
-    }
   } else {
     loaded_ = runs_;
-    const SplitTile tile = {begin, length, operands, split_};
-    if (!(tile == split_tile_)) split(begin, end);
-    split_tile_ = tile;
-    run_count_ = split_count_;
+    set_runs(begin, length);
   }
   loaded_[run_count_].begin = length;
+}
+
+void GroupTiles::set_runs(std::int64_t begin, std::int64_t length) {
+  if (split_ != 0) {
+    const SplitTile tile = {begin, length, loaded_operands_, split_};
+    if (!(tile == split_tile_)) split(begin, begin + length);
+    split_tile_ = tile;
+    run_count_ = split_count_;
+    return;
+  }
+  split_tile_.begin = kNone;
+  run_count_ = 0;
+  for (std::int64_t i = 0; i < length; i += kTileElements) {
+    TileRun& run = runs_[run_count_++];
+    run.begin = i;
+    run.length = min(kTileElements, length - i);
+    for (int o = 0; o < operands_; ++o)
+      run.offsets[o] = whole_[0].offsets[o] + (uniform(o) ? 0 : i * size_);
+  }
 }
 
 void GroupTiles::split(std::int64_t begin, std::int64_t end) {

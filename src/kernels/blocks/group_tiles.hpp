@@ -172,6 +172,8 @@ class GroupTiles {
   // True if an operand exists and has different elements in a group.
   bool varies(int o) const { return reduction_.data[o] != nullptr && !uniform_[o]; }
   std::int64_t inner_size() const { return elements_.sizes[elements_.rank - 1]; }
+  // True if tiles have several runs of the innermost dimension.
+  bool has_short_runs() const { return elements_.rank > 1 && inner_size() < kShortestRun; }
   // True if tiles lie within the runs of the innermost dimension.
   bool has_long_runs() const {
     const bool whole_steps = inner_size() % kGroupStep == 0;
@@ -218,6 +220,12 @@ class GroupTiles {
     return elements_.rank > 1 && kept_.rank > 0 && step(o) == size_ &&
            abs(kept_.strides[o][0]) < abs(elements_.strides[o][0]);
   }
+  // The steps of the constructor, inlined since it takes much of a small call's time.
+  DMLOPS_INLINE void describe_operand(int o);
+  // Returns the number of groups that a tile holds or that share cache lines.
+  DMLOPS_INLINE std::int64_t groups_sharing_lines() const;
+  DMLOPS_INLINE void choose_tile_length();
+  DMLOPS_INLINE void choose_tables();
   // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
   int buffers() const;
   // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
@@ -245,7 +253,9 @@ class GroupTiles {
   void store_transposed(std::int64_t begin, std::int64_t length);
   void store_rows_of_groups(std::int64_t begin, std::int64_t length);
   void store_tabulated(std::int64_t begin, std::int64_t length);
-  // Sets the runs of the tile [begin, end).
+  // Sets runs_ to those of a tile: runs of the innermost dimension, or of kTileElements.
+  void set_runs(std::int64_t begin, std::int64_t length);
+  // Sets the runs of the tile [begin, end), of the innermost dimension.
   void split(std::int64_t begin, std::int64_t end);
   void pack_tile(int o, std::int64_t begin, std::int64_t length);
 
