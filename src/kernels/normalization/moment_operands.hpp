@@ -1,4 +1,25 @@
 // The operands and results of normalizations: numbers of groups, rows, and the precision of sums.
+//
+// The members of a formula, such as Statistics, beyond those that sweep_tiles.hpp names:
+//
+//   Element, Parameters      types of an element, and of the parameters that the constructor takes
+//   W, Vector                Wide<Element>, and its vector, in which sums are added up
+//   kSums                    sums of a sweep
+//   kSecond, kScale, kBias   operands with an element for each element of the input; 0: none
+//   for_each_group_operand() visits the inputs of each group, which are below kGroupOperandsEnd
+//   for_each_output()        visits the outputs of each group
+//   reduces()                false if no sweep is needed
+//   Numbers                  f64x for a vector of groups, such as `center`, and the mask
+//   `near_zero`:
+//                            groups that need the first sweep, or after it no second one
+//   begin(), end()           set Numbers before the sweeps, and after each
+//   add_products()           adds the terms of the first sweep
+//   add_deviations()         adds the terms of the second sweep, of elements minus `center`
+//   with_kind()              passes the kind of the results as a constant to the functions below
+//   factors()                Factors, which results need of Numbers; `in_pairs`: in float32 pairs
+//   results()                the formula of results, set by set_pairs() or set_wide()
+//   finish()                 stores the results of a group along a row
+//   activates(), activate()  apply the fused activation to dense results of columns
 #pragma once
 
 #include "kernels/blocks/group_tiles.hpp"
