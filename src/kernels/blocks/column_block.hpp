@@ -211,8 +211,7 @@ class ColumnBlock {
     const std::int64_t pitch = max(columns_ * kSize, kPitch);
     write(buffer_, pitch, 0, rows);
     packed_begin_ = kNone;
-    out_.for_each_long_run(begin, begin + rows,
-                           [&](const ElementLoops::Run& run) { unpack_results(run, pitch); });
+    unpack_results(begin, rows, pitch);
   }
 
  private:
@@ -254,7 +253,11 @@ class ColumnBlock {
     }
   }
 
-  // Writes the results of a run of elements, whose rows in the block are `pitch` bytes apart.
+  // Writes results whose rows in the block are `pitch` bytes apart.
+  DMLOPS_NO_INLINE void unpack_results(std::int64_t begin, std::int64_t rows, std::int64_t pitch) {
+    out_.for_each_long_run(begin, begin + rows,
+                           [&](const ElementLoops::Run& run) { unpack_results(run, pitch); });
+  }
   void unpack_results(const ElementLoops::Run& run, std::int64_t pitch) {
     auto& groups = written_;
     char* target = groups_.data[0] + run.offset;
