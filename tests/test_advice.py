@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from test_errors import FUNCTIONS, PARAMETERS, X, each_function, normalize, refused
+from test_errors import FUNCTIONS, PARAMETERS, X, each_function, normalize, refused, untyped
 
 import dmlops
 
@@ -51,6 +52,122 @@ def test_the_advice_for_parameters_of_another_dtype_works(argument: str) -> None
     fix = re.search(r"; convert it with (.*)$", str(caught.value))
     assert fix is not None
     normalize(**{argument: eval(fix[1], {"numpy": np, argument: other})})
+
+
+def advice(call: Callable[[], object], scope: dict[str, Any]) -> Any:
+    """Return the value of the code at the end of a TypeError's message."""
+    with pytest.raises(TypeError) as caught:
+        call()
+    fix = re.search(r"(?:convert it with|make an array with|pass) (numpy\..*)$", str(caught.value))
+    fix = fix or re.search(r"convert it with (\w+\.astype.*)$", str(caught.value))
+    assert fix is not None, str(caught.value)
+    return eval(fix[1], {"numpy": np, **scope})
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("value", [np.ones((1, 3, 1)), np.ones((1, 3, 1), int), [[[1]]], 1, 0.5])
+def test_parameters_get_the_dtype_of_the_input(dtype: str, value: Any) -> None:
+    x = X.astype(dtype)
+    rest = [PARAMETERS["mean"].astype(dtype)] * 3
+    mean = advice(lambda: untyped.batch_normalization(x, value, *rest), {"mean": value})
+    assert mean.dtype == dtype
+    dmlops.batch_normalization(x, mean, *rest)
+    slope = advice(lambda: untyped.parameterized_relu(x, value), {"slope": value})
+    dmlops.parameterized_relu(x, slope)
+
+
+def test_numbers_for_gradients_and_integers() -> None:
+    scope = {"input": X, "input_gradient": 2}
+    gradient = advice(lambda: untyped.relu_grad(X, 2), scope)
+    dmlops.relu_grad(X, gradient)
+    integers = X.astype(np.int8)
+    slope = advice(lambda: untyped.parameterized_relu(integers, 2), {"slope": 2})
+    dmlops.parameterized_relu(integers, slope)
+    with pytest.raises(TypeError, match=r"not float$"):
+        untyped.parameterized_relu(integers, 0.5)
+
+
+def test_scale_and_bias_of_none() -> None:
+    mean, variance, _, bias = PARAMETERS.values()
+    scope = {"mean": mean}
+    ones = advice(lambda: untyped.batch_normalization(X, mean, variance, None, bias), scope)
+    assert (ones == 1).all()
+    zeros = advice(lambda: untyped.batch_normalization(X, mean, variance, ones, None), scope)
+    assert not zeros.any()
+    dmlops.batch_normalization(X, mean, variance, ones, zeros)
+    with pytest.raises(TypeError, match=r"scale must be .*NoneType$"):
+        untyped.batch_normalization_training(X, None, bias)
+
+
+def test_axes_of_none() -> None:
+    words = r"softmax: axes must be .*, not NoneType; for all axes, use axes=range\(input\.ndim\)$"
+    with pytest.raises(TypeError, match=words):
+        untyped.softmax(X, axes=None)
+    assert dmlops.softmax(X, axes=range(X.ndim)).sum() == 1
+    with pytest.raises(TypeError, match=r"not NoneType$"):
+        untyped.softmax(X, axes=[None])
+
+
+@pytest.mark.parametrize("bound", [np.zeros(4), [1.0, 2.0], (1,)], ids=str)
+def test_bounds_of_each_element(bound: Any) -> None:
+    words = r"must be a number or None, not .*; for bounds that differ by element, use numpy\.clip$"
+    with pytest.raises(TypeError, match=words):
+        untyped.clip(X, bound)
+    with pytest.raises(TypeError, match=r"must be a number or None, not [a-z.]*$"):
+        untyped.clip_grad(X, X, bound)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: untyped.relu(X, X),
+            "relu() takes 1 positional argument (2 given); pass out= by name",
+        ),
+        (
+            lambda: untyped.clip(X, 0, 1, None),
+            "clip() takes at most 3 positional arguments (4 given); "
+            "pass scale_bias= and out= by name",
+        ),
+        (
+            lambda: untyped.mean_variance_normalization(X, None, None, 1, True),
+            "mean_variance_normalization() takes at most 4 positional arguments (5 given); "
+            "pass use_mean=, use_variance=, epsilon=, fused_activation= and out= by name",
+        ),
+    ],
+)
+def test_arguments_that_are_given_by_name(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "keyword", "ours"),
+    [
+        ("batch_normalization", "gamma", "scale"),
+        ("batch_normalization", "beta", "bias"),
+        ("mean_variance_normalization", "beta", "bias"),
+        ("softplus", "beta", "steepness"),
+        ("swish", "beta", "sigmoid_input_scale"),
+        ("thresholded_relu", "threshold", "alpha"),
+        ("shrink", "lambd", "threshold"),
+        ("relu_grad", "grad_output", "input_gradient"),
+        ("clip_grad", "grad", "input_gradient"),
+        ("clip", "min_val", "min"),
+        ("clip", "maxValue", "max"),
+        ("clip_grad", "lower", "min"),
+        ("scaled_elu", "scale", "gamma"),
+        ("parameterized_relu", "alpha", "slope"),
+        ("batch_normalization", "training", "batch_normalization_training"),
+        ("elu", "threshold", None),
+        ("shrink", "beta", None),
+    ],
+)
+def test_keywords_of_other_libraries(name: str, keyword: str, ours: str | None) -> None:
+    words = rf"use {ours}=?$" if ours else "it takes input, .*, out$"
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an .* '{keyword}'; .*{words}"):
+        getattr(dmlops, name)(X, **{keyword: 1})
 
 
 @each_function

@@ -69,7 +69,7 @@ def test_dtype(name: str, i: int) -> None:
         f"{head} float16, but input has dtype float32; they must be the same{advice}"
     )
     assert message(TypeError, name, i, array.astype(np.float64)) == (
-        f"{head} float64; it takes float32 and float16{advice}"
+        f"{head} float64, but input has dtype float32; they must be the same{advice}"
     )
     assert message(TypeError, name, i, array.astype(X.dtype.newbyteorder())) == (
         f"{head} float32 in a byte order that is not this machine's{advice}"

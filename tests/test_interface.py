@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -134,6 +135,42 @@ def test_arrays_of_another_shape_are_not_bound() -> None:
         out[...] = 0
         compiled.dispatch([buffer], [out])
         assert_same_bits(out, dmlops.clip(X, 0, 6))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "complex64"])
+def test_arrays_of_another_dtype_are_not_bound(dtype: str) -> None:
+    half = X.astype(np.float16)
+    compiled = Device().compile(clip(BufferTensorDesc.from_array(half)))
+    other, out = half.real.astype(dtype), np.zeros_like(half)
+    errors = (dmlops.BindingError, TypeError)
+    with pytest.raises(errors, match=r"input_tensor .*float16") as caught:
+        compiled.dispatch([other], [out])
+    fix = re.search(r"convert it with \w+(\.astype\(numpy.\w+\))", str(caught.value))
+    assert (fix is None) == (dtype == "complex64")
+    if fix is not None:
+        compiled.dispatch([eval(f"other{fix[1]}", {"numpy": np, "other": other})], [out])
+    with pytest.raises(errors, match=r"output_tensor .*float16") as caught:
+        compiled.dispatch([half], [other])
+    assert "convert" not in str(caught.value)
+
+
+def test_bytes_are_bound_as_they_are() -> None:
+    compiled = Device().compile(clip(BufferTensorDesc.from_array(X)))
+    numbers, out = X.view(np.int32), np.zeros_like(X)
+    words = r"convert it with array\.astype\(numpy\.float32\), or, to bind its bytes as they are, "
+    with pytest.raises(dmlops.BindingError, match=rf"{words}array\.view\(numpy\.uint8\)$"):
+        compiled.dispatch([numbers], [out])
+    compiled.dispatch([numbers.view(np.uint8).ravel()], [out])
+    assert_same_bits(out, dmlops.clip(X, 0, 6))
+
+
+def test_lists_are_not_bound() -> None:
+    compiled = Device().compile(clip(BufferTensorDesc("FLOAT16", (2,))))
+    out = np.zeros(2, np.float16)
+    with pytest.raises(TypeError, match=r"numpy\.asarray\(input_tensor, numpy\.float16\)$"):
+        compiled.dispatch([[1.0, 2.0]], [out])
+    with pytest.raises(TypeError, match=r"output_tensor must be .*, not list$"):
+        compiled.dispatch([out], [[1.0, 2.0]])
 
 
 def test_masked_arrays_are_not_bound() -> None:

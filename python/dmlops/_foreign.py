@@ -10,7 +10,7 @@ An array of a library implies that its module is imported, so no lookup imports 
 from __future__ import annotations
 
 import sys
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,14 @@ from dmlops._table import ROWS
 Array = npt.NDArray[Any]
 _NUMBERS = "fiub"  # kinds of dtype that NumPy converts to float32 (not complex)
 _NARROW = ("bfloat16", "float8", "float4")  # dtypes of other libraries
+
+
+class Wanted(NamedTuple):
+    """An array that an argument may be: dtypes, and those of the input where both must agree."""
+
+    accepted: str | None  # a list for messages; for a binding, the dtype of the tensor
+    dtype: str | None = None  # of the input
+    rank: int = -1  # of the input
 
 
 def is_instance(value: object, module: str, name: str) -> bool:
@@ -43,6 +51,11 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
             from dmlops import _dask  # noqa: PLC0415 imports Dask
 
             return _dask.call(name, arguments, keywords)
+    tracer = getattr(sys.modules.get("jax.core"), "Tracer", None)
+    if isinstance(tracer, type):
+        from dmlops._tracers import refuse_tracers  # noqa: PLC0415 imports inspect
+
+        refuse_tracers(name, arguments, keywords, tracer)
     from dmlops import _labeled  # noqa: PLC0415 which imports this module
 
     given = arguments[0] if arguments else keywords.get("input")
@@ -76,7 +89,8 @@ def as_array(function: str, argument: str, value: Any) -> Array:
         return np.asarray(memoryview(value))
     except Exception as error:
         cause = error if hasattr(value, "__dlpack__") else None
-        refuse_value(function, argument, value, "the data types of DirectML", cause)
+        wanted = Wanted("the data types of DirectML", "float32")
+        refuse_value(function, argument, value, wanted, cause)
 
 
 # Refusals
@@ -93,21 +107,22 @@ def require_unmasked(function: str, argument: str, value: object) -> None:
 
 
 def refuse_value(
-    function: str, argument: str, value: Any, accepted: str, error: Exception | None
+    function: str, argument: str, value: Any, wanted: tuple[Any, ...], error: Exception | None
 ) -> NoReturn:
     """Raise the error for a value that is not an array, or whose memory is not shared."""
     dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if error is None:
-        raise TypeError(_not_an_array(function, argument, value))
+        message = f"{function}: {argument} must be a numpy.ndarray, or offer DLPack or the buffer "
+        message += f"protocol, not {_type_name(value)}"
+        advice = _advice(function, argument, value, Wanted(*wanted))
+        raise TypeError(message + f"; {advice}" * (advice != ""))
     if is_instance(value, "jax.core", "Tracer"):
-        place = _expression(argument)
         raise TypeError(
             f"{function}: {argument} is a {type(value).__name__}, which stands for an array that "
-            "JAX has not computed yet; call it with the computed array through "
-            f"jax.pure_callback(dmlops.{function}, {place}, {place})"
+            "JAX has not computed yet; use the computed array, inside of jax.pure_callback"
         ) from None
     if dtype.startswith(_NARROW):
-        refuse_dtype(function, argument, value, dtype, accepted)
+        refuse_dtype(function, argument, value, dtype, wanted)
     raise BufferError(
         f"{function}: {argument} cannot be shared from the CPU's memory through DLPack: {error}"
     ) from error
@@ -145,55 +160,79 @@ def _new_output(function: str, argument: str) -> str:
     return f"make one with numpy.empty_like({outputs[index].like.removesuffix('_tensor')})"
 
 
-def _not_an_array(function: str, argument: str, value: Any) -> str:
-    message = f"{function}: {argument} must be a numpy.ndarray, or offer DLPack or the buffer "
-    message += f"protocol, not {_type_name(value)}"
+def _advice(function: str, argument: str, value: Any, wanted: Wanted) -> str:
+    """Return the advice for a value that is not an array; empty if there is none."""
     if _is_out(argument):
-        return f"{message}; {_new_output(function, argument)}"
+        return _new_output(function, argument)
     if isinstance(value, (list, tuple, int, float)):
-        return f"{message}; convert it with numpy.asarray({argument}, numpy.float32)"
+        if isinstance(value, (int, float)) and wanted.rank >= 0:
+            return _filled(argument, value, wanted)
+        array = f"numpy.asarray({argument}, numpy.{_target(function, wanted)})"
+        return "" if _is_output(argument) else f"convert it with {array}"
+    if value is None:
+        return _neutral(function, argument)
+    return _conversion_of(argument, value)
+
+
+def _conversion_of(argument: str, value: Any) -> str:
+    """Return the advice for an object that can be converted to an array."""
     if is_instance(value, "dask.array", "Array") or is_instance(value, "dask.delayed", "Delayed"):
-        return f"{message}; compute it first, with {argument}.compute()"
+        return f"compute it first, with {argument}.compute()"
     if hasattr(value, "to_numpy"):
-        return f"{message}; convert it with {argument}.to_numpy()"
+        return f"convert it with {argument}.to_numpy()"
     if hasattr(value, "__array__") or hasattr(value, "__array_namespace__"):
-        return f"{message}; convert it with numpy.asarray({argument})"
-    return message
+        return f"convert it with numpy.asarray({argument})"
+    return ""
+
+
+def _neutral(function: str, argument: str) -> str:
+    """Return the advice to replace a scale or bias of None by ones or zeros."""
+    inputs = [tensor.parameter for tensor in ROWS[function].inputs] if function in ROWS else []
+    if argument not in {"scale", "bias"} or "mean" not in inputs:
+        return ""
+    return f"for none, pass numpy.{'ones' if argument == 'scale' else 'zeros'}_like(mean)"
+
+
+def _filled(argument: str, value: float, wanted: Wanted) -> str:
+    """Return the advice to make an array of a number, of the input's dtype."""
+    if "int" in str(wanted.dtype) and not float(value).is_integer():
+        return ""
+    if argument in {"input_gradient", "fused_add"}:  # not broadcast
+        return f"make an array with numpy.full_like(input, {argument})"
+    shape = (1,) * wanted.rank
+    return f"make an array with numpy.full({shape}, {argument}, numpy.{wanted.dtype})"
 
 
 def refuse_dtype(
-    function: str, argument: str, value: Any, dtype: np.dtype[Any] | str, accepted: str | None
+    function: str,
+    argument: str,
+    value: Any,
+    dtype: np.dtype[Any] | str,
+    wanted: tuple[Any, ...],
 ) -> NoReturn:
     """Raise TypeError for a dtype; for a byte order if `accepted` is None."""
+    accepted, required, _ = Wanted(*wanted)
     name = dtype if isinstance(dtype, str) else dtype.name
     if accepted is None:
         problem = f"{name} in a byte order that is not this machine's"
-        target = name
-    else:
+    elif required is None or function not in ROWS:
         problem = f"{name}; it takes {accepted}"
-        is_number = isinstance(dtype, str) or dtype.kind in _NUMBERS or name.startswith(_NARROW)
-        target = "float32" if is_number else ""
+    else:
+        problem = f"{name}, but input has dtype {required}; they must be the same"
+    is_number = isinstance(dtype, str) or dtype.kind in _NUMBERS or name.startswith(_NARROW)
     if _is_out(argument):
         fix = f"; {_new_output(function, argument)}"
-    elif target:
+    elif is_number and not _is_output(argument):
+        target = name if accepted is None else _target(function, Wanted(*wanted))
         fix = f"; convert it with {_conversion(argument, value, target)}"
     else:
         fix = ""
     raise TypeError(f"{function}: {argument} has dtype {problem}{fix}")
 
 
-def refuse_other_dtype(
-    function: str, argument: str, value: Any, dtype: np.dtype[Any], required: np.dtype[Any]
-) -> NoReturn:
-    """Raise TypeError for a dtype other than that of the input."""
-    if _is_out(argument):
-        fix = _new_output(function, argument)
-    else:
-        fix = f"convert it with {_conversion(argument, value, required.name)}"
-    raise TypeError(
-        f"{function}: {argument} has dtype {dtype.name}, but input has dtype {required.name}; "
-        f"they must be the same; {fix}"
-    )
+def _target(function: str, wanted: Wanted) -> str:
+    """Return the dtype to convert to."""
+    return wanted.dtype or ("float32" if function in ROWS else str(wanted.accepted))
 
 
 def _conversion(argument: str, value: Any, target: str) -> str:

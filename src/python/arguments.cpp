@@ -23,8 +23,16 @@ DMLOPS_COLD bool refuse_twice(const Signature& signature, PyObject* name) {
 }
 
 DMLOPS_COLD bool refuse_number(const Signature& signature, Py_ssize_t positional) {
-  PyErr_Format(PyExc_TypeError, "%s() takes at most %d positional arguments (%zd given)",
-               signature.function, signature.positional, positional);
+  std::string fix;
+  for (int i = signature.positional; i < signature.count; ++i) {
+    const bool is_first = i == signature.positional, is_last = i == signature.count - 1;
+    fix += concat(is_first ? "; pass " : is_last ? " and " : ", ", signature.names[i], "=");
+  }
+  if (!fix.empty()) fix += " by name";
+  PyErr_Format(PyExc_TypeError, "%s() takes %s%s (%zd given)%s", signature.function,
+               signature.required < signature.positional ? "at most " : "",
+               counted(signature.positional, "positional argument").c_str(), positional,
+               fix.c_str());
   return false;
 }
 
@@ -40,43 +48,63 @@ DMLOPS_COLD int find_letters(const Signature& signature, PyObject* name) {
   return i;
 }
 
-// Keywords of other libraries, for hints in messages.
+// Keywords of other libraries, for hints in messages. `of` is a part of the function's name.
 constexpr struct {
-  const char *theirs, *ours;
+  const char *theirs, *ours, *of = "";
 } kSynonyms[] = {{"axis", "axes"},
                  {"dim", "axes"},
+                 {"normalized_shape", "axes"},
                  {"a_min", "min"},
                  {"a_max", "max"},
+                 {"min_val", "min"},
+                 {"max_val", "max"},
+                 {"minValue", "min"},
+                 {"maxValue", "max"},
+                 {"lower", "min"},
+                 {"upper", "max"},
                  {"eps", "epsilon"},
                  {"var", "variance"},
                  {"running_mean", "mean"},
                  {"running_var", "variance"},
                  {"weight", "scale"},
-                 {"negative_slope", "alpha"},
-                 {"lambd", "threshold"},
-                 {"x", "input"},
+                 {"gamma", "scale"},
+                 {"beta", "bias", "normalization"},
                  {"weight", "slope"},
-                 {"normalized_shape", "axes"},
+                 {"alpha", "slope"},
+                 {"negative_slope", "alpha"},
+                 {"threshold", "alpha", "thresholded_relu"},
+                 {"scale", "gamma"},
+                 {"lambd", "threshold"},
+                 {"beta", "steepness"},
                  {"alpha", "sigmoid_input_scale"},
-                 {"beta", "sigmoid_input_scale"}};
+                 {"beta", "sigmoid_input_scale"},
+                 {"grad", "input_gradient"},
+                 {"grad_output", "input_gradient"},
+                 {"x", "input"}};
 
-DMLOPS_COLD bool refuse_keyword(const Signature& signature, PyObject* name) {
-  for (const auto& [theirs, ours] : kSynonyms) {
+// Returns the advice for a keyword that the function lacks.
+DMLOPS_COLD std::string advice_for(const Signature& signature, PyObject* name) {
+  for (const auto& [theirs, ours, of] : kSynonyms) {
     if (PyUnicode_CompareWithASCIIString(name, theirs) != 0) continue;
+    if (std::strstr(signature.function, of) == nullptr) continue;
     for (int i = 0; i < signature.count; ++i) {
-      if (std::strcmp(signature.names[i], ours) != 0) continue;
-      PyErr_Format(PyExc_TypeError,
-                   "%s() got an unexpected keyword argument '%U'; use %s=", signature.function,
-                   name, ours);
-      return false;
+      if (std::strcmp(signature.names[i], ours) == 0) return concat("use ", ours, "=");
     }
+  }
+  if (std::strcmp(signature.function, "batch_normalization") == 0 &&
+      PyUnicode_CompareWithASCIIString(name, "training") == 0) {
+    return "for training, use batch_normalization_training";
   }
   std::string names;
   for (int i = 0; i < signature.count; ++i) {
-    names += concat(i == 0 ? "" : ", ", signature.names[i]);
+    names += concat(i == 0 ? "it takes " : ", ", signature.names[i]);
   }
-  PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'; it takes %s",
-               signature.function, name, names.c_str());
+  return names;
+}
+
+DMLOPS_COLD bool refuse_keyword(const Signature& signature, PyObject* name) {
+  PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'; %s",
+               signature.function, name, advice_for(signature, name).c_str());
   return false;
 }
 
@@ -87,11 +115,21 @@ int find_parameter(const Signature& signature, PyObject* name) {
   return find_letters(signature, name);
 }
 
-bool not_a_number(const char* function, const char* argument, PyObject* value,
-                  const char* expected) {
-  PyErr_Format(PyExc_TypeError, "%s: %s must be %s, not %s", function, argument, expected,
-               Py_TYPE(value)->tp_name);
+bool not_a_number(const char* function, const char* argument, PyObject* value, const char* expected,
+                  const char* fix = "") {
+  PyErr_Format(PyExc_TypeError, "%s: %s must be %s, not %s%s", function, argument, expected,
+               Py_TYPE(value)->tp_name, fix);
   return false;
+}
+
+// Sets the error for a bound that is no number: an array or a list is one of NumPy's clip.
+DMLOPS_COLD bool not_a_bound(const char* function, const char* argument, PyObject* value) {
+  const bool has_elements =
+      PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value);
+  const bool is_clip = std::strcmp(function, "clip") == 0;
+  return not_a_number(
+      function, argument, value, "a number or None",
+      has_elements && is_clip ? "; for bounds that differ by element, use numpy.clip" : "");
 }
 
 // Reads an integer of any size. One beyond 64 bits becomes a double, since bounds of integer
@@ -198,9 +236,11 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
   }
   double wide = 0;
   if (!read_double(function, argument, value, wide)) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
+    const bool is_wrong_type = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
+    const bool has_elements = PySequence_Check(value) != 0;  // errors of PyTorch's tensors vary
+    if (!is_wrong_type && !(has_elements && value_is_at_fault())) return false;
     PyErr_Clear();
-    return not_a_number(function, argument, value, "a number or None");
+    return not_a_bound(function, argument, value);
   }
   result = Scalar(wide);
   const bool may_be_longer = std::fabs(wide) >= 0x1p53 && std::fabs(wide) <= 0x1p64;

@@ -98,16 +98,18 @@ void Bindings::refuse(int i, const std::string& what) const {
 // array for a float32 tensor is a mistake.
 bool Bindings::read_array(int i, PyObject* value, bool raw) {
   ConstBinding& binding = bindings_[i];
-  InputArray array;
-  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, kAllTypes)) {
-    return false;
-  }
-  const ConstTensorView& view = array.view();
   const BufferTensorDesc& tensor = tensors_[first_ + i];
+  const AcceptedTypes accepted = {kAllTypes.set, name(tensor.data_type)};  // others are bytes
+  InputArray array;
+  if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, accepted)) return false;
+  const ConstTensorView& view = array.view();
   if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
   if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
-    refuse(i, concat("is bound to an array of ", name(view.type), "; the tensor is of ",
-                     name(tensor.data_type), "; to bind raw bytes, pass array.view(numpy.uint8)"));
+    const std::string type = name(tensor.data_type);
+    refuse(i, concat("is bound to an array of ", name(view.type), "; the tensor is of ", type, "; ",
+                     is_output() ? concat("pass an array of ", type)
+                                 : concat("convert it with array.astype(numpy.", type, ")"),
+                     ", or, to bind its bytes as they are, array.view(numpy.uint8)"));
   }
   if (!raw && view.type == tensor.data_type &&
       !is_shaped_like(view.rank, view.sizes.data(), tensor)) {

@@ -74,14 +74,14 @@ bool require_unmasked(const char* function, const char* argument, PyObject* valu
   return done != nullptr;
 }
 
-void refuse_value(const char* function, const char* argument, PyObject* value,
-                  const char* accepted) {
+void refuse_value(const char* function, const char* argument, PyObject* value, const char* accepted,
+                  const Required& required) {
   PyObject *type = nullptr, *error = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &error, &traceback);
   if (type != nullptr) PyErr_NormalizeException(&type, &error, &traceback);
-  Py_XDECREF(
-      call_module("refuse_value", Py_BuildValue("(ssOsO)", function, argument, value, accepted,
-                                                error == nullptr ? Py_None : error)));
+  Py_XDECREF(call_module("refuse_value", Py_BuildValue("(ssO(szi)O)", function, argument, value,
+                                                       accepted, required.dtype, required.rank,
+                                                       error == nullptr ? Py_None : error)));
   Py_XDECREF(type);
   Py_XDECREF(error);
   Py_XDECREF(traceback);
@@ -92,15 +92,10 @@ void refuse_negated(const char* function, const char* argument) {
 }
 
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
-                  const char* accepted) {
-  Py_XDECREF(call_module("refuse_dtype",
-                         Py_BuildValue("(ssOOz)", function, argument, value, dtype, accepted)));
-}
-
-void refuse_other_dtype(const char* function, const char* argument, PyObject* value,
-                        PyObject* dtype, PyObject* required) {
-  Py_XDECREF(call_module("refuse_other_dtype",
-                         Py_BuildValue("(ssOOO)", function, argument, value, dtype, required)));
+                  const char* accepted, const Required& required) {
+  Py_XDECREF(
+      call_module("refuse_dtype", Py_BuildValue("(ssOO(zzi))", function, argument, value, dtype,
+                                                accepted, required.dtype, required.rank)));
 }
 
 }  // namespace dmlops::python

@@ -17,19 +17,21 @@ PyObject* wrap_like(PyObject* result, PyObject* like);
 // Returns false with a Python error set for a masked array.
 bool require_unmasked(const char* function, const char* argument, PyObject* value);
 
-// Each sets the Python error for a value that cannot be read as an array, or has an unsupported
-// dtype. `refuse_value` replaces a pending error. `accepted` is null for a dtype that is refused
-// for its byte order.
-void refuse_value(const char* function, const char* argument, PyObject* value,
-                  const char* accepted);
+// The dtype and the number of dimensions that an argument must match, for advice.
+struct Required {
+  const char* dtype = nullptr;  // null: any of those accepted
+  int rank = -1;                // -1: any
+};
+
+// Each sets the Python error for a value that cannot be read as an array, or has a wrong dtype.
+// `refuse_value` replaces a pending error. `accepted` is null for a dtype that is refused for its
+// byte order.
+void refuse_value(const char* function, const char* argument, PyObject* value, const char* accepted,
+                  const Required& required = {});
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
-                  const char* accepted);
+                  const char* accepted, const Required& required = {});
 
 // Sets the Python error for a PyTorch tensor with the negative bit.
 void refuse_negated(const char* function, const char* argument);
-
-// Sets the Python error for a dtype other than that of `input`.
-void refuse_other_dtype(const char* function, const char* argument, PyObject* value,
-                        PyObject* dtype, PyObject* required);
 
 }  // namespace dmlops::python

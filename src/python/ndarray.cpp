@@ -59,11 +59,16 @@ bool has_new_memory(PyArrayObject* array) {
   return PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) != 0 && PyArray_SIZE(array) > 0;
 }
 
+// Returns the dtype and the number of dimensions for advice.
+DMLOPS_COLD Required required_of(const InputArray* like) {
+  return like == nullptr ? Required() : Required{name(like->view().type), like->view().rank};
+}
+
 // Returns a new reference to a value that is an ndarray of a subclass, or to an array that shares
 // the value's memory through DLPack or the buffer protocol. The array of a NumPy scalar is a copy.
 // Sets `foreign` to the value if results should have its type.
 DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject* value,
-                            const char* accepted, PyObject*& foreign) {
+                            const char* accepted, const InputArray* like, PyObject*& foreign) {
   if (PyArray_Check(value)) {
     if (!require_unmasked(function, argument, value)) return nullptr;
     Py_INCREF(value);
@@ -99,7 +104,7 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
   if (array != nullptr) {
     foreign = value;
   } else if (PyErr_Occurred() == nullptr || value_is_at_fault()) {
-    refuse_value(function, argument, value, accepted);
+    refuse_value(function, argument, value, accepted, required_of(like));
   }
   return array;
 }
@@ -138,13 +143,11 @@ DMLOPS_COLD PyObject* new_aligned_array(PyArrayObject* like) {
 DMLOPS_COLD bool refuse_array(const char* function, const char* argument, PyObject* value,
                               PyArrayObject* array, const AcceptedTypes& accepted,
                               const InputArray* like) {
-  auto* const descr = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
-  const bool is_accepted = accepted.has(data_type(PyArray_DESCR(array)));
+  const DataType type = data_type(PyArray_DESCR(array));
+  const bool is_accepted = like == nullptr ? accepted.has(type) : type == like->view().type;
   if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
-    refuse_dtype(function, argument, value, descr, is_accepted ? nullptr : accepted.text);
-  } else if (like != nullptr && data_type(PyArray_DESCR(array)) != like->view().type) {
-    refuse_other_dtype(function, argument, value, descr,
-                       reinterpret_cast<PyObject*>(PyArray_DESCR(as_array(like->object()))));
+    refuse_dtype(function, argument, value, reinterpret_cast<PyObject*>(PyArray_DESCR(array)),
+                 is_accepted ? nullptr : accepted.text, required_of(like));
   } else {
     PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
                  argument, PyArray_NDIM(array), kMaxRank);
@@ -165,7 +168,7 @@ bool Array<View>::read_input(const char* function, const char* argument, PyObjec
     Py_INCREF(value);
     object_ = value;
   } else {
-    object_ = share(function, argument, value, accepted.text, foreign_);
+    object_ = share(function, argument, value, accepted.text, like, foreign_);
     if (object_ == nullptr) return false;
   }
   return set_view(function, argument, value, accepted, like);
