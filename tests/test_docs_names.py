@@ -19,9 +19,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "names.md"
 if not PAGE.is_file():  # as in an sdist
     pytest.skip("the documentation is not here", allow_module_level=True)
 
-# dmlops, NumPy, PyTorch, ONNX.
+# dmlops, NumPy, PyTorch, ONNX, WebNN.
 ROWS = re.findall(
-    r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|(.*)\|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
 )
 # The kind, dmlops, PyTorch, ONNX.
 NORMALIZATIONS = re.findall(
