@@ -76,6 +76,41 @@ def test_parameters_get_the_dtype_of_the_input(dtype: str, value: Any) -> None:
     dmlops.parameterized_relu(x, slope)
 
 
+@pytest.mark.parametrize(
+    ("shape", "reshaped"),
+    [
+        ((1,), (1, 1, 1)),
+        ((), (1, 1, 1)),
+        ((1, 1, 1, 1), (1, 1, 1)),
+        ((3, 1), (1, 3, 1)),
+        ((3, 4), (1, 3, 4)),
+        ((4,), (1, 1, 4)),
+        ((2, 1), None),
+        ((1, 2, 3, 4), None),
+    ],
+)
+def test_the_advice_for_shapes_works(
+    shape: tuple[int, ...], reshaped: tuple[int, ...] | None
+) -> None:
+    slope = np.ones(shape, np.float32)
+    with pytest.raises(ValueError, match="slope must have 3 dimensions") as caught:
+        dmlops.parameterized_relu(X, slope)
+    fix = re.search(r"use (slope\.reshape.*)$", str(caught.value))
+    assert (fix is None) == (reshaped is None)
+    if fix is not None:
+        slope = eval(fix[1], {"slope": slope})
+        assert slope.shape == reshaped
+        dmlops.parameterized_relu(X, slope)
+
+
+@pytest.mark.parametrize(("axes", "axis"), [(-1, 2), ((1, 2), 2), ((0,), 1), ((0, 1), 1)])
+def test_a_scale_is_advised_along_the_normalized_axes(axes: Any, axis: int) -> None:
+    x, scale = np.zeros((2, 4, 4), np.float32), np.ones(4, np.float32)
+    for parameters in ((scale, None), (None, scale)):
+        with pytest.raises(ValueError, match=rf"for one value per index of axis {axis}, use "):
+            untyped.mean_variance_normalization(x, *parameters, axes=axes)
+
+
 def test_numbers_for_gradients_and_integers() -> None:
     scope = {"input": X, "input_gradient": 2}
     gradient = advice(lambda: untyped.relu_grad(X, 2), scope)

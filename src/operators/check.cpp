@@ -15,21 +15,47 @@ namespace {
 
 bool has_python_names = false;
 
-// Returns the shape that makes a vector broadcast along the axis whose size it has, preferably the
-// channels: "(1, 3, 1, 1)".
-std::string reshape_advice(const char* argument, const ConstTensorView& parameter,
-                           const ConstTensorView& input) {
-  if (parameter.rank != 1 || input.rank < 2) return "";
-  const std::int64_t length = parameter.sizes[0];
-  std::size_t axis = 1;  // DirectML's channel axis first
-  if (input.sizes[1] != length) {
-    for (axis = 0; axis < rank_of(input) && input.sizes[axis] != length;) ++axis;
-    if (axis == rank_of(input)) return "";
+// Returns an axis of the size of a vector: the last one of the set `preferred` if it fits,
+// otherwise that of DirectML's channels, otherwise the first that fits; -1 if none does.
+int axis_of_vector(std::int64_t length, const ConstTensorView& input, unsigned int preferred) {
+  const auto fits = [&](int axis) {
+    return axis < input.rank && input.sizes[static_cast<std::size_t>(axis)] == length;
+  };
+  int last = kMaxRank - 1;
+  while (last > 0 && (preferred >> last & 1u) == 0) --last;
+  if ((preferred >> last & 1u) != 0 && fits(last)) return last;
+  if (fits(1)) return 1;
+  for (int axis = 0; axis < input.rank; ++axis) {
+    if (fits(axis)) return axis;
   }
-  ConstTensorView reshaped = input;
-  for (std::size_t d = 0; d < rank_of(input); ++d) reshaped.sizes[d] = d == axis ? length : 1;
-  return concat("; for one value per index of axis ", axis, ", use ", argument, ".reshape",
-                shape_text(reshaped));
+  return -1;
+}
+
+// Returns the shape with which a parameter of another rank can be broadcast: one value, a vector
+// along an axis, or sizes that match the input's last ones, as NumPy aligns them.
+std::string reshape_advice(const char* argument, const ConstTensorView& parameter,
+                           const ConstTensorView& input, unsigned int preferred) {
+  ConstTensorView shape = input;
+  std::fill_n(shape.sizes.begin(), shape.rank, 1);
+  const auto use = [&](const std::string& purpose) {
+    return concat("; ", purpose, ", use ", argument, ".reshape", shape_text(shape));
+  };
+  const auto* const sizes = parameter.sizes.begin();
+  const bool is_one = std::all_of(sizes, sizes + parameter.rank, [](auto n) { return n == 1; });
+  if (is_one && input.rank > 0) return use("for one value");
+  if (parameter.rank == 1) {
+    const int axis = axis_of_vector(sizes[0], input, preferred);
+    if (axis < 0) return "";
+    shape.sizes[static_cast<std::size_t>(axis)] = sizes[0];
+    return use(concat("for one value per index of axis ", axis));
+  }
+  if (parameter.rank > input.rank) return "";
+  const auto first = static_cast<std::size_t>(input.rank - parameter.rank);
+  for (std::size_t d = first; d < rank_of(input); ++d) {
+    shape.sizes[d] = sizes[d - first];
+    if (shape.sizes[d] != 1 && shape.sizes[d] != input.sizes[d]) return "";
+  }
+  return use("to align the last axes");
 }
 
 void require_same_type(const char* op, const char* argument, const ConstTensorView& view,
@@ -137,7 +163,7 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
 }
 
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
-                           const ConstTensorView& input) {
+                           const ConstTensorView& input, unsigned int vector_axes) {
   require_same_type(op, argument, parameter, input);
   require_addressable(op, argument, parameter);
   require_data(op, argument, parameter);
@@ -148,7 +174,7 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
   if (parameter.rank != input.rank) {
     throw Error(concat(both_shapes(), "; ", argument, " must have ",
                        counted(input.rank, "dimension"), ", each of size 1 or the input's",
-                       reshape_advice(argument, parameter, input)));
+                       reshape_advice(argument, parameter, input, vector_axes)));
   }
   for (std::size_t d = 0; d < rank_of(input); ++d) {
     if (parameter.sizes[d] == 1 || parameter.sizes[d] == input.sizes[d]) continue;

@@ -78,9 +78,10 @@ void require_output(const char* op, const OutputName& argument, const ConstTenso
 void require_output(const char* op, const ConstTensorView& output, const ConstTensorView& input);
 
 // Throws unless a parameter has the type and the number of dimensions of the input, each of size 1
-// or the input's, is addressable and has data.
+// or the input's, is addressable and has data. Messages advise to broadcast a vector along the last
+// of the axes `vector_axes`, a set of bits, if its size fits.
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
-                           const ConstTensorView& input);
+                           const ConstTensorView& input, unsigned int vector_axes = 0);
 
 // Returns the reduced axes as a set of bits; throws Error unless each is in range and named once. A
 // tensor without dimensions has axis 0, as in NumPy's reductions.

@@ -220,9 +220,9 @@ void mean_variance_normalization(const ConstTensorView& input,
   constexpr const char* op = "mean_variance_normalization";
   require_type(op, input.type, kFloats);
   require_input(op, input);
-  if (scale) require_broadcastable(op, "scale", *scale, input);
-  if (bias) require_broadcastable(op, "bias", *bias, input);
   const unsigned int reduced = reduced_axes(op, input, axes, axis_count);
+  if (scale) require_broadcastable(op, "scale", *scale, input, reduced);
+  if (bias) require_broadcastable(op, "bias", *bias, input, reduced);
   require_fusable(op, options.fused_activation);
   require_output(op, output, input);
   if (is_empty(input)) return;
