@@ -94,7 +94,9 @@ def test_batch_normalization_parameters_broadcast(parameter: str) -> None:
         assert refusal(batch_normalization(x, **{name: broadcast})) is None
     wrong = batch_normalization(x, **{name: tensor((1, 2, 1, 1))})
     refused(name, "(1, 2, 1, 1)", "(2, 3, 4, 5)", "1 or 3, not 2", desc=wrong)
-    refused(name, "1 dimension, ", "4", desc=batch_normalization(x, **{name: tensor((3,))}))
+    refused(name, "1 dimension, ", "4", desc=batch_normalization(x, **{name: tensor((5,))}))
+    said = refusal(batch_normalization(x, **{name: tensor((3,))}))
+    assert str(said).endswith("; for one value per channel, use sizes (1, 3, 1, 1)")
     wrong = batch_normalization(x, **{name: tensor((1, 3, 1, 1), "FLOAT16")})
     refused(name, "FLOAT16", "FLOAT32", desc=wrong)
 
@@ -203,7 +205,11 @@ def test_fused_activation_from_the_closed_list() -> None:
     x = tensor()
     for other in (clip(x), clip1(x), batch_normalization(x), log_softmax(x), log_softmax1(x)):
         wrong = batch_normalization(x, fused_activation=other)
-        refused(type(other).__name__, "cannot be fused", desc=wrong)
+        refused(
+            type(other).__name__,
+            f"cannot be fused; it must be one of {', '.join(ACTIVATIONS)}",
+            desc=wrong,
+        )
     with pytest.raises(TypeError, match="fused_activation"):
         refusal(batch_normalization(x, fused_activation=1))
     with pytest.raises(ValueError, match=r"fused_activation is 'Relu'; it must be one of .*relu"):
@@ -258,7 +264,12 @@ def test_log_softmax1_axes() -> None:
     refused("axes has 1 twice", desc=log_softmax1(x, axes=(1, 0, 1)))
     refused("axes has 3", "3 dimensions (0 to 2)", desc=log_softmax1(x, axes=(0, 3)))
     refused("4294967295", desc=log_softmax1(x, axes=(2**32 - 1,)))
-    refused("-1", "UINT", desc=log_softmax1(x, axes=(-1,)))
+    refused(
+        "axes[1] is -1; descriptors count axes from 0: use 2", desc=log_softmax1(x, axes=(0, -1))
+    )
+    refused(f"axes[0] is {-(2**70)}", "UINT", desc=log_softmax1(x, axes=(-(2**70),)))
+    refused("axes[0] is -4", "UINT (0 to 4294967295)", desc=log_softmax1(x, axes=(-4,)))
+    refused("axes[0] is 4294967296", "UINT", desc=log_softmax1(x, axes=(2**32,)))
     refused("twice", desc=log_softmax1(x, axes=(0,) * 10000))
 
 
@@ -287,6 +298,10 @@ def test_clip1_bounds_fit_the_type(data_type: str, value: float) -> None:
         "min is", "does not fit", data_type.replace("FLOAT32", "FLOAT"),
         desc=clip1(tensor((2,), data_type), min=value),
     )  # fmt: skip
+    if "INT" in data_type:
+        range_ = np.iinfo(data_type.lower())
+        said = refusal(clip1(tensor((2,), data_type), min=value))
+        assert f"{data_type} ({range_.min} to {range_.max})" in str(said)
 
 
 @pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
@@ -347,8 +362,13 @@ def test_booleans(operator: str, field: str) -> None:
 
 
 def test_wrong_types() -> None:
-    with pytest.raises(TypeError, match="desc must be the descriptor of an operator, not int"):
+    with pytest.raises(TypeError, match="compile: desc must be the descriptor of an operator, not"):
         dmlops.Device().compile(5)  # type: ignore[arg-type]
+    calls: tuple[Any, ...] = (dmlops.Device().compile, dmlops.required_feature_level)
+    for call in calls:
+        words = rf"{call.__name__}: desc is the class (\w+); write \1\(\.\.\.\)$"
+        with pytest.raises(TypeError, match=words):
+            call(ACTIVATIONS["relu"])
     with pytest.raises(TypeError, match="input_tensor must be a BufferTensorDesc, not str"):
         refusal(clip("x"))  # type: ignore[arg-type]
     for optional in (

@@ -114,9 +114,25 @@ def test_batch_normalization_inputs_by_order_and_by_name() -> None:
 def test_number_of_bindings() -> None:
     out = np.zeros_like(X)
     for inputs in ([], [X, X], [X] * 100):
-        refused(f"{len(inputs)} inputs are bound; it has 1", inputs, [out])
+        refused(
+            f"{len(inputs)} inputs are bound, but the operator has 1: input_tensor", inputs, [out]
+        )
     for outputs in ([], [out, out]):
-        refused(f"{len(outputs)} outputs are bound; it has 1", [X], outputs)
+        refused(
+            f"{len(outputs)} outputs are bound, but the operator has 1: output_tensor", [X], outputs
+        )
+    x = BufferTensorDesc.from_array(X)
+    optional = dmlops.MeanVarianceNormalization2OperatorDesc(
+        input_tensor=x, output_tensor=x, axes=(0,)
+    )
+    with pytest.raises(BindingError) as caught:
+        Device().compile(optional).dispatch([X], [out])
+    assert str(caught.value) == (
+        "MeanVarianceNormalization2OperatorDesc: 1 input is bound, but the operator has 3: "
+        "input_tensor, scale_tensor, bias_tensor; "
+        "pass None or an empty binding for tensors that the descriptor lacks"
+    )
+    Device().compile(optional).dispatch([X, None, None], [np.empty_like(X)])
     refused("input_tensor is not bound", [None], [out])
     refused("input_tensor is not bound", {}, [out])
     refused("output_tensor is not bound", [X], [None])

@@ -21,7 +21,9 @@ if not PAGE.is_file():  # as in an sdist
 
 # dmlops, NumPy, PyTorch, ONNX, WebNN.
 ROWS = re.findall(
-    r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|(.*)\|(.*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    r"^\| `(\w+\(.*?\))` \|(.*)\|(.*)\|(.*)\|(.*)\|$",
+    PAGE.read_text(encoding="utf-8"),
+    re.MULTILINE,
 )
 # The kind, dmlops, PyTorch, ONNX.
 NORMALIZATIONS = re.findall(

@@ -88,9 +88,9 @@ def test_more_bindings_than_any_operator_has(count: int) -> None:
     with pytest.raises(BindingError, match=rf"{count} initial bindings; it has 1 input"):
         device.compile(desc, initial=[None] * count)
     out = np.zeros(4, np.float32)
-    with pytest.raises(BindingError, match=rf"{count} inputs are bound; it has 1"):
+    with pytest.raises(BindingError, match=rf"{count} inputs are bound, but the operator has 1"):
         device.compile(desc).dispatch([out] * count, [out])
-    with pytest.raises(BindingError, match=rf"{count} outputs are bound; it has 1"):
+    with pytest.raises(BindingError, match=rf"{count} outputs are bound, but the operator has 1"):
         device.compile(desc).dispatch([out], [out] * count)
 
 

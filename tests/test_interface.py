@@ -44,6 +44,14 @@ CALLS: list[tuple[str, Callable[[], object]]] = [
         r"BufferTensorDesc: data_type is 'FLOAT'; it must be one of .*FLOAT32",
         lambda: dmlops.BufferTensorDesc("FLOAT", (6,)),
     ),
+    (
+        r"BufferTensorDesc: data_type must be .* not type; use 'FLOAT16'$",
+        lambda: dmlops.BufferTensorDesc(np.float16, (6,)),
+    ),
+    (
+        r"BufferTensorDesc: data_type must be .*; use 'INT8'$",
+        lambda: dmlops.BufferTensorDesc(np.dtype("i1"), (6,)),
+    ),
     ("BufferTensorDesc: data_type is 99; .*FLOAT32", lambda: dmlops.BufferTensorDesc(99, (6,))),
     (
         "BufferTensorDesc: data_type must be .* not float",

@@ -339,8 +339,8 @@ def test_bindings_of_several_outputs() -> None:
     ):
         assert_same_bits(result, expected)
     for inputs, outputs, words in (
-        ([x, one, one], [y, mean, variance], "3 inputs are bound; it has 4"),
-        ([x, one, one, None], [y, mean], "2 outputs are bound; it has 3"),
+        ([x, one, one], [y, mean, variance], "3 inputs are bound, but the operator has 4"),
+        ([x, one, one, None], [y, mean], "2 outputs are bound, but the operator has 3"),
         ([x, one, one, y], [y, mean, variance], "fused_add_tensor is bound, but the descriptor"),
         ([x, one, one, None], [y, mean, mean], "output_mean_tensor and output_variance_tensor"),
         ([x, one, one, None], [y, one, variance], "scale_tensor and output_mean_tensor are bound"),

@@ -26,9 +26,11 @@ def member(where: str, kind: type[_Enum], value: Any) -> _Enum:
         try:
             return kind(operator.index(value))
         except TypeError:
+            numpy_name = str(getattr(value, "name", getattr(value, "__name__", ""))).upper()
+            fix = f"; use {numpy_name!r}" if numpy_name in names else ""
             raise TypeError(
                 f"{where} must be a {kind.__name__}, its name or its number, "
-                f"not {type(value).__name__}"
+                f"not {type(value).__name__}{fix}"
             ) from None
         except ValueError:
             pass

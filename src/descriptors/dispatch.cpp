@@ -21,9 +21,21 @@ Range range_of(const ConstBinding& binding) {
   throw BindingError(concat(op.name, ": ", what));
 }
 
-void require_count(const OperatorInfo& op, const char* what, std::size_t given, int needed) {
+// `slots` are those of the inputs or of the outputs.
+void require_count(const OperatorInfo& op, const char* what, std::size_t given, int needed,
+                   const Slot* slots) {
   if (given == static_cast<std::size_t>(needed)) return;
-  refuse(op, concat(counted(given, what), given == 1 ? " is" : " are", " bound; it has ", needed));
+  std::string names;
+  bool lacks_tensors = false;
+  for (int i = 0; i < needed; ++i) {
+    names += concat(i == 0 ? "" : ", ", slots[i].name);
+    lacks_tensors = lacks_tensors || slots[i].absent;
+  }
+  refuse(op, concat(counted(given, what), given == 1 ? " is" : " are",
+                    " bound, but the operator has ", needed, ": ", names,
+                    lacks_tensors
+                        ? "; pass None or an empty binding for tensors that the descriptor lacks"
+                        : ""));
 }
 
 // Output memory may be read only as the first input of an operator that works in place.
@@ -85,10 +97,10 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
                    char* (&data)[kReductionOperands]) {
   const OperatorInfo& op = *compiled.op;
   const int count = op.inputs, written_count = op.outputs;
-  require_count(op, "input", input_count, count);
-  require_count(op, "output", output_count, written_count);
-  if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
   const Slot* const output_slots = compiled.slots + count;
+  require_count(op, "input", input_count, count, compiled.slots);
+  require_count(op, "output", output_count, written_count, output_slots);
+  if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
   Range written[OperatorDesc::kMaxTensors];
   for (int i = 0; i < written_count; ++i) {
     const Slot& slot = output_slots[i];

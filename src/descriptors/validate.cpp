@@ -12,6 +12,14 @@
 namespace dmlops {
 namespace {
 
+// Returns the names of the activations that can be fused: "elu, celu".
+std::string fusable_names() {
+  std::string names;
+  for (std::uint32_t i = 0; i < kFusableActivationCount; ++i)
+    names += concat(i == 0 ? "" : ", ", info(static_cast<Activation>(i)).name);
+  return names;
+}
+
 // Validates a descriptor against its operator's row of the table and a feature level.
 class Rules {
  public:
@@ -90,7 +98,8 @@ class Rules {
     }
     if (other.dimension_count != input().dimension_count) {
       refuse(concat(name_of(i), " has ", counted(other.dimension_count, "dimension"),
-                    ", but input_tensor has ", input().dimension_count, "; they must be the same"));
+                    ", but input_tensor has ", input().dimension_count, "; they must be the same",
+                    channels_advice(i)));
     }
     const bool broadcasts = op_.fields[i].kind == FieldKind::parameter;
     const int like = op_.fields[i].like;
@@ -103,6 +112,18 @@ class Rules {
                  broadcasts ? "1 or " : "", model.sizes[d], ", not ", other.sizes[d],
                  i < op_.inputs && other.sizes[d] == 1 ? "; a stride of 0 repeats elements" : ""));
     }
+  }
+
+  // Returns the sizes of a parameter that is a vector with an element for each channel.
+  std::string channels_advice(int i) const {
+    const BufferTensorDesc& vector = tensor(i);
+    const bool is_vector =
+        op_.fields[i].kind == FieldKind::parameter && vector.dimension_count == 1;
+    if (!is_vector || input().dimension_count < 2 || vector.sizes[0] != input().sizes[1]) return "";
+    BufferTensorDesc channels = input();
+    for (std::size_t d = 0; d < channels.dimension_count; ++d)
+      if (d != 1) channels.sizes[d] = 1;
+    return concat("; for one value per channel, use sizes ", sizes_text(channels));
   }
 
   void check_output(int i) const {
@@ -177,8 +198,7 @@ class Rules {
       refuse(concat("fused_activation is ",
                     op == nullptr ? concat("operator type ", static_cast<std::uint32_t>(fused.type))
                                   : op->name,
-                    ", which cannot be fused; it must be one of the ", kFusableActivationCount,
-                    " activations that can"));
+                    ", which cannot be fused; it must be one of ", fusable_names()));
     }
     const std::string who = concat("fused_activation ", op->name);
     for (int i = 0; i < op->tensor_count(); ++i) {

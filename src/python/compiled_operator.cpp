@@ -91,7 +91,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 py::object compile(const py::object& desc, const py::object& feature_level,
                    const py::object& initial) {
-  const OperatorDesc read = read_desc(desc);
+  const OperatorDesc read = read_desc("compile: desc", desc);
   const Device device(static_cast<FeatureLevel>(feature_level.cast<std::uint32_t>()));
   validate(read, device.feature_level());
   const OperatorInfo& op = *find_operator(read.type);
@@ -150,7 +150,8 @@ Parameters
 inputs, outputs : list, tuple or dict
     A binding for each tensor of the descriptor, in the order of the fields or by name: a
     `numpy.ndarray`, an object that offers the buffer protocol or DLPack on the CPU, or a
-    `BufferBinding`. None stands for an input that is OWNED_BY_DML.
+    `BufferBinding`. None stands for an input that is OWNED_BY_DML, and for a tensor that the
+    descriptor lacks.
 
     As in DirectML, bindings are ranges of bytes. An array must have the tensor's data type or be
     bytes. It must be contiguous, or have the tensor's strides. An array of several dimensions must

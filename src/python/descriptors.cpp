@@ -85,9 +85,21 @@ std::optional<ScaleBias> scale_bias_of(const std::string& where, const py::objec
                    read_float(where + ".bias", value.attr("bias"))};
 }
 
-std::vector<std::uint32_t> axes_of(const std::string& where, const py::object& value) {
+// Reads the axes of a tensor; `rank` is its number of dimensions.
+std::vector<std::uint32_t> axes_of(const std::string& where, const py::object& value,
+                                   std::int64_t rank) {
   std::vector<std::uint32_t> axes;
-  for (const py::handle item : value) axes.push_back(read_uint(where, item));
+  for (const py::handle item : value) {
+    const std::string element = concat(where, "[", axes.size(), "]");
+    int overflow = 0;
+    const std::int64_t axis =
+        PyLong_Check(item.ptr()) ? PyLong_AsLongLongAndOverflow(item.ptr(), &overflow) : 0;
+    if (overflow == 0 && axis < 0 && axis >= -rank) {
+      throw ValidationError(
+          concat(element, " is ", axis, "; descriptors count axes from 0: use ", axis + rank));
+    }
+    axes.push_back(read_uint(element, item));
+  }
   return axes;
 }
 
@@ -132,7 +144,8 @@ class Reader {
         }
         break;
       case FieldKind::axes:
-        result_.axes = axes_of(where, value);
+        result_.axes =
+            axes_of(where, value, result_.tensors[0] ? result_.tensors[0]->dimension_count : 0);
         break;
       case FieldKind::activation:
         if (value.is_none()) break;
@@ -180,14 +193,18 @@ std::uint64_t tensor_size(const py::object& tensor) {
 
 }  // namespace
 
-OperatorDesc read_desc(const py::object& desc) {
+OperatorDesc read_desc(const std::string& where, const py::object& desc) {
   const FloatEnvironment environment;  // numbers are rounded to FLOAT
   const OperatorInfo* op = nullptr;
   if (is_operator_desc(desc)) {
     const std::uint32_t type = read_uint("operator_type", desc.attr("operator_type"));
     op = find_operator(static_cast<OperatorType>(type));
   }
-  if (op == nullptr) refuse_type("desc", "the descriptor of an operator", desc);
+  if (op == nullptr && PyType_Check(desc.ptr()) && has(desc, "operator_type")) {
+    const auto name = desc.attr("__name__").cast<std::string>();
+    throw py::type_error(concat(where, " is the class ", name, "; write ", name, "(...)"));
+  }
+  if (op == nullptr) refuse_type(where, "the descriptor of an operator", desc);
   return Reader(*op, desc).take();
 }
 
@@ -205,7 +222,7 @@ bool read_fused_activation(const char* function, PyObject* value,
       return py::module_::import("dmlops._fused_activation").attr("fused_activation")(where, given);
     };
     if (!is_operator_desc(given)) given = from_python();
-    const OperatorDesc desc = read_desc(given);
+    const OperatorDesc desc = read_desc(where, given);
     const OperatorInfo& op = *find_operator(desc.type);
     if (!op.is_fusable) {
       from_python();  // raises a TypeError that lists the activations
@@ -228,10 +245,12 @@ void add_descriptors(py::module_& module) {
   binding_error = add_error<BindingError>(module, "BindingError",
                                           "A binding that does not fit; nothing was written.");
   module.def("validate", [](const py::object& desc, std::uint32_t level) {
-    validate(read_desc(desc), Device(static_cast<FeatureLevel>(level)).feature_level());
+    validate(read_desc("validate: desc", desc),
+             Device(static_cast<FeatureLevel>(level)).feature_level());
   });
   module.def("required_feature_level", [](const py::object& desc) {
-    return static_cast<std::uint32_t>(required_feature_level(read_desc(desc)));
+    return static_cast<std::uint32_t>(
+        required_feature_level(read_desc("required_feature_level: desc", desc)));
   });
   module.def("calc_buffer_tensor_size", &tensor_size);
   module.def("directml_names", &directml_names, py::arg("message"));

@@ -9,7 +9,7 @@ namespace dmlops::python {
 
 // Reads an operator's descriptor. Throws Python's TypeError for other objects, and ValidationError
 // for numbers that do not fit DirectML's fields.
-OperatorDesc read_desc(const pybind11::object& desc);
+OperatorDesc read_desc(const std::string& where, const pybind11::object& desc);
 
 // Reads the activation of a descriptor without tensors; null and None are no activation. Returns
 // false with a Python error set.

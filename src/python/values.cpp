@@ -1,6 +1,8 @@
 // Converts Python's numbers to the types of DirectML's fields.
 #include "values.hpp"
 
+#include <limits>
+
 #include "core/float16.hpp"
 #include "core/text.hpp"
 #include "descriptors/table.hpp"
@@ -28,18 +30,22 @@ T read_whole(const std::string& where, py::handle value, const std::string& type
     PyErr_Clear();
     refuse_type(where, "an integer", value);
   }
+  const auto refuse = [&] {
+    using Limits = std::numeric_limits<T>;
+    refuse_value(where, value, concat(type, " (", Limits::min(), " to ", Limits::max(), ")"));
+  };
   T result = 0;
   if constexpr (std::is_signed_v<T>) {
     int overflow = 0;
     const long long wide = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
     result = static_cast<T>(wide);
-    if (overflow != 0 || result != wide) refuse_value(where, value, type);
+    if (overflow != 0 || result != wide) refuse();
   } else {
     const unsigned long long wide = PyLong_AsUnsignedLongLong(index.ptr());
     const bool failed = PyErr_Occurred() != nullptr;
     PyErr_Clear();
     result = static_cast<T>(wide);
-    if (failed || result != wide) refuse_value(where, value, type);
+    if (failed || result != wide) refuse();
   }
   return result;
 }

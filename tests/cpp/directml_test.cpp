@@ -219,7 +219,9 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
       &tensor, &tensor, &tensor, &tensor, &tensor, &tensor, TRUE, 1e-5f, &fused};
   const DML_OPERATOR_DESC normalize = {DML_OPERATOR_BATCH_NORMALIZATION, &normalization};
   const std::string who = "DML_BATCH_NORMALIZATION_OPERATOR_DESC: FusedActivation ";
-  const std::string count = std::to_string(dmlops::kFusableActivationCount);
+  std::string names;
+  for (std::uint32_t i = 0; i < dmlops::kFusableActivationCount; ++i)
+    names += (i == 0 ? "" : ", ") + std::string(info(static_cast<dmlops::Activation>(i)).name);
   EXPECT_EQ(refusal(normalize), who + "DML_ACTIVATION_RELU_OPERATOR_DESC: Desc is null");
   const DML_ACTIVATION_RELU_OPERATOR_DESC relu = {&tensor, nullptr};
   fused.Desc = &relu;
@@ -229,14 +231,13 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
                 "must have no tensors");
   fused = {static_cast<DML_OPERATOR_TYPE>(54), nullptr};  // a matrix product
   EXPECT_EQ(refusal(normalize),
-            who + "is operator type 54, which cannot be fused; it must be one of the " + count +
-                " activations that can");
+            who + "is operator type 54, which cannot be fused; it must be one of " + names);
   fused = normalize;  // a cycle
   EXPECT_EQ(refusal(normalize),
             who +
                 "is DML_BATCH_NORMALIZATION_OPERATOR_DESC, which cannot be fused; it must "
-                "be one of the " +
-                count + " activations that can");
+                "be one of " +
+                names);
 }
 
 TEST_F(DirectML, CopiesWhatItOwns) {
