@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import pickle
 import sys
 
 import numpy as np
@@ -32,6 +33,13 @@ def test_devices() -> None:
         backend.prepare(RELU, "CUDA:0")
     with pytest.raises(TypeError, match="run: unknown options device"):
         backend.prepare(RELU).run([X], device="CPU")
+
+
+def test_public_classes_name_the_public_module() -> None:
+    for kind in (backend.ModelError, backend.Placement, backend.UnsupportedError, backend.Value):
+        assert kind.__module__ == "dmlops.onnx"
+    value = backend.prepare(RELU).inputs[0]
+    assert pickle.loads(pickle.dumps(value)) == value
 
 
 def test_run_node() -> None:

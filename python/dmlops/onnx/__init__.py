@@ -37,6 +37,10 @@ __all__ = [
     "supports_device",
 ]
 
+# Tracebacks and pickles name the public module.
+for _class in (ModelError, Placement, UnsupportedError, Value):
+    _class.__module__ = __name__
+
 # The functions that `onnx.backend` expects of a backend's module.
 is_compatible: Callable[..., bool] = DmlopsBackend.is_compatible
 prepare: Callable[..., PreparedModel] = DmlopsBackend.prepare
