@@ -53,6 +53,14 @@ def test_tables_are_whole(page: Path) -> None:
         assert len(cells) == 1, rows
 
 
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", DOCS / "index.md"], ids=lambda page: page.name
+)
+def test_number_of_operators(page: Path) -> None:
+    count = len(dmlops.OperatorType)
+    assert f"These are {count} of DirectML's 177 operators" in " ".join(page.read_text().split())
+
+
 def test_every_public_name_has_a_page() -> None:
     listed = re.findall(
         r"^   (\w+)$", "".join(page.read_text() for page in sorted(DOCS.glob("*.md"))), re.MULTILINE
