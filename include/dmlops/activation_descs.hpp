@@ -26,7 +26,7 @@ struct ActivationDesc {
 
 /// DML_ACTIVATION_ELU_OPERATOR_DESC: x if x >= 0 else alpha * (exp(x) - 1).
 struct ActivationEluOperatorDesc : ActivationDesc {
-  float alpha = 1.0f;  ///< the limit for very negative x, with the opposite sign
+  float alpha = 1.0f;  ///< the result tends to -alpha for very negative x
 
   operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_elu, alpha);
@@ -35,7 +35,7 @@ struct ActivationEluOperatorDesc : ActivationDesc {
 
 /// DML_ACTIVATION_CELU_OPERATOR_DESC: max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
 struct ActivationCeluOperatorDesc : ActivationDesc {
-  float alpha = 1.0f;  ///< the limit for very negative x, with the opposite sign
+  float alpha = 1.0f;  ///< the result tends to -alpha for very negative x
 
   operator OperatorDesc() const {  ///< for Device::compile
     return with(OperatorType::activation_celu, alpha);

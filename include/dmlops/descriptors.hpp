@@ -80,8 +80,8 @@ struct OperatorDesc {
   std::array<std::optional<BufferTensorDesc>, kMaxTensors> tensors;
   /// The FLOAT fields in their order: Min, Max of CLIP, Epsilon, an activation's parameters.
   std::array<float, 2> numbers = {};
-  TensorDataType min_max_data_type = TensorDataType::unknown;  ///< CLIP1
-  std::array<ScalarUnion, 2> scalars;                          ///< CLIP1: Min, Max
+  TensorDataType min_max_data_type = TensorDataType::unknown;  ///< CLIP1, CLIP_GRAD1
+  std::array<ScalarUnion, 2> scalars;                          ///< CLIP1, CLIP_GRAD1: Min, Max
   std::optional<ScaleBias> scale_bias;                         ///< CLIP, CLIP1
   /// The BOOL fields in their order: Spatial of BATCH_NORMALIZATION; CrossChannel and
   /// NormalizeVariance, or UseMean and UseVariance, of mean-variance normalization.

@@ -54,7 +54,11 @@ class ActivationEluOperatorDesc(ActivationDesc):
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
     alpha : float, default 1.0
-        The limit for very negative ``x``, with the opposite sign.
+        The result tends to ``-alpha`` for very negative ``x``.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_ELU_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -76,7 +80,11 @@ class ActivationCeluOperatorDesc(ActivationDesc):
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
     alpha : float, default 1.0
-        The limit for very negative ``x``, with the opposite sign.
+        The result tends to ``-alpha`` for very negative ``x``.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_CELU_OPERATOR_DESC. Works in place. From feature level 3.0 on.
 
     Examples
     --------
@@ -102,6 +110,10 @@ class ActivationHardSigmoidOperatorDesc(ActivationDesc):
     beta : float, default 0.5
         The value at 0.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_HARD_SIGMOID_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationHardSigmoidOperatorDesc
@@ -123,6 +135,10 @@ class ActivationIdentityOperatorDesc(ActivationDesc):
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_IDENTITY_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationIdentityOperatorDesc
@@ -143,6 +159,10 @@ class ActivationLeakyReluOperatorDesc(ActivationDesc):
         None where the activation is fused.
     alpha : float, default 0.01
         The slope below 0.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_LEAKY_RELU_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -167,6 +187,10 @@ class ActivationLinearOperatorDesc(ActivationDesc):
         The slope.
     beta : float, default 0.0
         The value at 0.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_LINEAR_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -193,6 +217,10 @@ class ActivationParametricSoftplusOperatorDesc(ActivationDesc):
     beta : float, default 1.0
         The factor of ``x``.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_PARAMETRIC_SOFTPLUS_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationParametricSoftplusOperatorDesc
@@ -213,6 +241,10 @@ class ActivationReluOperatorDesc(ActivationDesc):
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_RELU_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -239,6 +271,10 @@ class ActivationScaledEluOperatorDesc(ActivationDesc):
     gamma : float, default 1.05070102214813232421875
         The factor of the result.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_SCALED_ELU_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationScaledEluOperatorDesc
@@ -264,6 +300,10 @@ class ActivationScaledTanhOperatorDesc(ActivationDesc):
     beta : float, default 0.5
         The factor of ``x``.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_SCALED_TANH_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationScaledTanhOperatorDesc
@@ -284,6 +324,10 @@ class ActivationSigmoidOperatorDesc(ActivationDesc):
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_SIGMOID_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -306,6 +350,10 @@ class ActivationSoftplusOperatorDesc(ActivationDesc):
     steepness : float, default 1.0
         The factor of ``x``, at least 1 below feature level 6.4.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_SOFTPLUS_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationSoftplusOperatorDesc
@@ -326,6 +374,10 @@ class ActivationSoftsignOperatorDesc(ActivationDesc):
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_SOFTSIGN_OPERATOR_DESC. Works in place.
+
     Examples
     --------
     >>> from dmlops import ActivationSoftsignOperatorDesc
@@ -344,6 +396,10 @@ class ActivationTanhOperatorDesc(ActivationDesc):
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_TANH_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -365,6 +421,10 @@ class ActivationThresholdedReluOperatorDesc(ActivationDesc):
         None where the activation is fused.
     alpha : float, default 1.0
         The threshold.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_THRESHOLDED_RELU_OPERATOR_DESC. Works in place.
 
     Examples
     --------
@@ -392,6 +452,10 @@ class ActivationShrinkOperatorDesc(ActivationDesc):
     threshold : float, default 0.5
         Values from ``-threshold`` to ``threshold`` become 0.
 
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_SHRINK_OPERATOR_DESC. Works in place. From feature level 2.0 on.
+
     Examples
     --------
     >>> from dmlops import ActivationShrinkOperatorDesc
@@ -412,6 +476,10 @@ class ActivationGeluOperatorDesc(ActivationDesc):
     ----------
     input_tensor, output_tensor : BufferTensorDesc, optional
         None where the activation is fused.
+
+    Notes
+    -----
+    Mirrors DML_ACTIVATION_GELU_OPERATOR_DESC. Works in place. From feature level 5.1 on.
 
     Examples
     --------

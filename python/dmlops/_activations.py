@@ -1,5 +1,7 @@
 """The activations, which are built-in functions, with docstrings from the table."""
 
+import re
+
 from dmlops import _core
 from dmlops._docstrings import document
 from dmlops._table import ACTIVATIONS, Operator
@@ -14,7 +16,7 @@ Compute ``{{formula}}`` for each element.
 
 Notes
 -----
-DirectML's {{struct}}. float16 is computed in float32 and
+Implements {{struct}}. float16 is computed in float32 and
 rounded once. A NaN stays NaN.{notes}
 
 Examples
@@ -37,10 +39,14 @@ def _document(row: Operator) -> None:
             f"\nunits in the last place, at x = {x!r}."
         )
     if row.defaults:
+        inside = " ".join(re.findall(r"(?:exp|tanh)\(([^()]*)\)", row.formula))
+        is_inside = any(name in inside for name in row.defaults)
         notes += (
             "\n\nParameters are rounded to float32. One may be zero, infinite or NaN: the result is"
-            "\nthe formula's in IEEE arithmetic; with an infinite one inside of exp or tanh it may"
-            "\nbe NaN."
+            "\nthe formula's in IEEE arithmetic"
+        )
+        notes += (
+            "; with an infinite one inside of exp or tanh it may\nbe NaN." if is_inside else "."
         )
     if row.remark:
         notes += f"\n{row.remark}"

@@ -20,7 +20,9 @@ Raises
 TypeError
     If an argument has a type or dtype that the operator does not support.
 ValueError
-    If a shape, a value or `out` is invalid."""
+    If a shape, a value or `out` is invalid.
+BufferError
+    If an array is not in the CPU's memory, or a tensor requires a gradient."""
 _INPUT = (
     "Any strides, 0 to 8 dimensions, {}. Objects that offer DLPack on the CPU, such as PyTorch's "
     "tensors, or the buffer protocol work, too. Nothing is copied or cast."
@@ -30,8 +32,9 @@ out : numpy.ndarray, optional
     Array for the result: dtype and shape of `input`, any strides without
     overlapping elements. `out` may be `input` itself, and may overlap it."""
 _SEVERAL_OUT = """\
-out : tuple of numpy.ndarray, optional
-    The arrays that receive the results."""
+out : tuple, optional
+    3 arrays of the dtype and the shapes of the results, each None for a new
+    one. They must not overlap one another. The first may be `input`."""
 _RETURNS = """\
 numpy.ndarray
     `out`, or a new array in the memory order of `input`: a NumPy scalar for a

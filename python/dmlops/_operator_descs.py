@@ -94,7 +94,8 @@ class ElementWiseClip1OperatorDesc(Descriptor):
     min_max_data_type : TensorDataType
         Data type of the bounds; must be that of the tensors.
     min, max : float or int
-        Of the data type `min_max_data_type`; NaN is no bound.
+        Of the data type `min_max_data_type`; NaN is no bound. A bound that does not fit is a
+        ValidationError.
 
     Notes
     -----
@@ -184,7 +185,8 @@ class ElementWiseClipGrad1OperatorDesc(Descriptor):
     min_max_data_type : TensorDataType
         Data type of the bounds; must be that of the tensors.
     min, max : float or int
-        Of the data type `min_max_data_type`; NaN is no bound.
+        Of the data type `min_max_data_type`; NaN is no bound. A bound that does not fit is a
+        ValidationError.
 
     Notes
     -----
@@ -389,7 +391,8 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc, optional
-        Of the input's data type and rank; each size is 1 or the input's. None is the number 1 or 0.
+        Of the input's data type and rank; each size is 1 or the input's. None is a scale of 1 or a
+        bias of 0.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     cross_channel : bool, default False
@@ -462,7 +465,8 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc, optional
-        Of the input's data type and rank; each size is 1 or the input's. None is the number 1 or 0.
+        Of the input's data type and rank; each size is 1 or the input's. None is a scale of 1 or a
+        bias of 0.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     axes : sequence of int
@@ -479,8 +483,8 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
     Notes
     -----
     Mirrors DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC. Below feature level 5.2, scale and bias
-    must be both given or both None; below 4.0, their size in dimension 1 must be the input's. Does
-    not work in place. From feature level 2.1 on.
+    must be both given or both None; below 4.0, their size in dimension 1 must be the input's.
+    AxisCount is the length of `axes`. Does not work in place. From feature level 2.1 on.
 
     Examples
     --------
@@ -537,7 +541,8 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
     input_tensor : BufferTensorDesc
         The tensor to normalize.
     scale_tensor, bias_tensor : BufferTensorDesc, optional
-        Of the input's data type and rank; each size is 1 or the input's. None is the number 1 or 0.
+        Of the input's data type and rank; each size is 1 or the input's. None is a scale of 1 or a
+        bias of 0.
     output_tensor : BufferTensorDesc
         Same data type and sizes as the input.
     axes : sequence of int

@@ -57,8 +57,10 @@ def cpp_formula(formula: str) -> str:
 
 
 def cpp_text(text: str) -> str:
-    """Return a sentence of a docstring as a comment at the end of a line."""
-    plain = re.sub(r"`+", "", text.split(". ", maxsplit=1)[0]).rstrip(".").replace("False", "false")
+    """Return the text of a docstring as a comment at the end of a line."""
+    plain = re.sub(r"`+", "", text).rstrip(".")
+    for python, cpp in (("False", "false"), ("True", "true"), ("None", "nullopt")):
+        plain = re.sub(rf"\b{python}\b", cpp, plain)
     return plain[:1].lower() + plain[1:]
 
 

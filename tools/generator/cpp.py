@@ -182,8 +182,6 @@ def operator_descs() -> str:
         yield wrapped(
             f"{row.struct}: {cpp_formula(cpp_text(row.text or row.formula))}.", prefix="/// "
         )
-        if any(isinstance(field, schema.DataType) for field in row.fields):
-            yield "/// The conversion throws ValidationError for a bound that does not fit."
         yield f"struct {row.desc} {{"
         for (first, *others), text in row.groups(*row.fields):
             yield f"{member(first)} ///< {cpp_text(_CPP_TEXTS.get(type(first), text))}"
@@ -198,8 +196,9 @@ def operator_descs() -> str:
         note("//"),
         "//",
         "// DirectML's descriptors, one struct for each operator, with the names and defaults of",
-        "// Python. Each converts to OperatorDesc: for Device::compile, validate,",
-        "// required_feature_level, or as a fused activation.",
+        "// Python, where min, max, min_max_data_type and axes have none. Each converts to",
+        "// OperatorDesc: for Device::compile, validate, required_feature_level, or as a fused",
+        "// activation.",
         "#pragma once",
         "",
         '#include "dmlops/activation_descs.hpp"',

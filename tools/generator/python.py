@@ -50,15 +50,14 @@ def documentation(row: Any) -> Iterator[str]:
     for group, text in row.groups(*row.fields):
         yield f"    {', '.join(field.name for field in group)} : {python_type(row, group[0])}"
         yield wrapped(text, "        ")
-    if not row.fusable:
-        yield ""
-        yield "    Notes"
-        yield "    -----"
-        works = "Works in place." if row.in_place else "Does not work in place."
-        since = row.supports[0].since.replace("_", ".")
-        level = "" if since == "1.0" else f"From feature level {since} on."
-        sentences = [f"Mirrors {row.struct}.", row.notes, works, level]
-        yield wrapped(" ".join(filter(None, sentences)), "    ")
+    yield ""
+    yield "    Notes"
+    yield "    -----"
+    works = "Works in place." if row.in_place else "Does not work in place."
+    since = row.supports[0].since.replace("_", ".")
+    level = "" if since == "1.0" else f"From feature level {since} on."
+    sentences = [f"Mirrors {row.struct}.", row.notes, works, level]
+    yield wrapped(" ".join(filter(None, sentences)), "    ")
     yield ""
     yield "    Examples"
     yield "    --------"

@@ -19,7 +19,7 @@ from .schema import (
 )
 
 _TENSORS = (Tensor("input_tensor"), Tensor("output_tensor", output=True))
-_LIMIT = "The limit for very negative ``x``, with the opposite sign."
+_LIMIT = "The result tends to ``-alpha`` for very negative ``x``."
 _SELU_ALPHA, _SELU_GAMMA = "1.67326319217681884765625", "1.05070102214813232421875"
 EXACT, ONE = 0.5, 1.0  # ulp, where it is not 2
 
@@ -135,7 +135,12 @@ ACTIVATIONS = (
     ),
     _activation(
         *("SOFTPLUS", 49, "ln(1 + exp(steepness * x)) / steepness"),
-        Number("steepness", "The factor of ``x``, at least 1 below feature level 6.4.", "1.0"),
+        Number(
+            "steepness",
+            "The factor of ``x``, at least 1 below feature level 6.4.",
+            "1.0",
+            function_text="The factor of ``x``.",
+        ),
         results=(0.1269, 0.5759, 1.3133, 3.0486),
         error=(1.181, 0.493501753),
         work="long",
@@ -169,6 +174,7 @@ ACTIVATIONS = (
         supports=(Support("2_0", 4, 5), Support("3_0", 1, 8), Support("5_1", 1, 8, NUMBERS32)),
         results=(-2.0, 0.0, 1.0, 3.0),
         promise=EXACT,
+        remark="Integers are computed in float64, truncated toward zero and saturated.",
         onnx="Shrink",
         onnx_attributes={"bias": "bias", "threshold": "lambd"},
     ),

@@ -50,7 +50,8 @@ def _typed_bounds(beyond: str) -> tuple[Field, ...]:
         *(
             Scalar(
                 name,
-                "Of the data type `min_max_data_type`; NaN is no bound.",
+                "Of the data type `min_max_data_type`; NaN is no bound. A bound that does not fit "
+                "is a ValidationError.",
                 function_text=text,
             )
             for name in ("min", "max")

@@ -30,7 +30,7 @@ _OPTIONAL = tuple(
     Tensor(
         f"{name}_tensor",
         "Of the input's data type and rank; each size is 1 or the input's. None is "
-        "the number 1 or 0.",
+        "a scale of 1 or a bias of 0.",
         broadcast=True,
         optional=True,
     )
@@ -39,10 +39,11 @@ _OPTIONAL = tuple(
 _AXES = Axes(
     "axes",
     "The dimensions that make up a group, none twice, in any order; if empty, nothing is reduced.",
-    function_text="The axes that make up a group; a negative one counts from the end. Without "
-    "axes, each element is a group.",
+    function_text="The axes that make up a group; a negative one counts from the end. An empty "
+    "sequence makes each element a group.",
     may_be_empty=True,
 )
+_AXIS_COUNT = "AxisCount is the length of `axes`."
 _NO_DIVISION = "False: no division by ``sqrt(variance + epsilon)``."
 _NORMALIZE = Boolean("normalize_variance", _NO_DIVISION, True)
 
@@ -245,13 +246,13 @@ array([[[ 0.,  1.],
         *("1", 115, (Support("2_1", 4, 4), Support("3_1", 1, 8))),
         *(_AXES, _NORMALIZE),
         notes="Below feature level 5.2, scale and bias must be both given or both None; below 4.0, "
-        "their size in dimension 1 must be the input's.",
+        f"their size in dimension 1 must be the input's. {_AXIS_COUNT}",
     ),
     _mean_variance_normalization(
         *("2", 171, (Support("6_3", 1, 8),), _AXES),
         Boolean("use_mean", "False: the mean counts as 0, also in the variance.", True),
         Boolean("use_variance", _NO_DIVISION, True),
-        notes="AxisCount is the length of `axes`.",
+        notes=_AXIS_COUNT,
     ),
     replace(_TRAINING, example=_EXAMPLE.format(name=_TRAINING.desc) + _TRAINING_EXAMPLE),
     _gradient(
