@@ -205,7 +205,7 @@ def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
             largest = max(largest, float((error / sums)[finite].max(initial=0)))
     assert largest <= 1
     if training:
-        assert largest >= 2**-9  # the bound is not too loose
+        assert largest >= 2**-9  # random rounding errors cancel: 0.0026 of the worst case
 
 
 @each_mode
