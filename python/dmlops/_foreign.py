@@ -46,23 +46,25 @@ def _type_name(value: object) -> str:
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return a function's result for dask or labeled arrays, or NotImplemented for others."""
-    for value in (*arguments, *keywords.values()):
-        if is_instance(value, "dask.array", "Array"):
-            from dmlops import _dask  # noqa: PLC0415 imports Dask
+    # Not `from dmlops import`, which would look up the module as an attribute first.
+    values = (*arguments, *keywords.values())
+    if any(is_instance(value, "dask.array", "Array") for value in values):
+        from dmlops._dask import call as call_dask  # noqa: PLC0415 imports Dask
 
-            return _dask.call(name, arguments, keywords)
+        return call_dask(name, arguments, keywords)
     tracer = getattr(sys.modules.get("jax.core"), "Tracer", None)
-    if isinstance(tracer, type):
+    if isinstance(tracer, type) and any(isinstance(value, tracer) for value in values):
         from dmlops._tracers import refuse_tracers  # noqa: PLC0415 imports inspect
 
         refuse_tracers(name, arguments, keywords, tracer)
-    from dmlops import _labeled  # noqa: PLC0415 which imports this module
+    from dmlops._labeled import call as call_labeled  # noqa: PLC0415 imports this module
+    from dmlops._labeled import is_labeled  # noqa: PLC0415
 
     given = arguments[0] if arguments else keywords.get("input")
-    if not _labeled.is_labeled(given):
+    if not is_labeled(given):
         return NotImplemented
     others = {key: value for key, value in keywords.items() if key != "input"}
-    return _labeled.call(name, given, arguments[1:], others)
+    return call_labeled(name, given, arguments[1:], others)
 
 
 def wrap_like(result: Array, like: object) -> Any:
