@@ -6,7 +6,6 @@ import copy
 import pickle
 import re
 import threading
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -120,47 +119,6 @@ def test_from_array_of_dask() -> None:
     da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match=r"from_array: array must be .*array\.compute\(\)"):
         BufferTensorDesc.from_array(da.from_array(X))
-
-
-# Names of other libraries
-
-
-@pytest.mark.parametrize(
-    ("name", "ours"),
-    [
-        ("selu", "scaled_elu"),
-        ("silu", "swish"),
-        ("prelu", "parameterized_relu"),
-        ("hardsigmoid", "hard_sigmoid"),
-        ("leakyRelu", "leaky_relu"),
-        ("LogSoftmax", "log_softmax"),
-        ("relu6", "clip"),
-        ("layer_norm", "mean_variance_normalization"),
-        ("batch_norm", "batch_normalization"),
-        ("threshold", "thresholded_relu"),
-    ],
-)
-def test_names_of_other_libraries(name: str, ours: str) -> None:
-    with pytest.raises(AttributeError) as caught:
-        getattr(dmlops, name)
-    assert str(caught.value) == f"dmlops has no {name!r}; use {ours}"
-    assert "Did you mean" not in "".join(traceback.format_exception(caught.value))
-    assert hasattr(dmlops, ours)
-    assert not hasattr(dmlops, name)
-
-
-def test_names_that_no_library_has() -> None:
-    with pytest.raises(AttributeError, match=r"^module 'dmlops' has no attribute 'relux'$"):
-        dmlops.relux  # noqa: B018 the attribute is missing
-    with pytest.raises(ImportError, match="cannot import name 'silu'"):
-        exec("from dmlops import silu")
-
-
-def test_every_advised_function_exists() -> None:
-    from dmlops import _other_names  # noqa: PLC0415 not imported by dmlops itself
-
-    assert {*_other_names._OTHERS.values()} <= {*dmlops.__all__}
-    assert not {*_other_names._OTHERS} & {*_other_names._FUNCTIONS}
 
 
 # Shapes of bindings

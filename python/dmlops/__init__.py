@@ -1,7 +1,5 @@
 """Tensor operators on the CPU with DirectML's semantics."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
 from dmlops import _core
 from dmlops import _foreign as _foreign  # the core calls it
 from dmlops._activation_descs import *
@@ -129,14 +127,6 @@ __all__ += [
 # Tracebacks and pickles name the public module.
 for _error in (BindingError, ValidationError):
     _error.__module__ = __name__
-
-if not _TYPE_CHECKING:  # a type checker would take any name to exist
-
-    def __getattr__(name: str) -> object:
-        from dmlops._other_names import no_attribute  # noqa: PLC0415 imported by errors only
-
-        raise no_attribute(name)
-
 
 # Reports an invalid environment variable at import instead of at the first large call.
 # The command line checks the environment itself, to print the error without a traceback.
