@@ -128,16 +128,16 @@ template <class U>
 DMLOPS_NO_INLINE void pack_strided_columns(char* target, std::int64_t target_pitch,
                                            std::int64_t length, std::int64_t count,
                                            const Source& from) {
-  constexpr std::int64_t size = sizeof(U), kMaxColumns = 16, kMaxRows = 64;
-  alignas(kVectorBytes) char dense[kMaxColumns * kMaxRows * size];
-  const Source columns{dense, size, kMaxRows * size};
-  const std::int64_t width = min(length, kMaxColumns), height = min(count, kMaxRows);
-  for (std::int64_t row = 0; row < count; row += kMaxRows) {
+  constexpr std::int64_t size = sizeof(U), kMaxWidth = 16, kMaxHeight = 64;
+  alignas(kVectorBytes) char dense[kMaxWidth * kMaxHeight * size];
+  const Source columns{dense, size, kMaxHeight * size};
+  const std::int64_t width = min(length, kMaxWidth), height = min(count, kMaxHeight);
+  for (std::int64_t row = 0; row < count; row += kMaxHeight) {
     const std::int64_t r = min(row, count - height);
-    for (std::int64_t column = 0; column < length; column += kMaxColumns) {
+    for (std::int64_t column = 0; column < length; column += kMaxWidth) {
       const std::int64_t c = min(column, length - width);
       for (std::int64_t i = 0; i < width; ++i)
-        pack_column<U>(dense + i * kMaxRows * size, height,
+        pack_column<U>(dense + i * kMaxHeight * size, height,
                        from.data + r * from.pitch + (c + i) * from.step, from.pitch);
       pack<U>(target + r * target_pitch + c * size, target_pitch, width, height, columns);
     }
