@@ -70,7 +70,7 @@ void parameterized_relu(const Rows& rows, const void*) {
   } else {
     map_pairs_of_elements<T>(rows, [](T x, T slope) DMLOPS_LAMBDA_INLINE {
       constexpr WideProduct<T> max = std::numeric_limits<T>::max();
-      constexpr WideProduct<T> min = std::numeric_limits<T>::min();
+      constexpr WideProduct<T> min = -max - 1;
       const WideProduct<T> product = WideProduct<T>{x} * slope;
       const WideProduct<T> below = product > max ? max : product < min ? min : product;
       return x >= 0 ? x : static_cast<T>(below);
