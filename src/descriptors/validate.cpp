@@ -12,14 +12,6 @@
 namespace dmlops {
 namespace {
 
-// Returns the names of the activations that can be fused: "elu, celu".
-std::string fusable_names() {
-  std::string names;
-  for (std::uint32_t i = 0; i < kFusableActivationCount; ++i)
-    names += concat(i == 0 ? "" : ", ", info(static_cast<Activation>(i)).name);
-  return names;
-}
-
 // Validates a descriptor against its operator's row of the table and a feature level.
 class Rules {
  public:

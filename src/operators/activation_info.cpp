@@ -15,6 +15,13 @@ DMLOPS_COLD void refuse_unknown(const char* where, Activation type) {
                      " activations, 0 to ", kActivationCount - 1));
 }
 
+std::string fusable_names() {
+  std::string names;
+  for (std::uint32_t i = 0; i < kFusableActivationCount; ++i)
+    names += concat(i == 0 ? "" : ", ", kActivationInfos[i].name);
+  return names;
+}
+
 void require_fusable(const char* op, const std::optional<FusedActivation>& activation) {
   if (!activation) return;
   const Activation type = activation->type;
@@ -22,8 +29,7 @@ void require_fusable(const char* op, const std::optional<FusedActivation>& activ
   require_known(where.c_str(), type);
   if (static_cast<std::uint32_t>(type) < kFusableActivationCount) return;
   throw Error(concat(where, "type is ", info(type).name,
-                     ", which cannot be fused; it must be one of the ", kFusableActivationCount,
-                     " activations that can"));
+                     ", which cannot be fused; it must be one of ", fusable_names()));
 }
 
 const ActivationInfo& info(Activation type) {

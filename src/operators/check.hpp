@@ -44,6 +44,8 @@ const AcceptedTypes& accepted_types(Activation type);
 inline void require_known(const char* where, Activation type) {
   if (static_cast<std::uint32_t>(type) >= kActivationCount) refuse_unknown(where, type);
 }
+// Returns the names of the activations that can be fused: "elu, celu".
+std::string fusable_names();
 // Throws Error unless the activation, if there is one, can be fused.
 void require_fusable(const char* op, const std::optional<FusedActivation>& activation);
 

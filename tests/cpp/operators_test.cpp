@@ -141,6 +141,13 @@ TEST(Errors, RefusedCallsWriteNothing) {
   TensorView folded = view(y, {2, 2});
   folded.strides[0] = folded.strides[1];
   refuses([&] { clip(view(y, {2, 2}), Scalar(), Scalar(), std::nullopt, folded); }, "overlap");
+  const FusedActivation swish = {Activation::swish, {}};
+  const TensorView one = view(x, {1});
+  refuses(
+      [&] {
+        batch_normalization({view(y), one, one, one, one}, 1e-5f, swish, view(y));
+      },
+      "fused_activation.type is swish, which cannot be fused; it must be one of elu, celu, ");
 }
 
 // The value of an enumeration indexes tables, and may be any number.

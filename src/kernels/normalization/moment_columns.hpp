@@ -227,7 +227,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       const std::int64_t here = column(first + c);
       return [this, here, add_terms = terms(c), rows = rows_at(here)](std::int64_t r, Vector* sums)
                  DMLOPS_LAMBDA_INLINE {
-                   if constexpr (kRows == kBlockRows) block_.prefetch_next(r, here);
+                   if (kRows == kBlockRows) block_.prefetch_next(r, here);
                    add_terms(At{rows, r}, sums);
                  };
     };
