@@ -1,8 +1,8 @@
 // The interface between operators and kernels: layouts, parameters, and the table of kernels of an
 // instruction set.
 //
-// Plain structs only: this header is compiled with every instruction set's flags, and nothing in it
-// may emit code.
+// Plain structs, constants and inlined functions only: this header is compiled with every
+// instruction set's flags, and nothing in it may emit code.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,11 @@ constexpr std::int64_t kNearBytes = kLineBytes / 4;
 template <class Index>
 [[gnu::always_inline]] constexpr bool has_bit(unsigned int bits, Index i) {
   return (bits >> i & 1u) != 0;
+}
+
+// Returns the quotient rounded up, of a number that is not negative by a positive one.
+[[gnu::always_inline]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
 }
 
 constexpr int kMaxOperands = 6;  // batch normalization: the output and five inputs
@@ -165,9 +170,7 @@ constexpr int kMaxPartSums = 3;  // of a sweep
 constexpr std::size_t kPartSumBytes =
     2 * kMaxPartSums * kMomentLanes * kPartGroups * sizeof(double);
 
-constexpr std::int64_t sum_blocks(std::int64_t elements) {
-  return (elements + kSumBlock - 1) / kSumBlock;
-}
+constexpr std::int64_t sum_blocks(std::int64_t elements) { return ceil_div(elements, kSumBlock); }
 // The bytes of the lanes of each block's sums and of their totals, in float64.
 constexpr std::size_t part_sum_bytes(std::int64_t groups, std::int64_t elements,
                                      std::int64_t lanes) {

@@ -8,6 +8,7 @@
 #include "core/attributes.hpp"
 #include "core/text.hpp"
 #include "core/views.hpp"
+#include "kernels/kernel.hpp"
 #include "operators/overlap.hpp"
 
 namespace dmlops {
@@ -22,8 +23,8 @@ int axis_of_vector(std::int64_t length, const ConstTensorView& input, unsigned i
     return axis < input.rank && input.sizes[static_cast<std::size_t>(axis)] == length;
   };
   int last = kMaxRank - 1;
-  while (last > 0 && (preferred >> last & 1u) == 0) --last;
-  if ((preferred >> last & 1u) != 0 && fits(last)) return last;
+  while (last > 0 && !has_bit(preferred, last)) --last;
+  if (has_bit(preferred, last) && fits(last)) return last;
   if (fits(1)) return 1;
   for (int axis = 0; axis < input.rank; ++axis) {
     if (fits(axis)) return axis;
@@ -40,7 +41,7 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
   const auto use = [&](const std::string& purpose) {
     return concat("; ", purpose, ", use ", argument, ".reshape", shape_text(shape));
   };
-  const auto* const sizes = parameter.sizes.begin();
+  const auto* const sizes = parameter.sizes.data();
   const bool is_one = std::all_of(sizes, sizes + parameter.rank, [](auto n) { return n == 1; });
   if (is_one && input.rank > 0) return use("for one value");
   if (parameter.rank == 1) {

@@ -56,7 +56,7 @@ void run_without_gil(const Call& call) {
 py::tuple softmax_sums(const std::string& op, const py::array& x, const Dense<float>& max) {
   const GroupChunks chunks = chunks_of(x, max);
   const SoftmaxChunks kernels_of = softmax_chunks(op);
-  const std::int64_t blocks = (chunks.length + kSumBlock - 1) / kSumBlock;
+  const std::int64_t blocks = sum_blocks(chunks.length);
   Dense<double> lanes({chunks.count, blocks, std::int64_t{kSumLanes}, kernels_of.count});
   Dense<double> maxima(chunks.count);
   const auto kernel = (kernels().*kernels_of.sums)[type_index(x)];

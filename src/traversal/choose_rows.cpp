@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/ceil_div.hpp"
 #include "traversal/layout.hpp"
 #include "traversal/shortest_row.hpp"
 

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <limits>
 
-#include "core/ceil_div.hpp"
 #include "core/cpuid.hpp"
 #include "core/environment.hpp"
+#include "kernels/kernel.hpp"
 #include "traversal/policy_setters.hpp"
 
 namespace dmlops {

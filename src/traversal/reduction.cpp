@@ -37,8 +37,8 @@ bool goes_backwards(const ReducedDimension& dimension, const ReductionOperands& 
 
 // Sorts the dimensions that count groups into the order that uses whole cache lines: that of the
 // input, which is read more than once, unless the elements of a group, `element_step` bytes apart,
-// are contiguous; then that of the output. A broadcast dimension is outermost, since it touches no
-// further cache line.
+// share cache lines; then that of the output. A broadcast dimension is outermost, since it touches
+// no further cache line.
 void sort_groups(ReducedDimension* dimensions, int rank, std::int64_t element_step) {
   const bool by_output = std::llabs(element_step) <= kNearBytes;
   const auto distance = [by_output](const ReducedDimension& d) {

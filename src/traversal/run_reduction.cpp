@@ -5,7 +5,6 @@
 #include <memory>
 #include <new>
 
-#include "core/ceil_div.hpp"
 #include "core/pool.hpp"
 #include "traversal/policy.hpp"
 #include "traversal/reduction.hpp"

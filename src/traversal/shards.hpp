@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "core/ceil_div.hpp"
 #include "kernels/kernel.hpp"
 #include "traversal/policy.hpp"
 

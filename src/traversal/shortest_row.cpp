@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "core/ceil_div.hpp"
 #include "traversal/policy.hpp"
 
 namespace dmlops {

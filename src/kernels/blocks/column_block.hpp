@@ -14,8 +14,11 @@ struct ColumnRows {
   const char* data;
   std::int64_t pitch;
 
-  // Returns the rows from `bytes` on.
-  DMLOPS_INLINE ColumnRows from(std::int64_t bytes) const { return {data + bytes, pitch}; }
+  // Returns the rows from `bytes` on. Null rows, of an operand that is absent or not loaded, stay
+  // null.
+  DMLOPS_INLINE ColumnRows from(std::int64_t bytes) const {
+    return {data == nullptr ? nullptr : data + bytes, pitch};
+  }
 };
 
 template <class T>
@@ -84,19 +87,18 @@ class ColumnBlock {
   // take less time to pack than blocks that are not full. With non-temporal stores, selections end
   // at cache lines of the output. Where vectors overlap, no selection leaves less than a vector.
   std::int64_t next(std::int64_t first, std::int64_t max_columns) {
-    constexpr std::int64_t lanes = kLanes<f32x>;
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kWidth;
     if (max_columns > kWidth) {
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
       const std::int64_t left = min(run, groups_.end - first), rest = left - max_columns;
-      if (overlaps_ && rest < lanes) return rest <= 0 ? left : max_columns - lanes;
+      if (overlaps_ && rest < kFloatLanes) return rest <= 0 ? left : max_columns - kFloatLanes;
       const std::int64_t adjacent = min(max_columns, left);
-      return adjacent < lanes ? adjacent : adjacent / lanes * lanes;
+      return adjacent < kFloatLanes ? adjacent : adjacent / kFloatLanes * kFloatLanes;
     }
-    if (kept.rank > 1 && kept.sizes[0] >= kWidth / 2 && kept.sizes[0] % lanes == 0) {
-      const std::int64_t size = kept.sizes[0], blocks = (size + kWidth - 1) / kWidth;
-      if (blocks < 4) columns = ((size + blocks - 1) / blocks + lanes - 1) / lanes * lanes;
+    if (kept.rank > 1 && kept.sizes[0] >= kWidth / 2 && kept.sizes[0] % kFloatLanes == 0) {
+      const std::int64_t size = kept.sizes[0], blocks = ceil_div(size, kWidth);
+      if (blocks < 4) columns = round_up(ceil_div(size, blocks), kFloatLanes);
       columns = min(columns, size - first % size);
     }
     if (streaming() && kept.rank > 0 && kept.strides[0][0] == kSize) {
@@ -107,7 +109,7 @@ class ColumnBlock {
     return min(columns, groups_.end - first);
   }
   std::int64_t columns() const { return columns_; }
-  std::int64_t blocks() const { return (count_ + kBlockRows - 1) / kBlockRows; }
+  std::int64_t blocks() const { return ceil_div(count_, kBlockRows); }
   std::int64_t rows(std::int64_t block) const {
     return min(kBlockRows, count_ - block * kBlockRows);
   }
@@ -337,12 +339,12 @@ template <class T, class Make, std::size_t... kIndex>
 DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const ColumnRows& source,
                                  std::int64_t begin, std::int64_t end, std::int64_t c,
                                  const Make& make, std::index_sequence<kIndex...>) {
-  constexpr std::int64_t lanes = kLanes<f32x>;
-  const decltype(make(c)) results[] = {make(c + static_cast<std::int64_t>(kIndex) * lanes)...};
+  const decltype(make(c)) results[] = {
+      make(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
   for (std::int64_t r = begin; r < end; ++r, target += pitch) {
 #pragma GCC unroll 16
     for (std::size_t k = 0; k < sizeof...(kIndex); ++k) {
-      const std::int64_t column = c + static_cast<std::int64_t>(k) * lanes;
+      const std::int64_t column = c + static_cast<std::int64_t>(k) * kFloatLanes;
       const f32x x = load_columns<T>(source, r, column);
       store(reinterpret_cast<T*>(target) + column, results[k](x, r));
     }
@@ -357,13 +359,13 @@ DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make
     const auto x = block.view(b);
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
-      constexpr std::int64_t lanes = kLanes<f32x>, kTogether = 4;  // vectors of a row
+      constexpr std::int64_t kTogether = 4;  // vectors of a row
       const std::int64_t end = first + rows;
       std::int64_t c = 0;
-      for (; c + kTogether * lanes <= block.columns(); c += kTogether * lanes)
+      for (; c + kTogether * kFloatLanes <= block.columns(); c += kTogether * kFloatLanes)
         write_vectors<T>(target, pitch, x, first, end, c, make,
                          std::make_index_sequence<std::size_t{kTogether}>());
-      for (; c < block.columns(); c += lanes)
+      for (; c < block.columns(); c += kFloatLanes)
         write_vectors<T>(target, pitch, x, first, end, c, make, std::index_sequence<0>());
     };
     block.store_results(b * kBlockRows, block.rows(b), write);

@@ -51,7 +51,7 @@ struct ElementLoops {
 
   // True if runs are shorter than those of the next outer dimension in a chunk of `count` elements.
   bool inner_is_short(std::int64_t count) const {
-    return rank > 1 && run() * run() < count && run() < sizes[rank - 2];
+    return rank > 1 && run() < sizes[rank - 2] && run() * run() < count;
   }
 
   // `count` of each `period` elements of a chunk, from the one at `first` on, which are at `offset`

@@ -155,8 +155,9 @@ class PatternShuffles {
       // A vector has at least one window.
       const std::int64_t vectors = ceil_div(together * pattern.count, lanes);
       const auto patterns = static_cast<float>(together), all = static_cast<float>(repeats);
-      constexpr float kMin = Windows<U>::kStore + Windows<U>::kWindow;
-      if (static_cast<float>(vectors) * (kMin / patterns + kOfCall / all) >= best) continue;
+      constexpr float kMinOperations = Windows<U>::kStore + Windows<U>::kWindow;
+      if (static_cast<float>(vectors) * (kMinOperations / patterns + kOfCall / all) >= best)
+        continue;
       arranged = together;
       if (!arrange<U>(pattern, together, best * patterns)) continue;
       const float left = static_cast<float>(beyond_) / all;

@@ -18,8 +18,6 @@ class MomentColumnOperands {
         scale_(groups, Formula::kScale, overlaps_),
         bias_(groups, Formula::kBias, overlaps_) {}
 
-  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-
   // True if groups that follow each other are adjacent in all operands. Runs of groups that end
   // within a vector are combined instead, unless they are long or, where vectors may overlap, have
   // many elements.
@@ -28,8 +26,8 @@ class MomentColumnOperands {
     const ReductionNest& kept = groups_.kept;
     const std::int64_t run = kept.rank > 0 ? kept.sizes[0] : 0;
     const bool is_large =
-        overlaps_ ? run > kLanesHere && run * block_.count() >= kManyElements : run >= kLong;
-    const bool whole = kept.rank <= 1 || run % kLanesHere == 0 || is_large;
+        overlaps_ ? run > kFloatLanes && run * block_.count() >= kManyElements : run >= kLong;
+    const bool whole = kept.rank <= 1 || run % kFloatLanes == 0 || is_large;
     return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
            bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
   }
@@ -52,8 +50,8 @@ class MomentColumnOperands {
   // Loads `count` rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
   void load_rows(int s, std::int64_t begin, std::int64_t count, const RowLanes& lanes = {}) {
     const unsigned int operands = formula_.reads(s);
-    if ((operands >> Formula::kSecond & 1u) != 0) second_.load(begin, count, in_place_, lanes);
-    if ((operands >> 1 & 1u) != 0)
+    if (has_bit(operands, Formula::kSecond)) second_.load(begin, count, in_place_, lanes);
+    if (has_bit(operands, 1))
       x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
   }
   void load_parameters(std::int64_t begin, std::int64_t count) {
@@ -78,10 +76,10 @@ class MomentColumnOperands {
     std::int64_t r;
 
     DMLOPS_INLINE f32x x() const { return load<f32x>(row_of<T>(rows.x, r)); }
-    DMLOPS_INLINE auto wide_x() const { return W::load(row_of<T>(rows.x, r), 0, kLanesHere); }
+    DMLOPS_INLINE auto wide_x() const { return W::load(row_of<T>(rows.x, r), 0, kFloatLanes); }
     DMLOPS_INLINE f32x second() const { return load<f32x>(row_of<T>(rows.second, r)); }
     DMLOPS_INLINE auto wide_second() const {
-      return W::load(row_of<T>(rows.second, r), 0, kLanesHere);
+      return W::load(row_of<T>(rows.second, r), 0, kFloatLanes);
     }
     DMLOPS_INLINE f32x scale() const { return load<f32x>(row_of<T>(rows.scale, r)); }
     DMLOPS_INLINE f32x bias() const { return load<f32x>(row_of<T>(rows.bias, r)); }

@@ -15,8 +15,9 @@ constexpr std::int64_t kLanesAtOnce = 4, kSumColumns = 128;
 template <int kSums, class V>
 class MomentColumnSums {
  public:
-  // For each kRows rows, calls load(begin). Then, for each vector of columns for which
-  // is_needed(c): add = make_terms(c), and add(r, sums) for each row, which adds the row's terms.
+  // For each kRows rows, calls load(begin). Then, for some lanes at a time and each vector of
+  // columns for which is_needed(c): add = make_terms(c), and add(r, sums) for each row of these
+  // lanes, which adds the row's terms.
   template <std::int64_t kRows, class IsNeeded, class Load, class MakeTerms>
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
@@ -36,7 +37,7 @@ class MomentColumnSums {
           add_lane(add, lane, count, lane_sums);
           copy_sums(lane_sums, sums);
         };
-        fold(min(count, kMomentLanes), wide_lane, totals_[c / kLanesHere]);
+        fold(min(count, kMomentLanes), wide_lane, totals_[c / kFloatLanes]);
       });
     }
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
@@ -47,7 +48,7 @@ class MomentColumnSums {
         for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
           const auto add = make_terms(c);
           for (std::int64_t lane = first; lane < min(first + kLanesAtOnce, end); ++lane) {
-            V(&kept)[kSums] = lanes_[c / kLanesHere][lane];
+            V(&kept)[kSums] = lanes_[c / kFloatLanes][lane];
             // Element by element, so that the sums stay in registers.
             V sums[kSums];
 #pragma GCC unroll 16
@@ -62,7 +63,7 @@ class MomentColumnSums {
       if (!last && in_block + rows < kSumBlock) continue;
       const std::int64_t used = min(in_block + rows, kMomentLanes);
       for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        const std::int64_t v = c / kLanesHere;
+        const std::int64_t v = c / kFloatLanes;
         if (whole && count <= kSumBlock) return fold_lanes(lanes_[v], used, totals_[v]);
         end_block(v, lanes.first, min(used, lanes.end), begin < kSumBlock);
         if (whole && last) fold_lanes(blocks_[v], kMomentLanes, totals_[v]);
@@ -72,22 +73,22 @@ class MomentColumnSums {
 
   // Shares the lanes of a sweep's sums with the shards that compute the other lanes.
   void share(void* sums, int sweep) {
-    blocks_ = static_cast<Blocks>(sums) + sweep * (kPartGroups / kLanesHere);
+    static_assert(kPartGroups <= kSumColumns && kPartGroups % kFloatLanes == 0);
+    blocks_ = static_cast<Blocks>(sums) + sweep * (kPartGroups / kFloatLanes);
   }
   template <class IsNeeded>
   void fold_shared(std::int64_t count, std::int64_t columns, const IsNeeded& is_needed) {
     for_each_vector(columns, [&](std::int64_t c) {
       if (!is_needed(c)) return;
-      fold_lanes(blocks_[c / kLanesHere], min(count, kMomentLanes), totals_[c / kLanesHere]);
+      fold_lanes(blocks_[c / kFloatLanes], min(count, kMomentLanes), totals_[c / kFloatLanes]);
     });
   }
 
   // The totals of the vector of columns at c.
-  DMLOPS_INLINE const Doubles* totals(std::int64_t c) const { return totals_[c / kLanesHere]; }
+  DMLOPS_INLINE const Doubles* totals(std::int64_t c) const { return totals_[c / kFloatLanes]; }
 
  private:
-  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
-  static constexpr int kVectors = kSumColumns / kLanesHere;
+  static constexpr int kVectors = kSumColumns / kFloatLanes;
   using Blocks = Doubles (*)[kMomentLanes][kSums];
 
   template <class Add>

@@ -1,5 +1,5 @@
-// Moments down columns: one group per vector lane, up to 512 groups at once, with the sums of 128
-// at a time. The bits are those of rows: row i of an array holds lane i of all sums.
+// Moments down columns: one group per vector lane, up to 512 groups at once, with the sums of 64
+// or 128 at a time. The bits are those of rows: row i of an array holds lane i of all sums.
 #pragma once
 
 #include "kernels/normalization/group_numbers.hpp"
@@ -90,7 +90,6 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   using Operands::groups_;
   using Operands::in_place_;
   using Operands::is_adjacent;
-  using Operands::kLanesHere;
   using Operands::load_parameters;
   using Operands::load_rows;
   using Operands::rows_at;
@@ -132,7 +131,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   }
   // Returns the first column of the vectors of the block of `count` columns from `first` on.
   std::int64_t first_column(std::int64_t first, std::int64_t count) const {
-    return min(first, column(first + (count - 1) / kLanesHere * kLanesHere));
+    return min(first, column(first + (count - 1) / kFloatLanes * kFloatLanes));
   }
 
   void reduce(std::int64_t first, std::int64_t columns) {
@@ -152,17 +151,12 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       select(first, columns);
       first -= groups.first;
       for_each_vector(columns, [&](std::int64_t c) {
-        for (std::int64_t j = 0; j < kLanesHere; ++j)
+        for (std::int64_t j = 0; j < kFloatLanes; ++j)
           moments_.set(c + j, moments, (first + min(column(c) + j, columns - 1)) / groups.columns);
       });
       visit(first);
     };
     block_.for_each_selection(compute, is_adjacent() ? kMaxColumns : kColumns);
-  }
-
-  // Returns the columns of whole vectors.
-  static std::int64_t whole_vectors(std::int64_t columns) {
-    return (columns + kLanesHere - 1) / kLanesHere * kLanesHere;
   }
 
   void begin(std::int64_t first, std::int64_t columns) {
@@ -173,10 +167,11 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
         load_numbers<T>(groups_, operand, first_ + from, first + columns - from, numbers[operand]);
       });
     }
-    moments_.begin(formula_, first, whole_vectors(columns), [&](int operand, std::int64_t c) {
-      const std::int64_t half = c % kLanesHere;
-      return load<f64x>(numbers[operand] + (column(first + c - half) + half - from));
-    });
+    moments_.begin(formula_, first, round_up(columns, kFloatLanes),
+                   [&](int operand, std::int64_t c) {
+                     const std::int64_t half = c % kFloatLanes;
+                     return load<f64x>(numbers[operand] + (column(first + c - half) + half - from));
+                   });
   }
 
   bool needs_sweep(int s, std::int64_t first, std::int64_t columns) const {
@@ -203,10 +198,10 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   }
 
   void end(int s, std::int64_t first, std::int64_t columns) {
-    moments_.end(formula_, s, first, whole_vectors(columns), block_.count(),
+    moments_.end(formula_, s, first, round_up(columns, kFloatLanes), block_.count(),
                  [&](int sum, std::int64_t c) DMLOPS_LAMBDA_INLINE {
                    const Doubles& total = sums_.totals(c)[sum];
-                   return *(c % kLanesHere == 0 ? &total.lower : &total.upper);
+                   return *(c % kFloatLanes == 0 ? &total.lower : &total.upper);
                  });
   }
 
@@ -227,6 +222,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       const std::int64_t here = column(first + c);
       return [this, here, add_terms = terms(c), rows = rows_at(here)](std::int64_t r, Vector* sums)
                  DMLOPS_LAMBDA_INLINE {
+                   // Not constexpr: Clang would warn of captures that one form does not use.
                    if (kRows == kBlockRows) block_.prefetch_next(r, here);
                    add_terms(At{rows, r}, sums);
                  };
@@ -260,7 +256,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
         });
       };
       const auto lower = factors(0), upper = factors(1);
-      const std::int64_t v = c / kLanesHere;
+      const std::int64_t v = c / kFloatLanes;
       results[v] = formula_.template results<kPerGroup>();
       const BothOf<typename Formula::Factors> both = {lower, upper};
       results[v].set_pairs(both);
@@ -275,8 +271,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   template <bool kPerGroup>
   void finish(std::int64_t from, std::int64_t to) {
     using Results = decltype(formula_.template results<kPerGroup>());
-    Results results[kMaxColumns / kLanesHere];
-    InPairs in_pairs[kMaxColumns / kLanesHere];
+    Results results[kMaxColumns / kFloatLanes];
+    InPairs in_pairs[kMaxColumns / kFloatLanes];
     set_results<kPerGroup>(results, in_pairs);
     const std::int64_t rows_at_once =
         in_place_ ? kBlockRows * kColumns / max(block_.columns(), std::int64_t{kColumns})
@@ -289,8 +285,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
                              std::int64_t rows) DMLOPS_LAMBDA_INLINE {
         for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-          const Results terms = results[c / kLanesHere];
-          const InPairs& pairs = in_pairs[c / kLanesHere];
+          const Results terms = results[c / kFloatLanes];
+          const InPairs& pairs = in_pairs[c / kFloatLanes];
           using Element = std::remove_pointer_t<decltype(target)>;
           const auto operands = rows_at(column(c));
           char* row = reinterpret_cast<char*>(target + column(c));
@@ -311,8 +307,9 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       };
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
-        const std::int64_t columns = block_.columns(),
-                           width = block_.fills_vectors() ? columns : whole_vectors(columns);
+        const std::int64_t columns = block_.columns(), width = block_.fills_vectors()
+                                                                   ? columns
+                                                                   : round_up(columns, kFloatLanes);
         write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
         formula_.activate(normalized, count * width);
         store_activated(begin, count, normalized, width);

@@ -9,9 +9,8 @@
 //   for_each_group_operand() visits the inputs of each group, which are below kGroupOperandsEnd
 //   for_each_output()        visits the outputs of each group
 //   reduces()                false if no sweep is needed
-//   Numbers                  f64x for a vector of groups, such as `center`, and the mask
-//   `near_zero`:
-//                            groups that need the first sweep, or after it no second one
+//   Numbers                  vectors of numbers of groups, such as `center`, and a mask of those
+//                            that need the first sweep, or after it no second one: `near_zero`
 //   begin(), end()           set Numbers before the sweeps, and after each
 //   add_products()           adds the terms of the first sweep
 //   add_deviations()         adds the terms of the second sweep, of elements minus `center`

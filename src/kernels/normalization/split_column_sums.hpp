@@ -42,9 +42,9 @@ class SplitColumnSums {
   template <class ColumnOf>
   void select(std::int64_t begin, std::int64_t count, const ColumnOf& column_of) {
     for_each_vector(count, [&](std::int64_t c) {
-      next_[c / kLanesHere] = kNever;
+      next_[c / kFloatLanes] = kNever;
       const std::int64_t first = column_of(c), past = begin + c - first;
-      for (std::int64_t j = 0; j < kLanesHere; ++j)
+      for (std::int64_t j = 0; j < kFloatLanes; ++j)
         select_column(c + j, first + j, j >= past && first + j < begin + count);
     });
   }
@@ -65,16 +65,15 @@ class SplitColumnSums {
         if (!is_needed(c)) return;
         const auto add = make_terms(c);
         for (std::int64_t from = begin, to; from < end; from = to) {
-          to = min(end, next_[c / kLanesHere]);
-          add_rows(lanes_[c / kLanesHere], from - begin, to - begin, add);
-          if (to == next_[c / kLanesHere]) end_blocks(c);
+          to = min(end, next_[c / kFloatLanes]);
+          add_rows(lanes_[c / kFloatLanes], from - begin, to - begin, add);
+          if (to == next_[c / kFloatLanes]) end_blocks(c);
         }
       });
     }
   }
 
  private:
-  static constexpr std::int64_t kLanesHere = kLanes<f32x>;
   static constexpr std::int64_t kNever = INT64_MAX;
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
 
@@ -97,7 +96,7 @@ class SplitColumnSums {
     const bool of_rows = pass_ == Pass::rows;
     const std::int64_t block_end = head > 0 ? head : of_rows ? kSumBlock : kNever;
     columns_[i] = {block_end, first % kMomentLanes, lanes, of_rows ? head == 0 : head > 0};
-    next_[i / kLanesHere] = min(next_[i / kLanesHere], block_end);
+    next_[i / kFloatLanes] = min(next_[i / kFloatLanes], block_end);
   }
 
   // Calls visit(the lane's sum in the vector, its place among the kept ones) for the lanes of a
@@ -105,8 +104,8 @@ class SplitColumnSums {
   template <class Visit>
   DMLOPS_INLINE void for_each_lane(std::int64_t i, const Visit& visit) {
     const Column& column = columns_[i];
-    char* const sums = reinterpret_cast<char*>(lanes_[i / kLanesHere]) +
-                       i % kLanesHere * std::int64_t{sizeof(Lane)};
+    char* const sums = reinterpret_cast<char*>(lanes_[i / kFloatLanes]) +
+                       i % kFloatLanes * std::int64_t{sizeof(Lane)};
     for (std::int64_t lane = lanes_begin_; lane < lanes_end_; ++lane) {
       const std::int64_t place = (lane + column.shift) % kMomentLanes;
       for (int s = 0; s < kSums; ++s)
@@ -117,8 +116,8 @@ class SplitColumnSums {
 
   // Sets the lanes of a vector of columns: to 0, or to those of the blocks that heads continue.
   void begin(std::int64_t c) {
-    std::memset(lanes_[c / kLanesHere], 0, sizeof lanes_[0]);
-    for (std::int64_t i = c; pass_ == Pass::heads && i < c + kLanesHere; ++i) {
+    std::memset(lanes_[c / kFloatLanes], 0, sizeof lanes_[0]);
+    for (std::int64_t i = c; pass_ == Pass::heads && i < c + kFloatLanes; ++i) {
       if (!columns_[i].is_kept) continue;
       for_each_lane(i, [](char* sum, const double* kept) {
         const auto lane = static_cast<Lane>(*kept);
@@ -144,9 +143,9 @@ class SplitColumnSums {
 
   // Keeps the lanes of the columns of a vector whose blocks end, and begins their next blocks.
   DMLOPS_NO_INLINE void end_blocks(std::int64_t c) {
-    const std::int64_t row = next_[c / kLanesHere];
+    const std::int64_t row = next_[c / kFloatLanes];
     std::int64_t next = kNever;
-    for (std::int64_t i = c; i < c + kLanesHere; ++i) {
+    for (std::int64_t i = c; i < c + kFloatLanes; ++i) {
       Column& column = columns_[i];
       if (column.end == row) {
         const bool is_kept = column.is_kept;
@@ -163,7 +162,7 @@ class SplitColumnSums {
       }
       next = min(next, column.end);
     }
-    next_[c / kLanesHere] = next;
+    next_[c / kFloatLanes] = next;
   }
 
   const SplitGroups& groups_;
@@ -171,8 +170,8 @@ class SplitColumnSums {
   const Pass pass_;
   std::int64_t lanes_begin_ = 0, lanes_end_ = kMomentLanes;  // those that are added up
   Column columns_[kColumns];
-  std::int64_t next_[kColumns / kLanesHere];  // the row at which the next block of a vector ends
-  alignas(kVectorBytes) V lanes_[kColumns / kLanesHere][kMomentLanes][kSums];  // of the blocks
+  std::int64_t next_[kColumns / kFloatLanes];  // the row at which the next block of a vector ends
+  alignas(kVectorBytes) V lanes_[kColumns / kFloatLanes][kMomentLanes][kSums];  // of the blocks
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

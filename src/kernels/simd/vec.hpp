@@ -43,12 +43,9 @@ DMLOPS_INLINE_SMALL std::int64_t min(std::int64_t a, std::int64_t b) { return a 
 DMLOPS_INLINE_SMALL std::int64_t max(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
 DMLOPS_INLINE_SMALL std::int64_t abs(std::int64_t x) { return x < 0 ? -x : x; }
 
-// The quotient rounded up, and the next multiple of a unit, of a number that is not negative.
-DMLOPS_INLINE_SMALL std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
+// Returns the next multiple of a unit, of a number that is not negative.
 DMLOPS_INLINE_SMALL std::int64_t round_up(std::int64_t a, std::int64_t unit) {
-  return ceil_div(a, unit) * unit;
+  return (a + unit - 1) / unit * unit;
 }
 
 #if defined(__AVX512F__)
