@@ -42,25 +42,50 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"epsilon": 1.0, "fused_activation": "relu"},
     ),
     ("batch_normalization_training", {"input": X, "scale": ROW, "bias": ROW}, {"epsilon": 1.0}),
+    ("clip", {"input": X}, {"min": -np.inf, "max": np.float16(0.5)}),
+    ("clip", {"input": X}, {"min": None, "scale_bias": dmlops.ScaleBias(np.float32(2), -np.inf)}),
+    ("clip", {"input": X}, {"max": np.array(0.25), "scale_bias": None}),
+    ("softmax", {"input": X}, {"axes": [0, 1]}),
+    ("softmax", {"input": X}, {"axes": range(2)}),
+    ("softmax", {"input": X}, {"axes": np.int64(0)}),
+    ("softmax", {"input": X}, {"axes": np.array([0])}),
+    ("mean_variance_normalization", {"input": X}, {"scale": None, "use_mean": np.False_}),
+    (
+        "mean_variance_normalization",
+        {"input": X},
+        {"fused_activation": dmlops.ActivationEluOperatorDesc(alpha=0.5)},
+    ),
+    (
+        "mean_variance_normalization",
+        {"input": X},
+        {"fused_activation": dmlops.ActivationReluOperatorDesc},
+    ),
 ]
+DERIVATIVES = "; to differentiate it, define its derivative with jax.custom_jvp"
 
 
-@pytest.mark.parametrize("transform", ["jit", "vmap"])
+@pytest.mark.parametrize("transform", ["jit", "vmap", "vmap of jit"])
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case[0])
 def test_the_advice_works(transform: str, case: Any, jax: Any) -> None:
     """The code keeps all arguments, also those that are not arrays."""
     name, arrays, others = case
-    apply = getattr(jax, transform)
+    transforms = {
+        "jit": jax.jit,
+        "vmap": jax.vmap,
+        "vmap of jit": lambda function: jax.vmap(jax.jit(function)),
+    }
+    apply, is_batched = transforms[transform], transform != "jit"
 
     def direct(*given: Any) -> Any:
         return getattr(dmlops, name)(**dict(zip(arrays, given, strict=True)), **others)
 
     expected = direct(*arrays.values())
     batches = [np.stack([array, array]) for array in arrays.values()]
-    given = batches if transform == "vmap" else list(arrays.values())
+    given = batches if is_batched else list(arrays.values())
     with pytest.raises(TypeError, match=f"{name}: input is a .*Tracer, which stands") as caught:
         apply(direct)(*given)
-    code = re.search(r"(?m)through (jax\.pure_callback\(.*\))$", str(caught.value))
+    end = re.escape(DERIVATIVES)
+    code = re.search(rf"(?m)through (jax\.pure_callback\(.*\)){end}$", str(caught.value))
     assert code is not None
 
     def advised(*traced: Any) -> Any:
@@ -69,20 +94,22 @@ def test_the_advice_works(transform: str, case: Any, jax: Any) -> None:
 
     results = jax.tree_util.tree_leaves(apply(advised)(*given))
     for result, right in zip(results, jax.tree_util.tree_leaves(expected), strict=True):
-        one = result[1] if transform == "vmap" else result
+        one = result[1] if is_batched else result
         assert_same_bits(np.asarray(one), np.asarray(right))
 
 
 def test_the_advice_is_short_for_arrays_alone(jax: Any) -> None:
     words = r"relu_grad: input_gradient is a .*through jax\.pure_callback\(dmlops\.relu_grad, "
-    with pytest.raises(TypeError, match=rf"(?m){words}input, input, input_gradient\)$"):
+    call = rf'{words}input, input, input_gradient, vmap_method="sequential"\){DERIVATIVES}$'
+    with pytest.raises(TypeError, match=rf"(?m){call}"):
         jax.jit(lambda gradient: dmlops.relu_grad(X, gradient))(X)
 
 
 def test_derivatives(jax: Any) -> None:
-    words = r"(?m)input is a .*Tracer.*\(dmlops\.gelu, input, input\); JAX cannot differentiate it"
-    with pytest.raises(TypeError, match=rf"{words}: define its derivative with jax\.custom_jvp$"):
-        jax.grad(lambda x: dmlops.gelu(x).sum())(X)
+    for transform in (lambda function: function, jax.jit):
+        words = rf"(?m)input is a .*Tracer.*\(dmlops\.gelu, input, input, .*\){DERIVATIVES}$"
+        with pytest.raises(TypeError, match=words):
+            jax.grad(transform(lambda x: dmlops.gelu(x).sum()))(X)
     relu = jax.custom_jvp(lambda x: jax.pure_callback(dmlops.relu, x, x))
     relu.defjvp(
         lambda primals, tangents: (
@@ -93,6 +120,15 @@ def test_derivatives(jax: Any) -> None:
     )
     slope = jax.grad(lambda x: relu(x).sum())(X)
     assert_same_bits(np.asarray(slope), (X > 0).astype(np.float32))
+
+
+def test_none_is_kept_unless_it_is_the_default(jax: Any) -> None:
+    """The code would leave the argument out, and normalize another axis or lack an array."""
+    words = r"softmax: input is a .*inside of jax\.pure_callback$"
+    with pytest.raises(TypeError, match=rf"(?m){words}"):
+        jax.jit(lambda x: dmlops.softmax(x, axes=None))(X)
+    with pytest.raises(TypeError, match=r"(?m)batch_normalization: .*of jax\.pure_callback$"):
+        jax.jit(lambda x: dmlops.batch_normalization(x, ROW, ROW, None, None))(X)
 
 
 def test_other_errors_are_kept(jax: Any) -> None:

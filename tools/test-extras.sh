@@ -6,4 +6,5 @@ source "$(dirname "$0")/common.sh"
 
 "$PYTHON" -m pytest -q -rs --durations=5 tests/test_bench*.py tests/test_completion.py \
   tests/test_dask*.py tests/test_docs*.py tests/test_errors_outputs.py tests/test_gradients.py \
-  tests/test_interface.py tests/test_onnx*.py tests/test_minimax.py tests/test_peers.py tests/test_torch.py "$@"
+  tests/test_interface.py tests/test_jax.py tests/test_onnx*.py tests/test_minimax.py tests/test_peers.py \
+  tests/test_torch.py "$@"
