@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_errors import FUNCTIONS, PARAMETERS, X, each_function, normalize, refused, untyped
+from test_errors import (
+    FUNCTIONS,
+    GRADIENTS,
+    PARAMETERS,
+    X,
+    each_function,
+    normalize,
+    refused,
+    untyped,
+)
 
 import dmlops
 
@@ -122,6 +131,61 @@ def test_numbers_for_gradients_and_integers() -> None:
         untyped.parameterized_relu(integers, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("int8", 300),
+        ("int8", -129.0),
+        ("int8", 10**400),
+        ("int8", float("nan")),
+        ("int16", -32769),
+        ("float16", 65536),
+        ("float32", 10**400),
+        ("float32", 1e39),
+    ],
+    ids=lambda each: str(each)[:9],
+)
+def test_numbers_that_no_array_of_the_dtype_holds(dtype: str, value: float) -> None:
+    with pytest.raises(TypeError, match=r"slope must be .*, not (int|float)$"):
+        untyped.parameterized_relu(X.astype(dtype), value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [("int8", -128), ("int8", 127.0), ("int16", 32767), ("float16", 65504), ("float32", -np.inf)],
+)
+def test_the_largest_numbers(dtype: str, value: float) -> None:
+    x = X.astype(dtype)
+    slope = advice(lambda: untyped.parameterized_relu(x, value), {"slope": value})
+    assert (slope == value).all()
+    dmlops.parameterized_relu(x, slope)
+
+
+def test_an_input_that_is_too_large_a_number() -> None:
+    with pytest.raises(TypeError, match=r"relu: input must be .*, not int$"):
+        untyped.relu(10**400)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        *(("batch_normalization_training", each) for each in ("scale", "bias")),
+        *((name, each) for name in GRADIENTS for each in ("mean", "variance", "scale")),
+    ],
+)
+def test_numbers_of_parameters_that_have_one_shape(name: str, argument: str) -> None:
+    given = {key: PARAMETERS[key] for key in ("mean", "variance", "scale")}
+    if name == "batch_normalization_training":
+        given = {key: PARAMETERS[key] for key in ("scale", "bias")}
+    given |= {"input_gradient": X} if name in GRADIENTS else {}
+    call = getattr(untyped, name)
+    array = advice(lambda: call(X, **given | {argument: 2}), {**given, argument: 2})
+    call(X, **given | {argument: array})
+    if argument == ("mean" if name in GRADIENTS else "scale"):
+        with pytest.raises(ValueError, match=rf"{argument} must have 3 .*the input's$"):
+            call(X, **given | {argument: np.ones(1, np.float32)})
+
+
 def test_scale_and_bias_of_none() -> None:
     mean, variance, _, bias = PARAMETERS.values()
     scope = {"mean": mean}
@@ -141,6 +205,8 @@ def test_axes_of_none() -> None:
     assert dmlops.softmax(X, axes=range(X.ndim)).sum() == 1
     with pytest.raises(TypeError, match=r"not NoneType$"):
         untyped.softmax(X, axes=[None])
+    with pytest.raises(TypeError, match=r"not NoneType$"):  # range(0) would be refused
+        untyped.softmax(np.float32(1), axes=None)
 
 
 @pytest.mark.parametrize("bound", [np.zeros(4), [1.0, 2.0], (1,)], ids=str)

@@ -162,6 +162,18 @@ def test_arrays_of_another_dtype_are_not_bound(dtype: str) -> None:
     assert "convert" not in str(caught.value)
 
 
+def test_the_advice_for_bindings_of_another_byte_order_works() -> None:
+    half = X.astype(np.float16)
+    compiled = Device().compile(clip(BufferTensorDesc.from_array(half)))
+    for dtype in (np.float16, np.float32, np.int32):
+        other, out = half.astype(np.dtype(dtype).newbyteorder()), np.zeros_like(half)
+        with pytest.raises(TypeError, match=r"input_tensor .* byte order") as caught:
+            compiled.dispatch([other], [out])
+        fix = re.search(r"convert it with (input_tensor\.astype.*)$", str(caught.value))
+        assert fix is not None
+        compiled.dispatch([eval(fix[1], {"numpy": np, "input_tensor": other})], [out])
+
+
 def test_bytes_are_bound_as_they_are() -> None:
     compiled = Device().compile(clip(BufferTensorDesc.from_array(X)))
     numbers, out = X.view(np.int32), np.zeros_like(X)

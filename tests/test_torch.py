@@ -50,6 +50,39 @@ def test_tensors_without_memory_are_refused() -> None:
     assert dmlops.relu(torch.ones(0)).tolist() == []
 
 
+def test_bounds_of_several_elements() -> None:
+    words = r"clip: min must be a number or None, not Tensor; for bounds .*, use numpy\.clip$"
+    with pytest.raises(TypeError, match=words):
+        dmlops.clip(torch.ones(3), torch.ones(3))
+    with pytest.raises(TypeError, match=r"elu: alpha must be a number, not Tensor$"):
+        dmlops.elu(torch.ones(3), torch.ones(3))
+    assert dmlops.clip(torch.ones(3), torch.tensor(2)).tolist() == [2, 2, 2]
+
+
+def test_the_advice_for_bindings_works() -> None:
+    tensor = dmlops.BufferTensorDesc.from_array(np.zeros((2, 2), np.float16))
+    desc = dmlops.ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor)
+    compiled = dmlops.Device().compile(desc)
+    x = torch.tensor([[1.0, -2.0], [-3.0, 4.0]])
+    result = np.empty((2, 2), np.float16)
+    words = r"convert it with (array\.\S+), or, to bind its bytes as they are, (numpy\..*)$"
+    with pytest.raises(dmlops.BindingError, match=words) as caught:
+        compiled.dispatch([x], [result])
+    fix = re.search(words, str(caught.value))
+    assert fix is not None
+    compiled.dispatch([eval(fix[1], {"torch": torch, "array": x})], [result])
+    assert result.tolist() == [[1, 0], [0, 4]]
+    same = torch.from_numpy(np.array([[1, -2], [-3, 4]], np.float16).view(np.int16))
+    out = torch.zeros(2, 2, dtype=torch.int16)
+    scope = {"numpy": np}
+    compiled.dispatch(
+        [eval(fix[2], scope | {"array": same})], [eval(fix[2], scope | {"array": out})]
+    )
+    assert out.numpy().view(np.float16).tolist() == [[1, 0], [0, 4]]
+    with pytest.raises(dmlops.BindingError, match=r"; pass an array of float16, or, .* numpy\.as"):
+        compiled.dispatch([result], [x])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float16", "float32"])
 def test_the_advice_for_another_dtype_works(dtype: str) -> None:
     x = torch.tensor([-2, 3]).to(getattr(torch, dtype))

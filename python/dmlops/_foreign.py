@@ -9,12 +9,14 @@ An array of a library implies that its module is imported, so no lookup imports 
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from dmlops import _core
 from dmlops._table import ROWS
 
 Array = npt.NDArray[Any]
@@ -25,9 +27,10 @@ _NARROW = ("bfloat16", "float8", "float4")  # dtypes of other libraries
 class Wanted(NamedTuple):
     """An array that an argument may be: dtypes, and those of the input where both must agree."""
 
-    accepted: str | None  # a list for messages; for a binding, the dtype of the tensor
+    accepted: str  # a list for messages; for a binding, the dtype of the tensor
     dtype: str | None = None  # of the input
     rank: int = -1  # of the input
+    is_byte_order: bool = False  # the dtype is accepted, but not its byte order
 
 
 def is_instance(value: object, module: str, name: str) -> bool:
@@ -46,25 +49,23 @@ def _type_name(value: object) -> str:
 
 def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Return a function's result for dask or labeled arrays, or NotImplemented for others."""
-    # Not `from dmlops import`, which would look up the module as an attribute first.
     values = (*arguments, *keywords.values())
     if any(is_instance(value, "dask.array", "Array") for value in values):
-        from dmlops._dask import call as call_dask  # noqa: PLC0415 imports Dask
+        from dmlops import _dask  # noqa: PLC0415 imports Dask
 
-        return call_dask(name, arguments, keywords)
+        return _dask.call(name, arguments, keywords)
     tracer = getattr(sys.modules.get("jax.core"), "Tracer", None)
     if isinstance(tracer, type) and any(isinstance(value, tracer) for value in values):
         from dmlops._tracers import refuse_tracers  # noqa: PLC0415 imports inspect
 
         refuse_tracers(name, arguments, keywords, tracer)
-    from dmlops._labeled import call as call_labeled  # noqa: PLC0415 imports this module
-    from dmlops._labeled import is_labeled  # noqa: PLC0415
+    from dmlops import _labeled  # noqa: PLC0415 imports this module
 
     given = arguments[0] if arguments else keywords.get("input")
-    if not is_labeled(given):
+    if not _labeled.is_labeled(given):
         return NotImplemented
     others = {key: value for key, value in keywords.items() if key != "input"}
-    return call_labeled(name, given, arguments[1:], others)
+    return _labeled.call(name, given, arguments[1:], others)
 
 
 def wrap_like(result: Array, like: object) -> Any:
@@ -167,9 +168,13 @@ def _advice(function: str, argument: str, value: Any, wanted: Wanted) -> str:
     if _is_out(argument):
         return _new_output(function, argument)
     if isinstance(value, (list, tuple, int, float)):
-        if isinstance(value, (int, float)) and wanted.rank >= 0:
-            return _filled(argument, value, wanted)
-        array = f"numpy.asarray({argument}, numpy.{_target(function, wanted)})"
+        target = _target(function, wanted)
+        if isinstance(value, (int, float)):
+            if not _fits(value, np.dtype(target)):
+                return ""
+            if wanted.rank >= 0:
+                return f"make an array with {_filled(function, argument, wanted)}"
+        array = f"numpy.asarray({argument}, numpy.{target})"
         return "" if _is_output(argument) else f"convert it with {array}"
     if value is None:
         return _neutral(function, argument)
@@ -195,14 +200,30 @@ def _neutral(function: str, argument: str) -> str:
     return f"for none, pass numpy.{'ones' if argument == 'scale' else 'zeros'}_like(mean)"
 
 
-def _filled(argument: str, value: float, wanted: Wanted) -> str:
-    """Return the advice to make an array of a number, of the input's dtype."""
-    if "int" in str(wanted.dtype) and not float(value).is_integer():
-        return ""
+def _fits(value: float, dtype: np.dtype[Any]) -> bool:
+    """Return True if a dtype represents a number, apart from the rounding of floats."""
+    if dtype.kind in "iu":
+        if isinstance(value, float) and not value.is_integer():
+            return False
+        limits = np.iinfo(dtype)
+        return bool(limits.min <= value <= limits.max)
+    if isinstance(value, float) and not math.isfinite(value):
+        return True
+    return abs(value) <= float(np.finfo(dtype).max)
+
+
+def _filled(function: str, argument: str, wanted: Wanted) -> str:
+    """Return the code that makes an array of a number, of the input's dtype."""
+    model = ""
     if argument in {"input_gradient", "fused_add"}:  # not broadcast
-        return f"make an array with numpy.full_like(input, {argument})"
-    shape = (1,) * wanted.rank
-    return f"make an array with numpy.full({shape}, {argument}, numpy.{wanted.dtype})"
+        model = "input"
+    elif function == "batch_normalization_training":  # scale and bias have one shape
+        model = "scale" if argument == "bias" else "bias"
+    elif function.startswith("batch_normalization_") and function in ROWS:  # gradients
+        model = "variance" if argument == "mean" else "mean"
+    if model:
+        return f"numpy.full_like({model}, {argument})"
+    return f"numpy.full({(1,) * wanted.rank}, {argument}, numpy.{wanted.dtype})"
 
 
 def refuse_dtype(
@@ -212,10 +233,10 @@ def refuse_dtype(
     dtype: np.dtype[Any] | str,
     wanted: tuple[Any, ...],
 ) -> NoReturn:
-    """Raise TypeError for a dtype; for a byte order if `accepted` is None."""
-    accepted, required, _ = Wanted(*wanted)
+    """Raise TypeError for a dtype, or for the byte order of an accepted dtype."""
+    accepted, required, _, is_byte_order = Wanted(*wanted)
     name = dtype if isinstance(dtype, str) else dtype.name
-    if accepted is None:
+    if is_byte_order:
         problem = f"{name} in a byte order that is not this machine's"
     elif required is None or function not in ROWS:
         problem = f"{name}; it takes {accepted}"
@@ -225,11 +246,25 @@ def refuse_dtype(
     if _is_out(argument):
         fix = f"; {_new_output(function, argument)}"
     elif is_number and not _is_output(argument):
-        target = name if accepted is None else _target(function, Wanted(*wanted))
+        target = name if is_byte_order and function in ROWS else _target(function, Wanted(*wanted))
         fix = f"; convert it with {_conversion(argument, value, target)}"
     else:
         fix = ""
     raise TypeError(f"{function}: {argument} has dtype {problem}{fix}")
+
+
+def refuse_binding(operator: str, tensor: str, value: Any, given: str, wanted: str) -> NoReturn:
+    """Raise BindingError for an array of another dtype than the tensor's."""
+    if isinstance(value, np.ndarray):
+        data = "array.view(numpy.uint8)"
+    else:
+        data = "numpy.asarray(array).reshape(-1).view(numpy.uint8)"
+    convert = f"convert it with {_conversion('array', value, wanted)}"
+    fix = f"pass an array of {wanted}" if _is_output(tensor) else convert
+    raise _core.BindingError(
+        f"{operator}: {tensor} is bound to an array of {given}; the tensor is of {wanted}; {fix}, "
+        f"or, to bind its bytes as they are, {data}"
+    )
 
 
 def _target(function: str, wanted: Wanted) -> str:

@@ -35,7 +35,8 @@ int axis_of_vector(std::int64_t length, const ConstTensorView& input, unsigned i
 // Returns the shape with which a parameter of another rank can be broadcast: one value, a vector
 // along an axis, or sizes that match the input's last ones, as NumPy aligns them.
 std::string reshape_advice(const char* argument, const ConstTensorView& parameter,
-                           const ConstTensorView& input, unsigned int preferred) {
+                           const ConstTensorView& input, unsigned int preferred,
+                           bool has_common_shape) {
   ConstTensorView shape = input;
   std::fill_n(shape.sizes.begin(), shape.rank, 1);
   const auto use = [&](const std::string& purpose) {
@@ -43,6 +44,7 @@ std::string reshape_advice(const char* argument, const ConstTensorView& paramete
   };
   const auto* const sizes = parameter.sizes.data();
   const bool is_one = std::all_of(sizes, sizes + parameter.rank, [](auto n) { return n == 1; });
+  if (is_one && has_common_shape) return "";
   if (is_one && input.rank > 0) return use("for one value");
   if (parameter.rank == 1) {
     const int axis = axis_of_vector(sizes[0], input, preferred);
@@ -164,7 +166,8 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
 }
 
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
-                           const ConstTensorView& input, unsigned int vector_axes) {
+                           const ConstTensorView& input, unsigned int vector_axes,
+                           bool has_common_shape) {
   require_same_type(op, argument, parameter, input);
   require_addressable(op, argument, parameter);
   require_data(op, argument, parameter);
@@ -175,7 +178,7 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
   if (parameter.rank != input.rank) {
     throw Error(concat(both_shapes(), "; ", argument, " must have ",
                        counted(input.rank, "dimension"), ", each of size 1 or the input's",
-                       reshape_advice(argument, parameter, input, vector_axes)));
+                       reshape_advice(argument, parameter, input, vector_axes, has_common_shape)));
   }
   for (std::size_t d = 0; d < rank_of(input); ++d) {
     if (parameter.sizes[d] == 1 || parameter.sizes[d] == input.sizes[d]) continue;

@@ -81,9 +81,11 @@ void require_output(const char* op, const ConstTensorView& output, const ConstTe
 
 // Throws unless a parameter has the type and the number of dimensions of the input, each of size 1
 // or the input's, is addressable and has data. Messages advise to broadcast a vector along the last
-// of the axes `vector_axes`, a set of bits, if its size fits.
+// of the axes `vector_axes`, a set of bits, if its size fits; and one value, unless the parameter
+// must have the shape of others (`has_common_shape`).
 void require_broadcastable(const char* op, const char* argument, const ConstTensorView& parameter,
-                           const ConstTensorView& input, unsigned int vector_axes = 0);
+                           const ConstTensorView& input, unsigned int vector_axes = 0,
+                           bool has_common_shape = false);
 
 // Returns the reduced axes as a set of bits; throws Error unless each is in range and named once. A
 // tensor without dimensions has axis 0, as in NumPy's reductions.

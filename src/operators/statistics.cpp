@@ -136,7 +136,7 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
   require_type(op, input.type, kFloats);
   require_input(op, input);
   require_like(op, "input_gradient", inputs.input_gradient, input, "input");
-  require_broadcastable(op, "mean", inputs.mean, input);
+  require_broadcastable(op, "mean", inputs.mean, input, 0, true);
   require_like(op, "variance", inputs.variance, inputs.mean, "mean");
   require_like(op, "scale", inputs.scale, inputs.mean, "mean");
   const auto& names = kBatchNormalizationGradOutputs;
@@ -242,7 +242,7 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   const ConstTensorView& input = inputs.input;
   require_type(op, input.type, kFloats);
   require_input(op, input);
-  require_broadcastable(op, "scale", inputs.scale, input);
+  require_broadcastable(op, "scale", inputs.scale, input, 0, true);
   require_like(op, "bias", inputs.bias, inputs.scale, "scale");
   if (inputs.fused_add) require_like(op, "fused_add", *inputs.fused_add, input, "input");
   require_fusable(op, fused_activation);

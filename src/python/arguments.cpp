@@ -122,14 +122,18 @@ bool not_a_number(const char* function, const char* argument, PyObject* value, c
   return false;
 }
 
+// True for sequences and arrays. PyTorch's tensors are not sequences, only mappings.
+DMLOPS_COLD bool has_elements(PyObject* value) {
+  return PySequence_Check(value) != 0 || (PyMapping_Check(value) != 0 && !PyDict_Check(value));
+}
+
 // Sets the error for a bound that is no number: an array or a list is one of NumPy's clip.
 DMLOPS_COLD bool not_a_bound(const char* function, const char* argument, PyObject* value) {
-  const bool has_elements =
-      PySequence_Check(value) && !PyUnicode_Check(value) && !PyBytes_Check(value);
+  const bool is_array = has_elements(value) && !PyUnicode_Check(value) && !PyBytes_Check(value);
   const bool is_clip = std::strcmp(function, "clip") == 0;
   return not_a_number(
       function, argument, value, "a number or None",
-      has_elements && is_clip ? "; for bounds that differ by element, use numpy.clip" : "");
+      is_array && is_clip ? "; for bounds that differ by element, use numpy.clip" : "");
 }
 
 // Reads an integer of any size. One beyond 64 bits becomes a double, since bounds of integer
@@ -199,7 +203,9 @@ bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t po
 
 bool read_double(const char* function, const char* argument, PyObject* value, double& result) {
   if (to_double(value, result)) return true;
-  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
+  const bool is_wrong_type = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
+  // Errors of PyTorch's tensors vary.
+  if (!is_wrong_type && !(has_elements(value) && value_is_at_fault())) return false;
   PyErr_Clear();
   return not_a_number(function, argument, value, "a number");
 }
@@ -236,9 +242,7 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
   }
   double wide = 0;
   if (!read_double(function, argument, value, wide)) {
-    const bool is_wrong_type = PyErr_ExceptionMatches(PyExc_TypeError) != 0;
-    const bool has_elements = PySequence_Check(value) != 0;  // errors of PyTorch's tensors vary
-    if (!is_wrong_type && !(has_elements && value_is_at_fault())) return false;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
     PyErr_Clear();
     return not_a_bound(function, argument, value);
   }

@@ -30,9 +30,10 @@ bool read_axes(const char* function, PyObject* value, const ConstTensorView& inp
     return PyErr_ExceptionMatches(PyExc_OverflowError) != 0 && refuse_axis(function, item, input);
   };
   const auto wrong_type = [&](PyObject* item) {
+    const bool advises = value == Py_None && input.rank > 0;
     PyErr_Format(PyExc_TypeError, "%s: axes must be an int or a sequence of ints, not %s%s",
                  function, Py_TYPE(item)->tp_name,
-                 value == Py_None ? "; for all axes, use axes=range(input.ndim)" : "");
+                 advises ? "; for all axes, use axes=range(input.ndim)" : "");
     return false;
   };
   count = 1;

@@ -7,6 +7,7 @@
 #include "core/views.hpp"
 #include "descriptors/tensor.hpp"
 #include "errors.hpp"
+#include "foreign.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -105,11 +106,9 @@ bool Bindings::read_array(int i, PyObject* value, bool raw) {
   const ConstTensorView& view = array.view();
   if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
   if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
-    const std::string type = name(tensor.data_type);
-    refuse(i, concat("is bound to an array of ", name(view.type), "; the tensor is of ", type, "; ",
-                     is_output() ? concat("pass an array of ", type)
-                                 : concat("convert it with array.astype(numpy.", type, ")"),
-                     ", or, to bind its bytes as they are, array.view(numpy.uint8)"));
+    refuse_binding(op_.name, tensor_name(op_, first_ + i), value, name(view.type),
+                   name(tensor.data_type));
+    return false;
   }
   if (!raw && view.type == tensor.data_type &&
       !is_shaped_like(view.rank, view.sizes.data(), tensor)) {

@@ -92,10 +92,17 @@ void refuse_negated(const char* function, const char* argument) {
 }
 
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
-                  const char* accepted, const Required& required) {
+                  const char* accepted, const Required& required, bool is_byte_order) {
+  Py_XDECREF(call_module(
+      "refuse_dtype",
+      Py_BuildValue("(ssOO(sziO))", function, argument, value, dtype, accepted, required.dtype,
+                    required.rank, is_byte_order ? Py_True : Py_False)));
+}
+
+void refuse_binding(const char* op, const char* tensor, PyObject* value, const char* given,
+                    const char* wanted) {
   Py_XDECREF(
-      call_module("refuse_dtype", Py_BuildValue("(ssOO(zzi))", function, argument, value, dtype,
-                                                accepted, required.dtype, required.rank)));
+      call_module("refuse_binding", Py_BuildValue("(ssOss)", op, tensor, value, given, wanted)));
 }
 
 }  // namespace dmlops::python

@@ -23,13 +23,16 @@ struct Required {
   int rank = -1;                // -1: any
 };
 
-// Each sets the Python error for a value that cannot be read as an array, or has a wrong dtype.
-// `refuse_value` replaces a pending error. `accepted` is null for a dtype that is refused for its
-// byte order.
+// Each sets the Python error for a value that cannot be read as an array, or has a wrong dtype or
+// byte order. `refuse_value` replaces a pending error.
 void refuse_value(const char* function, const char* argument, PyObject* value, const char* accepted,
                   const Required& required = {});
 void refuse_dtype(const char* function, const char* argument, PyObject* value, PyObject* dtype,
-                  const char* accepted, const Required& required = {});
+                  const char* accepted, const Required& required, bool is_byte_order);
+
+// Sets BindingError for a binding of dtype `given`, to a tensor of dtype `wanted`.
+void refuse_binding(const char* op, const char* tensor, PyObject* value, const char* given,
+                    const char* wanted);
 
 // Sets the Python error for a PyTorch tensor with the negative bit.
 void refuse_negated(const char* function, const char* argument);

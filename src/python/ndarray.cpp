@@ -147,7 +147,7 @@ DMLOPS_COLD bool refuse_array(const char* function, const char* argument, PyObje
   const bool is_accepted = like == nullptr ? accepted.has(type) : type == like->view().type;
   if (!is_accepted || !PyArray_ISNOTSWAPPED(array)) {
     refuse_dtype(function, argument, value, reinterpret_cast<PyObject*>(PyArray_DESCR(array)),
-                 is_accepted ? nullptr : accepted.text, required_of(like));
+                 accepted.text, required_of(like), is_accepted);
   } else {
     PyErr_Format(PyExc_ValueError, "%s: %s has %d dimensions; at most %d are supported", function,
                  argument, PyArray_NDIM(array), kMaxRank);
