@@ -66,7 +66,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if any("::" in argument for argument in config.args):
         return 0
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", usable or 1))
+    workers = int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS") or usable or 1)
     return min(workers, MOST_WORKERS) if workers > 1 else 0  # a single one costs 2 ms per test
 
 
