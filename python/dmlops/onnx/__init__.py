@@ -37,7 +37,7 @@ __all__ = [
     "supports_device",
 ]
 
-# Tracebacks and pickles name the public module.
+# Tracebacks of errors and pickles of values name the public module.
 for _class in (ModelError, Placement, UnsupportedError, Value):
     _class.__module__ = __name__
 
