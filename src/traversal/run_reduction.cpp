@@ -157,8 +157,10 @@ std::int64_t ReductionRun::bytes_moved() const {
 bool ReductionRun::pays_off_in_parts(std::int64_t wanted) const {
   if (wanted <= 1 || groups_.stage != Reduction::kAllStages) return false;
   if (!traits_.has_lanes && !are_dense_rows()) return false;
+  // A single cache line of each row takes as long as two, which hardware prefetches together.
   const std::int64_t units = ceil_div(groups_.end, unit_),
-                     largest = ceil_div(units, std::min(wanted, units));
+                     largest = std::max<std::int64_t>(ceil_div(units, std::min(wanted, units)),
+                                                      groups_.by_lanes && units > 1 ? 2 : 1);
   const std::int64_t times = ceil_div(groups_.end, groups_at_once()),
                      in_parts = groups_.end * work_ / wanted + times * split_threshold();
   return 4 * in_parts <= 3 * largest * unit_ * work_;
