@@ -77,9 +77,7 @@ TEST(Parts, OfFewLongGroups) {
   EXPECT_EQ(calls({15, 9000}, 2, all), (Expected{15, 1, false}));  // a shard for each group
   EXPECT_EQ(calls({9000, 3}, 1, all), (Expected{1, 16, false}));
   EXPECT_EQ(calls({9000, 64}, 1, all), (Expected{1, 16, true}));
-  EXPECT_EQ(calls({9000, 128}, 1, all),
-            (Expected{2, 16, true}));  // 8 shards would have a line each
-  EXPECT_EQ(calls({9000, 256}, 1, all), (Expected{16, 1, false}));
+  EXPECT_EQ(calls({9000, 256}, 1, all), (Expected{4, 16, true}));  // shards would be single lines
   EXPECT_EQ(calls({9000, 512}, 1, all), (Expected{16, 1, false}));
   EXPECT_EQ(calls({1, 50'000}, 2, rows), (Expected{1, 16, false}));
   EXPECT_EQ(calls({3, 9000}, 2, rows), (Expected{3, 8, false}));  // one after another
