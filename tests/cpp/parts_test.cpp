@@ -12,8 +12,7 @@
 #include "draw.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"
-#include "traversal/policy.hpp"
-#include "traversal/policy_setters.hpp"
+#include "thresholds.hpp"
 
 // A separate namespace, since helpers of other tests have the same names.
 namespace dmlops::parts {
@@ -26,15 +25,12 @@ class Threads {
     set_num_threads(count);
     set_split_threshold(256);
   }
-  ~Threads() {
-    set_split_threshold(threshold_);
-    set_num_threads(threads_);
-  }
+  ~Threads() { set_num_threads(threads_); }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
  private:
-  const std::int64_t threshold_ = split_threshold();
+  const Thresholds thresholds_;
   const int threads_ = get_num_threads();
 };
 

@@ -136,7 +136,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
 
   void reduce(std::int64_t first, std::int64_t columns) {
     for (std::int64_t c = 0; c < columns; c += kColumns)
-      begin(first + c, min(columns - c, std::int64_t{kColumns}));
+      begin(first + c, min(columns - c, kColumns));
     for (int s = 0; formula_.reduces() && s < Formula::kSweeps; ++s) {
       if (!needs_sweep(s, first, columns)) continue;
       add_up(sums_, s, first, columns);
