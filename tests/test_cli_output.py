@@ -51,8 +51,10 @@ def test_a_closed_output_is_one_line(words: list[str]) -> None:
 
 
 @posix
-def test_closed_errors() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_closed_errors(monkeypatch: pytest.MonkeyPatch, unbuffered: str) -> None:
     """The message is dropped, not written to standard output."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     run = command(["run", "none.json"], "2>&-")
     assert (run.returncode, run.stdout) == (2, "")
     if Path("/dev/full").exists():
@@ -125,7 +127,7 @@ def test_status_of_errors(
         raise error
 
     monkeypatch.setattr(_info, "collect", fail)
-    monkeypatch.setattr(_cli, "discard_output", lambda: None)
+    monkeypatch.setattr(_cli, "discard", lambda _: None)
     assert main(["info"]) == status
     assert capsys.readouterr().err.count("\n") == (status != 130)
 

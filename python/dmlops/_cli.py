@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, TextIO
 
 import dmlops
 from dmlops import _core
@@ -152,10 +152,10 @@ def main(words: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # an error of the flush can still be handled here
         return status
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
-        discard_output()
+        discard(sys.stdout)
         return CLOSED_PIPE
     except OSError as error:  # from printing: commands handle the errors of their files
-        discard_output()
+        discard(sys.stdout)
         return fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
 
 
@@ -183,12 +183,14 @@ def run(words: Sequence[str] | None) -> int:
 
 def fail(message: object, status: int = FAILED) -> int:
     """Print an error on one line; return the exit status."""
-    with suppress(OSError):
+    try:
         print(f"dmlops: error: {one_line(message)}", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
     return status
 
 
-def discard_output() -> None:
-    """Drop unwritten output, for which the interpreter would report an error at exit."""
-    with suppress(OSError):  # standard output has no file descriptor
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def discard(stream: TextIO) -> None:
+    """Drop unwritten output, for which the interpreter would exit with its own status."""
+    with suppress(OSError):  # the stream has no file descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
