@@ -95,7 +95,7 @@ std::int64_t nearest_elements(const ElementLoops& loops);
 // they have that order already, or if an operand is not contiguous in it.
 bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted);
 
-// Returns the groups with other loops over their elements and over groups, as whole groups.
+// Returns the groups with other loops over their elements and over groups, in as many parts.
 inline Reduction with_loops(const Reduction& groups, const ReductionNest& elements,
                             const ReductionNest& kept) {
   Reduction result = {elements, kept};
@@ -103,6 +103,7 @@ inline Reduction with_loops(const Reduction& groups, const ReductionNest& elemen
   result.first = groups.first;
   result.end = groups.end;
   result.streaming = groups.streaming;
+  result.parts = groups.parts;
   return result;
 }
 

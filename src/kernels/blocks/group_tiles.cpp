@@ -23,21 +23,23 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   batch_ = min(batch_, kTileGroups);
   in_place_length_ = in_whole_runs(kTileElements, run);
   choose_tile_length();
+  const bool in_place = has_whole_groups() && all_dense();
+  if (in_place && reduction.parts == 1) take_groups_in_place();
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
   if (whole_groups && !has_short_runs()) {
-    const auto is_dense = [this](int o) { return loops_[o].rank == 1 && step(o) == size_; };
-    const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
+    const bool has_runs = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
     // Groups that share cache lines are packed together.
     const std::int64_t min_groups = are_packed ? min(sharing_lines, kMinWholeGroups) : 0;
-    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
+    if (!are_packed || !has_runs) take_whole_groups(kTileGroups, 2, min_groups);
   }
   take_long_rows();
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
+  prefetches_results_ = in_place && reduction.data[0] != nullptr && !is_cached_ && !streams_;
 }
 
 void GroupTiles::describe_operand(int o) {
@@ -97,6 +99,12 @@ void GroupTiles::choose_tables() {
   }
 }
 
+bool GroupTiles::all_dense() const {
+  bool all = true;
+  for (int o = 0; o < operands_; ++o) all = all && (!varies(o) || is_dense(o));
+  return all;
+}
+
 int GroupTiles::buffers() const {
   int end = 0;
   for (int o = 0; o < operands_; ++o) {
@@ -115,6 +123,12 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
   tile_length_ = count_;
   batch_ = max(fitting, 1);
   buffer_bytes_ = bytes;
+}
+
+void GroupTiles::take_groups_in_place() {
+  constexpr std::int64_t lanes = kLanes<f64x>;  // of the groups' numbers
+  const std::int64_t groups = min(kTileGroups, kInPlaceBytes / (count_ * size_));
+  batch_ = max(batch_, groups < lanes ? groups : groups / lanes * lanes);
 }
 
 std::int64_t GroupTiles::in_whole_runs(std::int64_t length, std::int64_t run) {

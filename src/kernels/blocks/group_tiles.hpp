@@ -44,6 +44,9 @@ class GroupTiles {
   bool has_whole_groups() const { return tile_length_ >= count_; }
   // True if an operand has a single element in each run of the loaded tile.
   bool uniform(int operand) const { return uniform_[operand] || has_bit(constant_, operand); }
+  // True if the cache lines of results are to be loaded with the elements that are summed up, which
+  // the hardware prefetcher does not do: results are written to whole groups beyond the caches.
+  bool prefetches_results() const { return prefetches_results_; }
   // True if results are to be written by non-temporal stores.
   bool streams() const { return streams_; }
 
@@ -128,13 +131,6 @@ class GroupTiles {
     return bytes == run.length * size_ ? 0 : bytes;
   }
 
-  // Returns the distance in bytes at which results prefetch: the next groups follow whole groups,
-  // and the hardware prefetcher alone does not overlap sums, results and memory traffic.
-  DMLOPS_INLINE std::int64_t prefetch_distance(const TileRun& run) const {
-    return has_whole_groups() && run_count_ == 1 && packed_ == 0 ? kTileElements * size_
-                                                                 : jump(0, run);
-  }
-
   // Unpacks the results of the loaded tile to the output, unless they were computed in place.
   void store(std::int64_t begin, std::int64_t length);
 
@@ -144,6 +140,7 @@ class GroupTiles {
   // Bytes of the shortest run within which tiles lie: if runs are whole steps, or if small tiles
   // span the ends of runs, whose overhead equals packing 2048 bytes.
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
+  static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of whole groups that are not packed
   static constexpr std::int64_t kTableEntries = 1024;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
@@ -180,6 +177,10 @@ class GroupTiles {
     return inner_size() * size_ >= (whole_steps ? kShortestWholeRun : kShortestSpannedRun);
   }
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
+  // True if a group's elements are contiguous in an operand.
+  bool is_dense(int o) const { return loops_[o].rank == 1 && step(o) == size_; }
+  // True if they are in all operands that vary.
+  DMLOPS_INLINE bool all_dense() const;
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
     const ElementLoops& loops = loops_[o];
@@ -228,6 +229,8 @@ class GroupTiles {
   DMLOPS_INLINE void choose_tables();
   // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
   int buffers() const;
+  // Selects whole groups that are not packed: as many as fit L2 with their results.
+  DMLOPS_INLINE void take_groups_in_place();
   // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
   // 0 if groups are not packed.
   void take_whole_groups(std::int64_t max_groups, int buffers, std::int64_t min_groups);
@@ -265,7 +268,7 @@ class GroupTiles {
   const std::int64_t size_;  // of an element, in bytes
   const int operands_;
   std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
-  bool streams_, is_cached_;
+  bool streams_, is_cached_, prefetches_results_;
   bool reads_runs_ = false;  // true if runs are contiguous in an operand
   bool common_ = true;       // true if the selected groups have common steps
   unsigned int loaded_operands_ = 0;

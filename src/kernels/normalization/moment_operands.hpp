@@ -136,40 +136,51 @@ class ResultRow {
   ResultRow(const GroupTiles& tiles, std::int64_t k, const TileRun& run)
       : row_(tiles.row<T>(0, k, run)), streams_(tiles.streams()) {}
 
-  // Stores formula(i, used) for each vector; non-temporal stores begin at the first aligned vector.
-  // The inputs are the rows that the formula loads from: if the results trail one of them closely,
-  // a forward loop would stall on store-to-load aliasing.
+  // Stores formula(i, used) for each vector. Non-temporal stores, and those to long rows, begin at
+  // the first aligned vector. The inputs are the rows that the formula loads from: if the results
+  // trail one of them closely, a forward loop would stall on store-to-load aliasing.
   template <class Formula, class... Input>
   DMLOPS_INLINE void store(std::int64_t length, const Formula& formula,
                            const Input*... inputs) const {
     constexpr std::int64_t size = sizeof(T);
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row_) %
                                                 static_cast<std::uintptr_t>(kFloatLanes * size));
-    const bool streams = streams_ && past % size == 0;
-    const std::int64_t begin = streams ? min(length, (kFloatLanes - past / size) % kFloatLanes) : 0;
+    const bool aligns = past % size == 0 && (streams_ || length >= kAligned);
+    const bool streams = streams_ && aligns;
+    const std::int64_t begin = aligns ? min(length, (kFloatLanes - past / size) % kFloatLanes) : 0;
     const std::int64_t vectors = (length - begin) / kFloatLanes,
                        end = begin + vectors * kFloatLanes;
     const bool backwards = (trails_closely(row_, inputs) || ...);
     const std::int64_t step = backwards ? -kFloatLanes : kFloatLanes;
     if (begin > 0) store_elements(row_, 0, begin, formula(0, begin));
     std::int64_t i = backwards ? end - kFloatLanes : begin;
-    for (std::int64_t v = 0; v < vectors; ++v, i += step) {
-      const f32x results = formula(i, kFloatLanes);
-      if (streams) {
-        store_non_temporal(row_ + i, results);
-      } else {
-        DMLOPS_TARGET::store(row_ + i, results);
+    // Stores kCount vectors at a time, since their conditions take as long as a formula.
+    const auto store_vectors = [&](auto count, std::int64_t v) DMLOPS_LAMBDA_INLINE {
+      constexpr int kCount = decltype(count)::value;
+      for (; v + kCount <= vectors; v += kCount, i += kCount * step) {
+        f32x results[kCount];
+#pragma GCC unroll 16
+        for (int j = 0; j < kCount; ++j) results[j] = formula(i + j * step, kFloatLanes);
+#pragma GCC unroll 16
+        for (int j = 0; j < kCount; ++j) {
+          if (streams) {
+            store_non_temporal(row_ + i + j * step, results[j]);
+          } else {
+            DMLOPS_TARGET::store(row_ + i + j * step, results[j]);
+          }
+        }
       }
-    }
+      return v;
+    };
+    const std::int64_t stored = store_vectors(std::integral_constant<int, kTogether>(), 0);
+    store_vectors(std::integral_constant<int, 1>(), stored);
     if (end < length) store_elements(row_, end, length - end, formula(end, length - end));
-  }
-  // Prefetches the results `ahead` bytes from element i. Non-temporal stores to cached lines are
-  // slow.
-  DMLOPS_INLINE void prefetch(std::int64_t i, std::int64_t ahead) const {
-    if (!streams_) __builtin_prefetch(reinterpret_cast<char*>(row_ + i) + ahead, 1, 2);
   }
 
  private:
+  static constexpr int kTogether = 4;                         // vectors
+  static constexpr std::int64_t kAligned = 16 * kFloatLanes;  // the shortest rows
+
   T* row_;
   bool streams_;
 };
@@ -214,9 +225,8 @@ DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t c
   prefetch_lines<2>(reinterpret_cast<const char*>(row) + ahead, count * std::int64_t{sizeof(T)});
 }
 
-// Stores the results of group k in the loaded tile, and prefetches the input and the output, which
-// may be inaccessible; row_of(run) returns the operands of a run. Each run's results are stored to
-// target.row(run), and then target.end(run) is called.
+// Stores the results of group k in the loaded tile; row_of(run) returns the operands of a run. Each
+// run's results are stored to target.row(run), and then target.end(run) is called.
 template <class Factors, class Results, class RowOf, class Target>
 DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
                                const GroupTiles& tiles, const RowOf& row_of, const Target& target) {
@@ -229,16 +239,11 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
   tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
     const auto row = row_of(run);
     const auto results_row = target.row(run);
-    const std::int64_t ahead = tiles.prefetch_distance(run);
     using At = typename decltype(row_of(run))::At;
     const auto store = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
       results_row.store(
           run.length,
           [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
-            if (ahead != 0) {
-              __builtin_prefetch(reinterpret_cast<const char*>(row.elements + i) + ahead, 0, 2);
-              target.prefetch(results_row, i, ahead);
-            }
             return canonical_nan(result(At{row, i, used}));
           },
           row.elements, row.added.row());
@@ -259,9 +264,6 @@ struct OutputTarget {
   std::int64_t k;
 
   DMLOPS_INLINE ResultRow<T> row(const TileRun& run) const { return {tiles, k, run}; }
-  DMLOPS_INLINE void prefetch(const ResultRow<T>& row, std::int64_t i, std::int64_t ahead) const {
-    row.prefetch(i, ahead);
-  }
   DMLOPS_INLINE void end(const TileRun&) const {}
 };
 

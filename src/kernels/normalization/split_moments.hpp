@@ -24,7 +24,6 @@ class SplitMoments {
     columns_.first *= elements.sizes[0];
     columns_.end *= elements.sizes[0];
     shape_ = {columns_.first, elements.sizes[0], element_loops(columns_, 1).count()};
-    columns_.parts = groups.parts;  // of the results
   }
 
   // True if add_up() is possible.

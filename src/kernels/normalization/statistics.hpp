@@ -196,7 +196,6 @@ class Statistics {
     DMLOPS_INLINE ResultRow<float> row(const TileRun& run) const {
       return ResultRow<float>(whole ? normalized + run.begin : normalized);
     }
-    DMLOPS_INLINE void prefetch(const ResultRow<float>&, std::int64_t, std::int64_t) const {}
     DMLOPS_INLINE void end(const TileRun& run) const {
       if (whole) return;
       formula.activate(normalized, run.length);
@@ -205,8 +204,11 @@ class Statistics {
   };
 
   static void store_floats(const ResultRow<T>& target, const float* results, std::int64_t length) {
-    target.store(length, [&](std::int64_t i, std::int64_t used)
-                             DMLOPS_LAMBDA_INLINE { return load_elements(results, i, used); });
+    target.store(
+        length,
+        [&](std::int64_t i, std::int64_t used)
+            DMLOPS_LAMBDA_INLINE { return load_elements(results, i, used); },
+        results);
   }
 
   template <class Target>
