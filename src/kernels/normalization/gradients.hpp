@@ -114,6 +114,7 @@ class Gradients {
 
   // The results of a group in a row, or of a vector of groups.
   struct Results {
+    static constexpr int kPairs = 3;
     FloatPair a, b, c;  // a g + b x + c
     typename W::Minus minus_center, minus_mean;
     Vector factor, slope;

@@ -1,7 +1,7 @@
 // The operands of groups down columns that have a number for each group, such as the mean.
 #pragma once
 
-#include "kernels/blocks/column_block.hpp"
+#include "kernels/blocks/column_vectors.hpp"
 #include "kernels/simd/doubles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {

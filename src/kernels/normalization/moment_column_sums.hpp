@@ -1,7 +1,7 @@
 // Sums of groups down columns, in the order of GroupSum.
 #pragma once
 
-#include "kernels/blocks/column_block.hpp"
+#include "kernels/blocks/column_vectors.hpp"
 #include "kernels/simd/doubles.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
@@ -45,19 +45,12 @@ class MomentColumnSums {
       const std::int64_t rows = min(kRows, count - begin), in_block = begin % kSumBlock;
       const std::int64_t end = min(min(rows, lanes.end), kMomentLanes);
       for (std::int64_t first = lanes.first; first < end; first += kLanesAtOnce) {
-        for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-          const auto add = make_terms(c);
-          for (std::int64_t lane = first; lane < min(first + kLanesAtOnce, end); ++lane) {
-            V(&kept)[kSums] = lanes_[c / kFloatLanes][lane];
-            // Element by element, so that the sums stay in registers.
-            V sums[kSums];
-#pragma GCC unroll 16
-            for (int s = 0; s < kSums; ++s) sums[s] = in_block != 0 ? kept[s] : V{};
-            add_lane(add, lane, rows, sums);
-#pragma GCC unroll 16
-            for (int s = 0; s < kSums; ++s) kept[s] = sums[s];
-          }
-        });
+        const LanesOfRows some = {first, min(first + kLanesAtOnce, end), rows, in_block != 0};
+        for_each_vectors<kVectorsAtOnce>(
+            columns, is_needed,
+            [&](std::int64_t c, auto indices)
+                DMLOPS_LAMBDA_INLINE { add_lanes(some, c, make_terms, indices); },
+            [](std::int64_t) {});
       }
       const bool last = begin + rows == count;
       if (!last && in_block + rows < kSumBlock) continue;
@@ -89,12 +82,42 @@ class MomentColumnSums {
 
  private:
   static constexpr int kVectors = kSumColumns / kFloatLanes;
+  static constexpr int kVectorsAtOnce = vectors_together(kSums * int{sizeof(V)} / kVectorBytes);
   using Blocks = Doubles (*)[kMomentLanes][kSums];
 
   template <class Add>
   DMLOPS_INLINE static void add_lane(const Add& add, std::int64_t lane, std::int64_t rows,
                                      V* sums) {
     for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
+  }
+
+  // The lanes [first, past) of a block's rows, whose sums continue or begin.
+  struct LanesOfRows {
+    std::int64_t first, past, rows;
+    bool continues;
+  };
+  // Adds their rows of vectors of columns from c on.
+  template <class MakeTerms, std::size_t... kIndex>
+  DMLOPS_INLINE void add_lanes(const LanesOfRows& lanes, std::int64_t c,
+                               const MakeTerms& make_terms, std::index_sequence<kIndex...>) {
+    constexpr int kCount = sizeof...(kIndex);
+    decltype(make_terms(c)) add[] = {
+        make_terms(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
+    for (std::int64_t lane = lanes.first; lane < lanes.past; ++lane) {
+      const auto kept = [&](int i) -> V& {
+        return lanes_[c / kFloatLanes + i / kSums][lane][i % kSums];
+      };
+      // Element by element, so that the sums stay in registers.
+      V sums[kCount * kSums];
+#pragma GCC unroll 16
+      for (int i = 0; i < kCount * kSums; ++i) sums[i] = lanes.continues ? kept(i) : V{};
+      for (std::int64_t r = lane; r < lanes.rows; r += kMomentLanes) {
+#pragma GCC unroll 16
+        for (int v = 0; v < kCount; ++v) add[v](r, sums + v * kSums);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < kCount * kSums; ++i) kept(i) = sums[i];
+    }
   }
 
   // Adds lanes of the block to those of the previous blocks.

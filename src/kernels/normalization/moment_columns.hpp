@@ -95,6 +95,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   using Operands::rows_at;
   using Operands::scale_;
   using typename Operands::At;
+  using typename Operands::Rows;
 
   using Numbers = typename Formula::Numbers;
   using W = typename Formula::W;
@@ -239,9 +240,22 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
     finish(kBlockRows * (blocks * part / parts),
            min(block_.count(), kBlockRows * (blocks * (part + 1) / parts)));
   }
+  // The terms of the results of the selected columns.
+  template <class Results>
+  struct ColumnResults {
+    Results of[kMaxColumns / kFloatLanes];
+    InPairs in_pairs[kMaxColumns / kFloatLanes];
+  };
+  // Results of `count` of the loaded rows, from row `first` on, to be stored `pitch` bytes apart.
+  template <class Element>
+  struct TargetRows {
+    Element* target;
+    std::int64_t pitch, first, count;
+  };
+
   // Sets the terms of the results of each vector of columns.
   template <bool kPerGroup, class Results>
-  void set_results(Results* results, InPairs* in_pairs) {
+  void set_results(ColumnResults<Results>& results) {
     if constexpr (kPerGroup) {  // the only factors that read them
       load_parameters(0, 1);
     }
@@ -257,11 +271,11 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       };
       const auto lower = factors(0), upper = factors(1);
       const std::int64_t v = c / kFloatLanes;
-      results[v] = formula_.template results<kPerGroup>();
+      results.of[v] = formula_.template results<kPerGroup>();
       const BothOf<typename Formula::Factors> both = {lower, upper};
-      results[v].set_pairs(both);
-      results[v].set_wide(both);
-      in_pairs[v] = InPairs(lower.in_pairs, upper.in_pairs);
+      results.of[v].set_pairs(both);
+      results.of[v].set_wide(both);
+      results.in_pairs[v] = InPairs(lower.in_pairs, upper.in_pairs);
     });
   }
   // Computes the results of the elements [from, to) of the groups.
@@ -270,10 +284,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   }
   template <bool kPerGroup>
   void finish(std::int64_t from, std::int64_t to) {
-    using Results = decltype(formula_.template results<kPerGroup>());
-    Results results[kMaxColumns / kFloatLanes];
-    InPairs in_pairs[kMaxColumns / kFloatLanes];
-    set_results<kPerGroup>(results, in_pairs);
+    ColumnResults<decltype(formula_.template results<kPerGroup>())> results;
+    set_results<kPerGroup>(results);
     const std::int64_t rows_at_once =
         in_place_ ? kBlockRows * kColumns / max(block_.columns(), std::int64_t{kColumns})
                   : kBlockRows;
@@ -281,45 +293,74 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       const std::int64_t count = min(rows_at_once, to - begin);
       load_rows(Formula::kSweeps, begin, count);
       load_parameters(begin, count);
-      // Writes the results of rows [first, first + rows) of those loaded, `pitch` bytes apart.
-      const auto write = [&](auto* target, std::int64_t pitch, std::int64_t first,
-                             std::int64_t rows) DMLOPS_LAMBDA_INLINE {
-        for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-          const Results terms = results[c / kFloatLanes];
-          const InPairs& pairs = in_pairs[c / kFloatLanes];
-          using Element = std::remove_pointer_t<decltype(target)>;
-          const auto operands = rows_at(column(c));
-          char* row = reinterpret_cast<char*>(target + column(c));
-          const auto put = [&](const auto& result) DMLOPS_LAMBDA_INLINE {
-            for (std::int64_t r = first; r < first + rows; ++r, row += pitch)
-              store(reinterpret_cast<Element*>(row), canonical_nan(result(At{operands, r})));
-          };
-          if (pairs.all) {
-            put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
-          } else if (!pairs.any) {
-            put([&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.wide(at); });
-          } else {
-            put([&](const At& at) DMLOPS_LAMBDA_INLINE {
-              return pairs.mask ? terms.in_pairs(at) : terms.wide(at);
-            });
-          }
-        });
-      };
       if (formula_.activates()) {
         alignas(kVectorBytes) float normalized[kBlockRows * kColumns];
         const std::int64_t columns = block_.columns(), width = block_.fills_vectors()
                                                                    ? columns
                                                                    : round_up(columns, kFloatLanes);
-        write(normalized, width * std::int64_t{sizeof(float)}, 0, count);
+        const std::int64_t pitch = width * std::int64_t{sizeof(float)};
+        write(results, TargetRows<float>{normalized, pitch, 0, count});
         formula_.activate(normalized, count * width);
         store_activated(begin, count, normalized, width);
       } else {
-        block_.store_results(
-            begin, count,
-            [&](char* target, std::int64_t pitch, std::int64_t first, std::int64_t rows)
-                DMLOPS_LAMBDA_INLINE { write(reinterpret_cast<T*>(target), pitch, first, rows); });
+        block_.store_results(begin, count,
+                             [&](char* target, std::int64_t pitch, std::int64_t first,
+                                 std::int64_t rows) DMLOPS_LAMBDA_INLINE {
+                               T* const row = reinterpret_cast<T*>(target);
+                               write(results, TargetRows<T>{row, pitch, first, rows});
+                             });
       }
     }
+  }
+  // Writes the results of all columns.
+  template <class Results, class Element>
+  DMLOPS_INLINE void write(const ColumnResults<Results>& results,
+                           const TargetRows<Element>& rows) const {
+    for_each_vectors<vectors_together(2 * Results::kPairs)>(
+        block_.columns(), [&](std::int64_t c) { return results.in_pairs[c / kFloatLanes].all; },
+        [&](std::int64_t c, auto indices)
+            DMLOPS_LAMBDA_INLINE { write_in_pairs(results, rows, c, indices); },
+        [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+          const Results terms = results.of[c / kFloatLanes];
+          const InPairs& pairs = results.in_pairs[c / kFloatLanes];
+          if (!pairs.any) {
+            write_vector(rows, c,
+                         [&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.wide(at); });
+          } else {
+            write_vector(rows, c, [&](const At& at) DMLOPS_LAMBDA_INLINE {
+              return pairs.mask ? terms.in_pairs(at) : terms.wide(at);
+            });
+          }
+        });
+  }
+  // Writes the results of vectors of columns from c on, which are pairs of float32.
+  template <class Results, class Element, std::size_t... kIndex>
+  DMLOPS_INLINE void write_in_pairs(const ColumnResults<Results>& results,
+                                    const TargetRows<Element>& rows, std::int64_t c,
+                                    std::index_sequence<kIndex...>) const {
+    constexpr int kCount = sizeof...(kIndex);
+    const std::int64_t columns[] = {column(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
+    const Rows operands[] = {rows_at(columns[kIndex])...};
+    Results terms[] = {results.of[c / kFloatLanes + static_cast<std::int64_t>(kIndex)]...};
+    char* row = reinterpret_cast<char*>(rows.target);
+    for (std::int64_t r = rows.first; r < rows.first + rows.count; ++r, row += rows.pitch) {
+      f32x stored[kCount];
+#pragma GCC unroll 16
+      for (int v = 0; v < kCount; ++v)
+        stored[v] = canonical_nan(terms[v].in_pairs(At{operands[v], r}));
+#pragma GCC unroll 16
+      for (int v = 0; v < kCount; ++v)
+        store(reinterpret_cast<Element*>(row) + columns[v], stored[v]);
+    }
+  }
+  // Writes result(at) of the vector of columns at c.
+  template <class Element, class Result>
+  DMLOPS_INLINE void write_vector(const TargetRows<Element>& rows, std::int64_t c,
+                                  const Result& result) const {
+    const Rows operands = rows_at(column(c));
+    char* row = reinterpret_cast<char*>(rows.target + column(c));
+    for (std::int64_t r = rows.first; r < rows.first + rows.count; ++r, row += rows.pitch)
+      store(reinterpret_cast<Element*>(row), canonical_nan(result(At{operands, r})));
   }
 
   // Stores `count` rows from `begin` on of results in float32, which are `width` apart.

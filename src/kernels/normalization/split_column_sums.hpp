@@ -5,7 +5,7 @@
 // one column and ends in the next one is continued after all rows: see Pass.
 #pragma once
 
-#include "kernels/blocks/column_block.hpp"
+#include "kernels/blocks/column_vectors.hpp"
 #include "kernels/blocks/group_parts.hpp"
 #include "kernels/simd/doubles.hpp"
 

@@ -89,6 +89,7 @@ class Statistics {
   // element for each group, as always with a fused add.
   template <bool kPerGroup>
   struct Results {
+    static constexpr int kPairs = 2;
     FloatPair a, b;  // a x + b
     typename W::Minus minus_mean;
     Vector inverse, group_factor, group_bias;

@@ -55,6 +55,7 @@ constexpr int kVectorBytes = 32;
 #else
 constexpr int kVectorBytes = 16;
 #endif
+constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
 
 constexpr bool kForSize = DMLOPS_FOR_SIZE;
 

@@ -1,7 +1,7 @@
 // Sums and maxima of groups down columns. Row i of an array holds lane i of all their sums.
 #pragma once
 
-#include "kernels/blocks/column_block.hpp"
+#include "kernels/blocks/column_vectors.hpp"
 #include "kernels/simd/math.hpp"
 #include "kernels/softmax/lane_sums.hpp"
 

@@ -1,0 +1,88 @@
+// Vectors of the columns of a block: visits, and results of several vectors at a time.
+#pragma once
+
+#include "kernels/blocks/column_block.hpp"
+
+namespace dmlops::DMLOPS_TARGET {
+
+template <class T>
+DMLOPS_INLINE f32x load_columns(const ColumnRows& rows, std::int64_t row, std::int64_t c) {
+  return load<f32x>(row_of<T>(rows, row) + c);
+}
+
+// Calls visit(c) for the first lane of each vector of columns.
+template <class Visit>
+DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
+  for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
+}
+
+// The number of vectors of columns that are computed together, which hides latencies and shares
+// cache lines: up to 4, whose registers, `each` for one of them, are at most half of all.
+constexpr int vectors_together(int each) {
+  const int fitting = kRegisters / 2 / each;
+  return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
+}
+// Calls visit(c, indices) for vectors of columns from c on for which joins(c) is true: an
+// std::index_sequence of kMost of them if that many follow each other, otherwise of 2 or 1. Calls
+// skip(c) for the others.
+template <int kMost, class Joins, class Visit, class Skip>
+DMLOPS_INLINE void for_each_vectors(std::int64_t columns, const Joins& joins, const Visit& visit,
+                                    const Skip& skip) {
+  static_assert(kMost == 1 || kMost == 2 || kMost == 4);
+  for (std::int64_t c = 0, vectors; c < columns; c += vectors * kFloatLanes) {
+    for (vectors = 0; vectors < kMost && c + vectors * kFloatLanes < columns; ++vectors) {
+      if (!joins(c + vectors * kFloatLanes)) break;
+    }
+    if (vectors == kMost) {
+      visit(c, std::make_index_sequence<kMost>());
+    } else if (kMost > 2 && vectors >= 2) {
+      visit(c, std::make_index_sequence<2>());
+      vectors = 2;
+    } else if (vectors > 0) {
+      visit(c, std::index_sequence<0>());
+      vectors = 1;
+    } else {
+      skip(c);
+      vectors = 1;
+    }
+  }
+}
+
+// Writes several vectors of a row before the next row, since rows a power of two apart map to the
+// same cache sets.
+template <class T, class Make, std::size_t... kIndex>
+DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const ColumnRows& source,
+                                 std::int64_t begin, std::int64_t end, std::int64_t c,
+                                 const Make& make, std::index_sequence<kIndex...>) {
+  const decltype(make(c)) results[] = {
+      make(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
+  for (std::int64_t r = begin; r < end; ++r, target += pitch) {
+#pragma GCC unroll 16
+    for (std::size_t k = 0; k < sizeof...(kIndex); ++k) {
+      const std::int64_t column = c + static_cast<std::int64_t>(k) * kFloatLanes;
+      const f32x x = load_columns<T>(source, r, column);
+      store(reinterpret_cast<T*>(target) + column, results[k](x, r));
+    }
+  }
+}
+
+// Writes the results of the groups; make(c) returns the function from an element and its row to its
+// result for the vector of columns at c.
+template <class T, int kWidth, class Make>
+DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make) {
+  for (std::int64_t b = 0; b < block.blocks(); ++b) {
+    const auto x = block.view(b);
+    const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
+                           std::int64_t rows) DMLOPS_LAMBDA_INLINE {
+      for_each_vectors<4>(
+          block.columns(), [](std::int64_t) { return true; },
+          [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
+            write_vectors<T>(target, pitch, x, first, first + rows, c, make, indices);
+          },
+          [](std::int64_t) {});
+    };
+    block.store_results(b * kBlockRows, block.rows(b), write);
+  }
+}
+
+}  // namespace dmlops::DMLOPS_TARGET
