@@ -23,23 +23,21 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   batch_ = min(batch_, kTileGroups);
   in_place_length_ = in_whole_runs(kTileElements, run);
   choose_tile_length();
-  const bool in_place = has_whole_groups() && all_dense();
-  if (in_place && reduction.parts == 1) take_groups_in_place();
+  if (has_whole_groups() && all_dense() && reduction.parts == 1) take_groups_in_place();
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
   if (whole_groups && !has_short_runs()) {
-    const bool has_runs = has_long_runs() && step(0) == size_ && step(1) == size_;
+    const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
     // Groups that share cache lines are packed together.
     const std::int64_t min_groups = are_packed ? min(sharing_lines, kMinWholeGroups) : 0;
-    if (!are_packed || !has_runs) take_whole_groups(kTileGroups, 2, min_groups);
+    if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
   }
   take_long_rows();
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
-  prefetches_results_ = in_place && reduction.data[0] != nullptr && !is_cached_ && !streams_;
 }
 
 void GroupTiles::describe_operand(int o) {

@@ -44,9 +44,6 @@ class GroupTiles {
   bool has_whole_groups() const { return tile_length_ >= count_; }
   // True if an operand has a single element in each run of the loaded tile.
   bool uniform(int operand) const { return uniform_[operand] || has_bit(constant_, operand); }
-  // True if the cache lines of results are to be loaded with the elements that are summed up, which
-  // the hardware prefetcher does not do: results are written to whole groups beyond the caches.
-  bool prefetches_results() const { return prefetches_results_; }
   // True if results are to be written by non-temporal stores.
   bool streams() const { return streams_; }
 
@@ -268,7 +265,7 @@ class GroupTiles {
   const std::int64_t size_;  // of an element, in bytes
   const int operands_;
   std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
-  bool streams_, is_cached_, prefetches_results_;
+  bool streams_, is_cached_;
   bool reads_runs_ = false;  // true if runs are contiguous in an operand
   bool common_ = true;       // true if the selected groups have common steps
   unsigned int loaded_operands_ = 0;

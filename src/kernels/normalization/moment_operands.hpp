@@ -179,7 +179,7 @@ class ResultRow {
   }
 
  private:
-  static constexpr int kTogether = 4;                         // vectors
+  static constexpr int kTogether = 2;                         // vectors
   static constexpr std::int64_t kAligned = 16 * kFloatLanes;  // the shortest rows
 
   T* row_;

@@ -86,7 +86,6 @@ class MomentRows : public Formula {
         if (ahead != 0) prefetch_row(row.elements, ahead, count);
         if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
         if (s == 0) {
-          if (tiles.prefetches_results()) prefetch_row(tiles.row<T>(0, k, run) + begin, 0, count);
           state.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used, Vector* sums)
                                DMLOPS_LAMBDA_INLINE {
                                  Formula::add_products(typename Row::At{row, i, used, first}, sums);
