@@ -139,6 +139,10 @@ class ColumnBlock {
   bool is_adjacent() const {
     return in_.rank == 1 && groups_.kept.rank > 0 && groups_.kept.strides[operand_][0] == kSize;
   }
+  // True if results are written to such rows of the output.
+  bool stores_in_place() const {
+    return written_.is_uniform() && written_.step == kSize && fills_vectors() && !streaming();
+  }
   // Returns the rows of groups in place, from element `begin` on.
   ColumnRows rows_from(std::int64_t begin) const {
     return {input_ + read_.runs[0].offset + begin * in_.step(), in_.step()};
@@ -197,13 +201,11 @@ class ColumnBlock {
   }
 
   // Calls write(target, pitch, first, rows) for the elements [begin, begin + rows) of the groups,
-  // to write results of the elements [begin + first, ...) to the output's rows if these are wide
-  // enough, otherwise to the block, from which they are unpacked.
+  // to write results of the elements [begin + first, ...) to the output's rows if possible,
+  // otherwise to the block, from which they are unpacked.
   template <class Write>
   DMLOPS_INLINE void store_results(std::int64_t begin, std::int64_t rows, const Write& write) {
-    const bool direct =
-        written_.is_uniform() && written_.step == kSize && fills_vectors() && !groups_.streaming;
-    if (direct) {
+    if (stores_in_place()) {
       char* const output = groups_.data[0] + written_.runs[0].offset;
       return out_.for_each_run(
           begin, begin + rows,

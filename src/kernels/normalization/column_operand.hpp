@@ -31,14 +31,14 @@ class ColumnOperand {
   bool is_adjacent() const { return !exists_ || shared_ || block_.is_adjacent(); }
 
   // Loads `count` rows from element `begin` of the groups on, or refers to them in place.
-  void load(std::int64_t begin, std::int64_t count, bool in_place, const RowLanes& lanes = {}) {
+  void load(std::int64_t begin, std::int64_t count, const RowLanes& lanes = {}) {
     if (!exists_) return;
     if (shared_) {
       rows_ = block_.load_shared(uniform_ ? 0 : begin, uniform_ ? 1 : count);
-    } else if (uniform_) {
-      rows_ = block_.in_place() ? block_.rows_from(0) : block_.load_rows(0);
     } else {
-      rows_ = in_place ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
+      const std::int64_t row = uniform_ ? 0 : begin;
+      rows_ = block_.in_place() ? block_.rows_from(row)
+                                : block_.load_rows(row, uniform_ ? RowLanes() : lanes);
     }
     if (uniform_) rows_.pitch = 0;
   }

@@ -32,16 +32,18 @@ class MomentColumnOperands {
            bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
   }
 
-  // Selects the columns that are selected in the input, in the other operands.
+  // Selects the columns that are selected in the input, in the other operands. Vectors may overlap
+  // unless results replace packed elements of the input, which would be read again.
   void select_others(std::int64_t first, std::int64_t columns) {
+    ColumnOperand<T>* const others[] = {&second_, &scale_, &bias_};
+    for (ColumnOperand<T>* const operand : others) operand->select(first, columns);
     in_place_ = block_.in_place();
-    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) {
-      operand->select(first, columns);
-      in_place_ = in_place_ && operand->in_place();
+    if (!in_place_ && !block_.stores_in_place()) {
+      block_.end_overlap();
+      for (ColumnOperand<T>* const operand : others) operand->end_overlap();
     }
-    if (in_place_) return;
-    block_.end_overlap();
-    for (ColumnOperand<T>* const operand : {&second_, &scale_, &bias_}) operand->end_overlap();
+    for (const ColumnOperand<T>* const operand : others)
+      in_place_ = in_place_ && operand->in_place();
   }
 
   // Returns the first column of the vector whose numbers are at c.
@@ -50,13 +52,13 @@ class MomentColumnOperands {
   // Loads `count` rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
   void load_rows(int s, std::int64_t begin, std::int64_t count, const RowLanes& lanes = {}) {
     const unsigned int operands = formula_.reads(s);
-    if (has_bit(operands, Formula::kSecond)) second_.load(begin, count, in_place_, lanes);
+    if (has_bit(operands, Formula::kSecond)) second_.load(begin, count, lanes);
     if (has_bit(operands, 1))
-      x_ = in_place_ ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
+      x_ = block_.in_place() ? block_.rows_from(begin) : block_.load_rows(begin, lanes);
   }
   void load_parameters(std::int64_t begin, std::int64_t count) {
-    scale_.load(begin, count, in_place_);
-    bias_.load(begin, count, in_place_);
+    scale_.load(begin, count);
+    bias_.load(begin, count);
   }
 
   // The loaded rows, from the vector of columns at c on, a value of column().
@@ -90,7 +92,7 @@ class MomentColumnOperands {
   const bool overlaps_;  // true if vectors of columns may overlap
   ColumnBlock<T> block_;
   ColumnOperand<T> second_, scale_, bias_;
-  bool in_place_ = false;  // true if the selected groups are rows of whole vectors in all operands
+  bool in_place_ = false;  // true if the selected groups are in place in all operands
   ColumnRows x_ = {};      // the loaded rows of the input
 
  private:

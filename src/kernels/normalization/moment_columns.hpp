@@ -219,14 +219,15 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   template <std::int64_t kRows, class Sums, class MakeTerms>
   DMLOPS_INLINE void add_up_rows(Sums& sums_of, int s, std::int64_t first, std::int64_t columns,
                                  const MakeTerms& terms) {
+    const bool packed = !block_.in_place();
     const auto make_add = [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const std::int64_t here = column(first + c);
-      return [this, here, add_terms = terms(c), rows = rows_at(here)](std::int64_t r, Vector* sums)
-                 DMLOPS_LAMBDA_INLINE {
-                   // Not constexpr: Clang would warn of captures that one form does not use.
-                   if (kRows == kBlockRows) block_.prefetch_next(r, here);
-                   add_terms(At{rows, r}, sums);
-                 };
+      return [this, here, packed, add_terms = terms(c), rows = rows_at(here)](
+                 std::int64_t r, Vector* sums) DMLOPS_LAMBDA_INLINE {
+        // Not constexpr: Clang would warn of captures that one form does not use.
+        if (kRows == kBlockRows && packed) block_.prefetch_next(r, here);
+        add_terms(At{rows, r}, sums);
+      };
     };
     const auto load_block = [&](std::int64_t begin) { load_rows(s, begin, kRows, lanes_); };
     const auto is_needed = [&](std::int64_t c)
