@@ -34,8 +34,8 @@ struct RowLanes {
 };
 
 // A column block: 64 elements of up to kWidth groups as dense rows, or any number of groups in
-// place. Unused columns are initialized, but arbitrary. `overlaps`: where columns in place are not
-// whole vectors, the last vector overlaps the previous one, see column().
+// place. Unused columns are initialized, but arbitrary. `overlaps`: where columns are not whole
+// vectors, the last vector may overlap the previous one, see column().
 template <class T, int kWidth = kColumns>
 class ColumnBlock {
  public:
@@ -123,12 +123,11 @@ class ColumnBlock {
   bool fills_vectors() const {
     return columns_ % kLanes<f32x> == 0 || (overlaps_here_ && columns_ > kLanes<f32x>);
   }
-  // Ends the overlap in this selection, for rows that are packed: results are written to the buffer
-  // that has them, so that a vector that overlaps would read results.
+  // Ends the overlap in this selection, for packed rows that results replace in the buffer: a
+  // vector that overlaps would read results.
   void end_overlap() {
-    const bool is_initialized = !in_place();
     overlaps_here_ = false;
-    if (!is_initialized) initialize();
+    initialize();
   }
 
   // True if the groups' elements are rows in memory that vectors cover exactly.
@@ -139,7 +138,7 @@ class ColumnBlock {
   bool is_adjacent() const {
     return in_.rank == 1 && groups_.kept.rank > 0 && groups_.kept.strides[operand_][0] == kSize;
   }
-  // True if results are written to such rows of the output.
+  // True if results are written in place: to rows of the output that vectors cover exactly.
   bool stores_in_place() const {
     return written_.is_uniform() && written_.step == kSize && fills_vectors() && !streaming();
   }
@@ -225,10 +224,9 @@ class ColumnBlock {
   // More rows that are a multiple of kSetPeriod bytes apart would evict each other from L1.
   static constexpr std::int64_t kRowsInPlace = 8, kSetPeriod = 1024;
 
-  // Initializes unused columns, which packing leaves as they are.
+  // Initializes the unused columns that vectors cover, which packing leaves as they are.
   void initialize() {
-    if (columns_ < kWidth && !in_place())
-      std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
+    if (!fills_vectors()) std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
   }
 
   // Sets the rows of the next groups for a run of a block's elements from `begin` on.

@@ -1,4 +1,4 @@
-// Vectors of the columns of a block: visits, and results of several vectors at a time.
+// Loops over the vectors of a column block's columns, one or several at a time.
 #pragma once
 
 #include "kernels/blocks/column_block.hpp"
@@ -16,35 +16,40 @@ DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
   for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
 }
 
-// The number of vectors of columns that are computed together, which hides latencies and shares
-// cache lines: up to 4, whose registers, `each` for one of them, are at most half of all.
+// Returns how many vectors of columns are computed together, which hides latencies and shares cache
+// lines: at most 4, in at most half of the registers if a vector takes `each`.
 constexpr int vectors_together(int each) {
-  const int fitting = kRegisters / 2 / each;
+  const int fitting = kForSize ? 1 : kVectorRegisters / 2 / each;
   return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
 }
-// Calls visit(c, indices) for vectors of columns from c on for which joins(c) is true: an
+// Calls visit(c, indices) for vectors of columns from c on for which is_joined(c) is true: an
 // std::index_sequence of kMost of them if that many follow each other, otherwise of 2 or 1. Calls
 // skip(c) for the others.
-template <int kMost, class Joins, class Visit, class Skip>
-DMLOPS_INLINE void for_each_vectors(std::int64_t columns, const Joins& joins, const Visit& visit,
-                                    const Skip& skip) {
+template <int kMost, class IsJoined, class Visit, class Skip>
+DMLOPS_INLINE void for_each_several(std::int64_t columns, const IsJoined& is_joined,
+                                    const Visit& visit, const Skip& skip) {
   static_assert(kMost == 1 || kMost == 2 || kMost == 4);
   for (std::int64_t c = 0, vectors; c < columns; c += vectors * kFloatLanes) {
     for (vectors = 0; vectors < kMost && c + vectors * kFloatLanes < columns; ++vectors) {
-      if (!joins(c + vectors * kFloatLanes)) break;
+      if (!is_joined(c + vectors * kFloatLanes)) break;
     }
     if (vectors == kMost) {
       visit(c, std::make_index_sequence<kMost>());
-    } else if (kMost > 2 && vectors >= 2) {
-      visit(c, std::make_index_sequence<2>());
-      vectors = 2;
-    } else if (vectors > 0) {
+      continue;
+    }
+    if constexpr (kMost > 2) {
+      if (vectors >= 2) {
+        visit(c, std::make_index_sequence<2>());
+        vectors = 2;
+        continue;
+      }
+    }
+    if (vectors > 0) {
       visit(c, std::index_sequence<0>());
-      vectors = 1;
     } else {
       skip(c);
-      vectors = 1;
     }
+    vectors = 1;
   }
 }
 
@@ -74,7 +79,7 @@ DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make
     const auto x = block.view(b);
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
-      for_each_vectors<4>(
+      for_each_several<4>(
           block.columns(), [](std::int64_t) { return true; },
           [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
             write_vectors<T>(target, pitch, x, first, first + rows, c, make, indices);

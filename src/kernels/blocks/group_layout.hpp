@@ -95,7 +95,8 @@ std::int64_t nearest_elements(const ElementLoops& loops);
 // they have that order already, or if an operand is not contiguous in it.
 bool sort_elements(const Reduction& groups, std::int64_t element_size, ReductionNest& sorted);
 
-// Returns the groups with other loops over their elements and over groups, in as many parts.
+// Returns the groups with other loops over their elements and over groups, in as many parts;
+// `stage`, `by_lanes` and `split` are not copied.
 inline Reduction with_loops(const Reduction& groups, const ReductionNest& elements,
                             const ReductionNest& kept) {
   Reduction result = {elements, kept};

@@ -35,6 +35,9 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
   }
   take_long_rows();
+  int inputs = 0;
+  for (int o = 1; o < operands_; ++o) inputs += varies(o) && !shared_[o] ? 1 : 0;
+  reads_several_ = inputs > 1;
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
@@ -126,7 +129,7 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
 void GroupTiles::take_groups_in_place() {
   constexpr std::int64_t lanes = kLanes<f64x>;  // of the groups' numbers
   const std::int64_t groups = min(kTileGroups, kInPlaceBytes / (count_ * size_));
-  batch_ = max(batch_, groups < lanes ? groups : groups / lanes * lanes);
+  batch_ = groups < lanes ? groups : groups / lanes * lanes;
 }
 
 std::int64_t GroupTiles::in_whole_runs(std::int64_t length, std::int64_t run) {
@@ -179,7 +182,7 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   for (int o = 0; o < operands_; ++o) {
     whole_[0].offsets[o] = next_[o] = 0;
     if (!has_bit(operands, o) || !varies(o)) continue;
-    if (!is_cached_) next_[o] = end < count_ ? loops_[o].offset(end) : groups_ * common_step(o);
+    if (!is_cached_) next_[o] = end < count_ ? loops_[o].offset(end) : to_next_groups(o);
     const bool repeats =
         step(o) == 0 && has_bit(constant, o) && length <= kTileElements;  // as runs_ has runs
     const bool in_run = begin % loops_[o].run() + length <= loops_[o].run();

@@ -137,7 +137,7 @@ class GroupTiles {
   // Bytes of the shortest run within which tiles lie: if runs are whole steps, or if small tiles
   // span the ends of runs, whose overhead equals packing 2048 bytes.
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
-  static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of whole groups that are not packed
+  static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of such groups, of an operand
   static constexpr std::int64_t kTableEntries = 1024;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
@@ -176,7 +176,7 @@ class GroupTiles {
   std::int64_t step(int o) const { return elements_.strides[o][elements_.rank - 1]; }
   // True if a group's elements are contiguous in an operand.
   bool is_dense(int o) const { return loops_[o].rank == 1 && step(o) == size_; }
-  // True if they are in all operands that vary.
+  // True if a group's elements are contiguous in all operands that vary.
   DMLOPS_INLINE bool all_dense() const;
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
@@ -226,7 +226,8 @@ class GroupTiles {
   DMLOPS_INLINE void choose_tables();
   // Returns one past the last operand that may be packed, or 0 if one is not packed run by run.
   int buffers() const;
-  // Selects whole groups that are not packed: as many as fit L2 with their results.
+  // Selects whole groups that are not packed: several vectors of their numbers, as far as L2 has
+  // the groups and their results.
   DMLOPS_INLINE void take_groups_in_place();
   // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
   // 0 if groups are not packed.
@@ -247,6 +248,14 @@ class GroupTiles {
     return common_ && kept_.rank > 0 ? kept_.strides[o][0] : 0;
   }
 
+  // Returns the bytes to the groups that are selected next. Several dense inputs are read in the
+  // order of memory, since their prefetches would evict each other.
+  std::int64_t to_next_groups(int o) const {
+    const std::int64_t group = count_ * size_;
+    return reads_several_ && common_step(o) == group && is_dense(o) ? group
+                                                                    : groups_ * common_step(o);
+  }
+
   void select_operand(int o, std::int64_t first);
   // Returns the offsets of a tile's runs, or of its elements, which are the same for all groups.
   Source tabulate(int o, std::int64_t begin, std::int64_t length);
@@ -265,7 +274,7 @@ class GroupTiles {
   const std::int64_t size_;  // of an element, in bytes
   const int operands_;
   std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
-  bool streams_, is_cached_;
+  bool streams_, is_cached_, reads_several_;
   bool reads_runs_ = false;  // true if runs are contiguous in an operand
   bool common_ = true;       // true if the selected groups have common steps
   unsigned int loaded_operands_ = 0;

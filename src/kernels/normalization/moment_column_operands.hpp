@@ -37,11 +37,11 @@ class MomentColumnOperands {
   void select_others(std::int64_t first, std::int64_t columns) {
     ColumnOperand<T>* const others[] = {&second_, &scale_, &bias_};
     for (ColumnOperand<T>* const operand : others) operand->select(first, columns);
-    in_place_ = block_.in_place();
-    if (!in_place_ && !block_.stores_in_place()) {
+    if (!block_.in_place() && !block_.stores_in_place()) {
       block_.end_overlap();
       for (ColumnOperand<T>* const operand : others) operand->end_overlap();
     }
+    in_place_ = block_.in_place();
     for (const ColumnOperand<T>* const operand : others)
       in_place_ = in_place_ && operand->in_place();
   }

@@ -46,7 +46,7 @@ class MomentColumnSums {
       const std::int64_t end = min(min(rows, lanes.end), kMomentLanes);
       for (std::int64_t first = lanes.first; first < end; first += kLanesAtOnce) {
         const LanesOfRows some = {first, min(first + kLanesAtOnce, end), rows, in_block != 0};
-        for_each_vectors<kVectorsAtOnce>(
+        for_each_several<kVectorsAtOnce>(
             columns, is_needed,
             [&](std::int64_t c, auto indices)
                 DMLOPS_LAMBDA_INLINE { add_lanes(some, c, make_terms, indices); },
@@ -91,19 +91,19 @@ class MomentColumnSums {
     for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
   }
 
-  // The lanes [first, past) of a block's rows, whose sums continue or begin.
+  // The lanes [first, end) of a block's rows, whose sums continue or begin.
   struct LanesOfRows {
-    std::int64_t first, past, rows;
+    std::int64_t first, end, rows;
     bool continues;
   };
-  // Adds their rows of vectors of columns from c on.
+  // Adds the rows of these lanes, of the vectors of columns from c on.
   template <class MakeTerms, std::size_t... kIndex>
   DMLOPS_INLINE void add_lanes(const LanesOfRows& lanes, std::int64_t c,
                                const MakeTerms& make_terms, std::index_sequence<kIndex...>) {
     constexpr int kCount = sizeof...(kIndex);
     decltype(make_terms(c)) add[] = {
         make_terms(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
-    for (std::int64_t lane = lanes.first; lane < lanes.past; ++lane) {
+    for (std::int64_t lane = lanes.first; lane < lanes.end; ++lane) {
       const auto kept = [&](int i) -> V& {
         return lanes_[c / kFloatLanes + i / kSums][lane][i % kSums];
       };

@@ -317,7 +317,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   template <class Results, class Element>
   DMLOPS_INLINE void write(const ColumnResults<Results>& results,
                            const TargetRows<Element>& rows) const {
-    for_each_vectors<vectors_together(2 * Results::kPairs)>(
+    for_each_several<vectors_together(2 * Results::kPairs)>(
         block_.columns(), [&](std::int64_t c) { return results.in_pairs[c / kFloatLanes].all; },
         [&](std::int64_t c, auto indices)
             DMLOPS_LAMBDA_INLINE { write_in_pairs(results, rows, c, indices); },

@@ -146,7 +146,7 @@ class ResultRow {
     constexpr std::int64_t size = sizeof(T);
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(row_) %
                                                 static_cast<std::uintptr_t>(kFloatLanes * size));
-    const bool aligns = past % size == 0 && (streams_ || length >= kAligned);
+    const bool aligns = past % size == 0 && (streams_ || length >= kShortestAligned);
     const bool streams = streams_ && aligns;
     const std::int64_t begin = aligns ? min(length, (kFloatLanes - past / size) % kFloatLanes) : 0;
     const std::int64_t vectors = (length - begin) / kFloatLanes,
@@ -155,7 +155,8 @@ class ResultRow {
     const std::int64_t step = backwards ? -kFloatLanes : kFloatLanes;
     if (begin > 0) store_elements(row_, 0, begin, formula(0, begin));
     std::int64_t i = backwards ? end - kFloatLanes : begin;
-    // Stores kCount vectors at a time, since their conditions take as long as a formula.
+    // Stores kCount vectors at a time, since the loop and the choice of a store take as long as a
+    // formula.
     const auto store_vectors = [&](auto count, std::int64_t v) DMLOPS_LAMBDA_INLINE {
       constexpr int kCount = decltype(count)::value;
       for (; v + kCount <= vectors; v += kCount, i += kCount * step) {
@@ -179,8 +180,8 @@ class ResultRow {
   }
 
  private:
-  static constexpr int kTogether = 2;                         // vectors
-  static constexpr std::int64_t kAligned = 16 * kFloatLanes;  // the shortest rows
+  static constexpr int kTogether = kForSize ? 1 : 2;                  // vectors
+  static constexpr std::int64_t kShortestAligned = 16 * kFloatLanes;  // elements
 
   T* row_;
   bool streams_;

@@ -64,7 +64,7 @@ struct ActivatedLoops {
   // stay in registers. Few rows in long strips suit the hardware prefetcher and the associativity
   // of L1, but take 32 registers. The loads of kAtOnce rows precede their stores, against
   // store-to-load aliasing of rows a multiple of 4 KiB apart, which long strips avoid.
-  static constexpr bool kManyRegisters = kRegisters == 32;
+  static constexpr bool kManyRegisters = kVectorBytes == 64;
   static constexpr std::int64_t kTogether = kManyRegisters ? 2 : 4, kStrip = kManyRegisters ? 4 : 1,
                                 kAtOnce = kManyRegisters ? 1 : kTogether;
   static constexpr std::int64_t kCached = std::int64_t{kManyRegisters ? 16 : 8} << 20;  // bytes

@@ -55,7 +55,12 @@ constexpr int kVectorBytes = 32;
 #else
 constexpr int kVectorBytes = 16;
 #endif
-constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kVectorRegisters = 32;
+#else
+constexpr int kVectorRegisters = 16;
+#endif
 
 constexpr bool kForSize = DMLOPS_FOR_SIZE;
 
