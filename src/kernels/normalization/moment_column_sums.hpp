@@ -30,15 +30,11 @@ class MomentColumnSums {
     const bool whole = lanes.are_all();
     if (count <= kRows && whole) {  // lanes are folded without being stored
       load(0);
-      return for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        const auto add = make_terms(c);
-        const auto wide_lane = [&](std::int64_t lane, Doubles* sums) DMLOPS_LAMBDA_INLINE {
-          V lane_sums[kSums] = {};
-          add_lane(add, lane, count, lane_sums);
-          copy_sums(lane_sums, sums);
-        };
-        fold(min(count, kMomentLanes), wide_lane, totals_[c / kFloatLanes]);
-      });
+      return for_each_several<vectors_together(2 * kSums)>(
+          columns, is_needed,
+          [&](std::int64_t c, auto indices)
+              DMLOPS_LAMBDA_INLINE { fold_rows(count, c, make_terms, indices); },
+          [](std::int64_t) {});
     }
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
@@ -85,10 +81,14 @@ class MomentColumnSums {
   static constexpr int kVectorsAtOnce = vectors_together(kSums * int{sizeof(V)} / kVectorBytes);
   using Blocks = Doubles (*)[kMomentLanes][kSums];
 
-  template <class Add>
-  DMLOPS_INLINE static void add_lane(const Add& add, std::int64_t lane, std::int64_t rows,
+  // Adds the rows of a lane, of the vectors of columns that `add` are for.
+  template <int kCount, class Add>
+  DMLOPS_INLINE static void add_lane(const Add (&add)[kCount], std::int64_t lane, std::int64_t rows,
                                      V* sums) {
-    for (std::int64_t r = lane; r < rows; r += kMomentLanes) add(r, sums);
+    for (std::int64_t r = lane; r < rows; r += kMomentLanes) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kCount; ++v) add[v](r, sums + v * kSums);
+    }
   }
 
   // The lanes [first, end) of a block's rows, whose sums continue or begin.
@@ -101,7 +101,7 @@ class MomentColumnSums {
   DMLOPS_INLINE void add_lanes(const LanesOfRows& lanes, std::int64_t c,
                                const MakeTerms& make_terms, std::index_sequence<kIndex...>) {
     constexpr int kCount = sizeof...(kIndex);
-    decltype(make_terms(c)) add[] = {
+    const decltype(make_terms(c)) add[] = {
         make_terms(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
     for (std::int64_t lane = lanes.first; lane < lanes.end; ++lane) {
       const auto kept = [&](int i) -> V& {
@@ -111,13 +111,27 @@ class MomentColumnSums {
       V sums[kCount * kSums];
 #pragma GCC unroll 16
       for (int i = 0; i < kCount * kSums; ++i) sums[i] = lanes.continues ? kept(i) : V{};
-      for (std::int64_t r = lane; r < lanes.rows; r += kMomentLanes) {
-#pragma GCC unroll 16
-        for (int v = 0; v < kCount; ++v) add[v](r, sums + v * kSums);
-      }
+      add_lane(add, lane, lanes.rows, sums);
 #pragma GCC unroll 16
       for (int i = 0; i < kCount * kSums; ++i) kept(i) = sums[i];
     }
+  }
+
+  // Adds all rows, at most kRows, of vectors of columns from c on.
+  template <class MakeTerms, std::size_t... kIndex>
+  DMLOPS_INLINE void fold_rows(std::int64_t count, std::int64_t c, const MakeTerms& make_terms,
+                               std::index_sequence<kIndex...>) {
+    constexpr int kNumbers = sizeof...(kIndex) * kSums;
+    const decltype(make_terms(c)) add[] = {
+        make_terms(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
+    fold<kNumbers>(
+        min(count, kMomentLanes),
+        [&](std::int64_t lane, Doubles* sums) DMLOPS_LAMBDA_INLINE {
+          V lane_sums[kNumbers] = {};
+          add_lane(add, lane, count, lane_sums);
+          copy_sums<kNumbers>(lane_sums, sums);
+        },
+        totals_[c / kFloatLanes]);
   }
 
   // Adds lanes of the block to those of the previous blocks.
@@ -133,48 +147,51 @@ class MomentColumnSums {
   DMLOPS_INLINE static Doubles wide(f32x v) { return to_double(v); }
   DMLOPS_INLINE static Doubles wide(Doubles v) { return v; }
 
-  template <class Lane>
+  template <int kCount, class Lane>
   DMLOPS_INLINE static void copy_sums(const Lane* from, Doubles* to) {
 #pragma GCC unroll 16
-    for (int s = 0; s < kSums; ++s) to[s] = wide(from[s]);
+    for (int s = 0; s < kCount; ++s) to[s] = wide(from[s]);
   }
+  template <int kCount>
   DMLOPS_INLINE static void add_sums(Doubles* sums, const Doubles* others) {
 #pragma GCC unroll 16
-    for (int s = 0; s < kSums; ++s) sums[s] = sums[s] + others[s];
+    for (int s = 0; s < kCount; ++s) sums[s] = sums[s] + others[s];
   }
 
   // Adds the first `used` lanes in the fixed order: lane j + 16 to lane j, then lane j + 8, and so
   // on. lane(j, sums) sets `sums` to those of a lane. Lanes are visited in bit-reversed order, so
   // that few sums wait for others.
-  template <class Lane>
-  DMLOPS_INLINE static void fold(std::int64_t used, const Lane& lane, Doubles (&total)[kSums]) {
+  template <int kCount, class Lane>
+  DMLOPS_INLINE static void fold(std::int64_t used, const Lane& lane, Doubles* total) {
     constexpr std::int64_t kReversed[] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
     static_assert(kMomentLanes == 2 * sizeof kReversed / sizeof kReversed[0]);
-    Doubles waiting[5][kSums];
+    Doubles waiting[5][kCount];
     std::int64_t half = 1;
     int level = 0;
     while (2 * half < used) half *= 2;
     for (std::int64_t i = 0; i < half; ++i) {
       const std::int64_t j = kReversed[i] * half / (kMomentLanes / 2);
-      Doubles sums[kSums];
+      Doubles sums[kCount];
       lane(j, sums);
       if (j + half < used) {
-        Doubles other[kSums];
+        Doubles other[kCount];
         lane(j + half, other);
-        add_sums(sums, other);
+        add_sums<kCount>(sums, other);
       }
       level = 0;
-      for (std::int64_t bits = i; bits % 2 != 0; bits /= 2) add_sums(sums, waiting[level++]);
-      copy_sums(sums, waiting[level]);
+      for (std::int64_t bits = i; bits % 2 != 0; bits /= 2)
+        add_sums<kCount>(sums, waiting[level++]);
+      copy_sums<kCount>(sums, waiting[level]);
     }
-    copy_sums(waiting[level], total);
+    copy_sums<kCount>(waiting[level], total);
   }
   template <class Lane>
   static void fold_lanes(const Lane (&lanes)[kMomentLanes][kSums], std::int64_t used,
                          Doubles (&total)[kSums]) {
-    fold(
+    fold<kSums>(
         used,
-        [&](std::int64_t j, Doubles* sums) DMLOPS_LAMBDA_INLINE { copy_sums(lanes[j], sums); },
+        [&](std::int64_t j, Doubles* sums)
+            DMLOPS_LAMBDA_INLINE { copy_sums<kSums>(lanes[j], sums); },
         total);
   }
 
