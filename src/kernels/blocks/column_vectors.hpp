@@ -22,12 +22,21 @@ constexpr int vectors_together(int each) {
   const int fitting = kForSize ? 1 : kVectorRegisters / 2 / each;
   return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
 }
+
+// A condition of vectors, and what is done with the others.
+struct EveryVector {
+  constexpr bool operator()(std::int64_t) const { return true; }
+};
+struct Nothing {
+  constexpr void operator()(std::int64_t) const {}
+};
+
 // Calls visit(c, indices) for vectors of columns from c on for which is_joined(c) is true: an
 // std::index_sequence of kMost of them if that many follow each other, otherwise of 2 or 1. Calls
 // skip(c) for the others.
-template <int kMost, class IsJoined, class Visit, class Skip>
+template <int kMost, class IsJoined, class Visit, class Skip = Nothing>
 DMLOPS_INLINE void for_each_several(std::int64_t columns, const IsJoined& is_joined,
-                                    const Visit& visit, const Skip& skip) {
+                                    const Visit& visit, const Skip& skip = {}) {
   static_assert(kMost == 1 || kMost == 2 || kMost == 4);
   for (std::int64_t c = 0, vectors; c < columns; c += vectors * kFloatLanes) {
     for (vectors = 0; vectors < kMost && c + vectors * kFloatLanes < columns; ++vectors) {
@@ -80,11 +89,9 @@ DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
       for_each_several<4>(
-          block.columns(), [](std::int64_t) { return true; },
-          [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
+          block.columns(), EveryVector(), [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
             write_vectors<T>(target, pitch, x, first, first + rows, c, make, indices);
-          },
-          [](std::int64_t) {});
+          });
     };
     block.store_results(b * kBlockRows, block.rows(b), write);
   }

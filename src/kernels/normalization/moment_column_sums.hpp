@@ -22,19 +22,13 @@ class MomentColumnSums {
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
                             const MakeTerms& make_terms) {
-    const auto for_each_needed = [&](const auto& visit) DMLOPS_LAMBDA_INLINE {
-      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-        if (is_needed(c)) visit(c);
-      });
-    };
     const bool whole = lanes.are_all();
     if (count <= kRows && whole) {  // lanes are folded without being stored
       load(0);
       return for_each_several<vectors_together(2 * kSums)>(
-          columns, is_needed,
-          [&](std::int64_t c, auto indices)
-              DMLOPS_LAMBDA_INLINE { fold_rows(count, c, make_terms, indices); },
-          [](std::int64_t) {});
+          columns, is_needed, [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
+            fold_rows(count, c, make_terms, indices);
+          });
     }
     for (std::int64_t begin = 0; begin < count; begin += kRows) {
       load(begin);
@@ -42,16 +36,16 @@ class MomentColumnSums {
       const std::int64_t end = min(min(rows, lanes.end), kMomentLanes);
       for (std::int64_t first = lanes.first; first < end; first += kLanesAtOnce) {
         const LanesOfRows some = {first, min(first + kLanesAtOnce, end), rows, in_block != 0};
-        for_each_several<kVectorsAtOnce>(
-            columns, is_needed,
-            [&](std::int64_t c, auto indices)
-                DMLOPS_LAMBDA_INLINE { add_lanes(some, c, make_terms, indices); },
-            [](std::int64_t) {});
+        for_each_several<kVectorsAtOnce>(columns, is_needed,
+                                         [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
+                                           add_lanes(some, c, make_terms, indices);
+                                         });
       }
       const bool last = begin + rows == count;
       if (!last && in_block + rows < kSumBlock) continue;
       const std::int64_t used = min(in_block + rows, kMomentLanes);
-      for_each_needed([&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        if (!is_needed(c)) return;
         const std::int64_t v = c / kFloatLanes;
         if (whole && count <= kSumBlock) return fold_lanes(lanes_[v], used, totals_[v]);
         end_block(v, lanes.first, min(used, lanes.end), begin < kSumBlock);

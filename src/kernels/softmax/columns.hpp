@@ -28,10 +28,6 @@ void find_column_maxima(SoftmaxBlock<T>& block, float* maxima) {
   }
 }
 
-struct EveryVector {
-  constexpr bool operator()(std::int64_t) const { return true; }
-};
-
 // The sums of a block's groups.
 template <class T>
 class ColumnSums {
