@@ -1,4 +1,4 @@
-"""Groups in runs, across memory, or in reverse order: the bits are those of dense groups."""
+"""Groups in runs, across memory, reversed or at any address: the bits are those of dense groups."""
 
 import itertools
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from layouts import Placed, dense_strides
 from variants import small_shards
 
 import dmlops
@@ -184,3 +185,27 @@ def test_groups_of_channels_last(pixels: int, channels: int, dtype: type[np.floa
                     given[...] = packed
                     dmlops.mean_variance_normalization(given, a, b, axes=(2, 3), out=out)
                     assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("length", [256, 4080, 4096])
+def test_shared_rows_at_any_address(length: int, dtype: type[np.floating[Any]]) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((16, length)).astype(dtype)
+    scale, bias = (rng.random((1, length)).astype(dtype) for _ in range(2))
+    # Of few groups, the shared rows are read in place.
+    parts = (
+        dmlops.mean_variance_normalization(part, scale, bias, axes=1) for part in (x[:8], x[8:])
+    )
+    expected = np.concatenate(list(parts))
+
+    def placed(values: Array, elements: int) -> Placed:
+        strides = dense_strides(values.shape, values.itemsize)
+        return Placed(values.shape, dtype, strides, elements * values.itemsize).fill(values)
+
+    for shifts in itertools.product((0, 3, 15), repeat=3):
+        a, b, out = map(placed, (scale, bias, x), shifts)
+        with dmlops.num_threads(1):
+            dmlops.mean_variance_normalization(x, a.view, b.view, axes=1, out=out.view)
+        assert out.view.tobytes() == expected.tobytes(), shifts
+        out.assert_canaries(shifts)

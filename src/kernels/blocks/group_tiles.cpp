@@ -23,7 +23,10 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   batch_ = min(batch_, kTileGroups);
   in_place_length_ = in_whole_runs(kTileElements, run);
   choose_tile_length();
-  if (has_whole_groups() && all_dense() && reduction.parts == 1) take_groups_in_place();
+  if (has_whole_groups() && all_dense() && reduction.parts == 1) {
+    take_groups_in_place();
+    align_shared_rows();
+  }
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
@@ -130,6 +133,23 @@ void GroupTiles::take_groups_in_place() {
   constexpr std::int64_t lanes = kLanes<f64x>;  // of the groups' numbers
   const std::int64_t groups = min(kTileGroups, kInPlaceBytes / (count_ * size_));
   batch_ = groups < lanes ? groups : groups / lanes * lanes;
+}
+
+void GroupTiles::align_shared_rows() {
+  const std::int64_t bytes = count_ * size_;
+  const bool vectors_fill_lines = kFloatLanes * size_ >= kLineBytes;
+  const bool rows_align = kept_.rank == 1 && kept_.strides[0][0] % kLineBytes == 0;
+  const bool pays = reduction_.end - reduction_.first >= kGroupStep && bytes >= kShortestAligned;
+  if (!vectors_fill_lines || !rows_align || !pays || bytes + kLineBytes > buffer_bytes_) return;
+  const auto past_line = [this](int o) {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(reduction_.data[o]) %
+                                     std::uintptr_t{kLineBytes});
+  };
+  for (int o = 2; o < operands_; ++o) {
+    if (!varies(o) || !shared_[o] || past_line(o) == past_line(0)) continue;
+    aligned_rows_[o] = buffer(o) + past_line(0);
+    std::memcpy(aligned_rows_[o], reduction_.data[o], static_cast<std::size_t>(bytes));
+  }
 }
 
 std::int64_t GroupTiles::in_whole_runs(std::int64_t length, std::int64_t run) {
@@ -276,6 +296,10 @@ void GroupTiles::merge(int o) {
 }
 
 void GroupTiles::select_operand(int o, std::int64_t first) {
+  if (o < operands_ && aligned_rows_[o] != nullptr) {
+    for (std::int64_t k = 0; k < groups_; ++k) groups_data_[o][k] = aligned_rows_[o];
+    return;
+  }
   OperandGroups<kTileGroups> groups;
   groups.select(kept_, o, first, groups_);
   for (int r = 0; r < groups.run_count; ++r) {

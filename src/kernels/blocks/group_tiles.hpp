@@ -146,6 +146,7 @@ class GroupTiles {
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
+  static constexpr std::int64_t kShortestAligned = 1024;  // shared rows, in bytes
 
   // The tile whose offsets a table has, of its runs or of its elements.
   struct Tabulated {
@@ -229,6 +230,9 @@ class GroupTiles {
   // Selects whole groups that are not packed: several vectors of their numbers, as far as L2 has
   // the groups and their results.
   DMLOPS_INLINE void take_groups_in_place();
+  // Copies rows that all groups share to the place in a cache line that the output's rows begin at,
+  // so that aligned stores go with aligned loads.
+  void align_shared_rows();
   // Selects whole groups, at most `max_groups`, if the buffers hold at least `min_groups` of them;
   // 0 if groups are not packed.
   void take_whole_groups(std::int64_t max_groups, int buffers, std::int64_t min_groups);
@@ -280,6 +284,7 @@ class GroupTiles {
   unsigned int loaded_operands_ = 0;
   std::int64_t loaded_tile_ = kNone;  // its first element
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
+  char* aligned_rows_[kFirstGroupOperand] = {};   // copies of shared rows, or null
   std::int64_t packed_tile_[kFirstGroupOperand];  // first element of the packed tile, or kNone
   // The elements of a group in each operand, with dimensions merged as far as its strides allow.
   ElementLoops loops_[kFirstGroupOperand];

@@ -49,10 +49,12 @@ class Gradients {
     group.near_zero = is_near_zero(group.center, group.variance);
   }
 
-  template <class At>
+  // True if the sum of the elements is needed.
+  bool sums_elements() const { return parameters_.training; }
+  template <bool kSumsElements, class At>
   DMLOPS_INLINE static void add_products(const At& at, Vector* sums) {
     const Vector v = at.wide_x(), g = at.wide_second();
-    sums[0] = sums[0] + v;
+    if (kSumsElements) sums[0] = sums[0] + v;
     sums[1] = sums[1] + g;
     sums[2] = add_exact_product(sums[2], g, v);
   }

@@ -188,7 +188,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
     if (s == 0) {
       return add_up(sums_of, s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
         return [](const At& at, Vector* sums)
-                   DMLOPS_LAMBDA_INLINE { Formula::add_products(at, sums); };
+                   DMLOPS_LAMBDA_INLINE { Formula::template add_products<true>(at, sums); };
       });
     }
     add_up(sums_of, s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {

@@ -12,7 +12,8 @@
 //   Numbers                  vectors of numbers of groups, such as `center`, and a mask of those
 //                            that need the first sweep, or after it no second one: `near_zero`
 //   begin(), end()           set Numbers before the sweeps, and after each
-//   add_products()           adds the terms of the first sweep
+//   sums_elements()          false if the first sum of the first sweep is not needed
+//   add_products()           adds the terms of the first sweep, with the first one or without
 //   add_deviations()         adds the terms of the second sweep, of elements minus `center`
 //   with_kind()              passes the kind of the results as a constant to the functions below
 //   factors()                Factors, which results need of Numbers; `in_pairs`: in float32 pairs
@@ -188,14 +189,15 @@ class ResultRow {
 };
 
 // The operands of a row of elements; `second` is the fused add or the gradient. Scale and bias are
-// rows of type Parameter.
-template <class T, class Parameter = OperandRow<T>>
+// rows of the given types.
+template <class T, class Scale = OperandRow<T>, class Bias = OperandRow<T>>
 struct MomentRow {
   using Wide = DMLOPS_TARGET::Wide<T>;
 
   const T* elements;
   OperandRow<T> added;
-  Parameter scales = {}, biases = {};
+  Scale scales = {};
+  Bias biases = {};
 
   // The vector from element i on, of which [first, used) exist.
   struct At {

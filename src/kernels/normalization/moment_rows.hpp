@@ -85,11 +85,17 @@ class MomentRows : public Formula {
         const Row row = {whole.elements + begin, whole.added.from(begin)};
         if (ahead != 0) prefetch_row(row.elements, ahead, count);
         if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
-        if (s == 0) {
+        const auto add_products = [&](auto sums_elements) DMLOPS_LAMBDA_INLINE {
           state.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used, Vector* sums)
                                DMLOPS_LAMBDA_INLINE {
-                                 Formula::add_products(typename Row::At{row, i, used, first}, sums);
+                                 Formula::template add_products<decltype(sums_elements)::value>(
+                                     typename Row::At{row, i, used, first}, sums);
                                });
+        };
+        if (s == 0 && this->sums_elements()) {
+          add_products(std::true_type());
+        } else if (s == 0) {
+          add_products(std::false_type());
         } else {
           const typename Formula::W::Minus minus_center(
               groups_.moments.number(first_ + k, &Formula::Numbers::center));

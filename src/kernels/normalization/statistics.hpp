@@ -38,10 +38,12 @@ class Statistics {
     group.near_zero = f64x{} == f64x{};
   }
 
-  template <class At>
+  // True if the sum of the elements is needed.
+  bool sums_elements() const { return parameters_.use_mean; }
+  template <bool kSumsElements, class At>
   DMLOPS_INLINE static void add_products(const At& at, Vector* sums) {
     const Vector v = at.wide_x();
-    sums[0] = sums[0] + v;
+    if (kSumsElements) sums[0] = sums[0] + v;
     sums[1] = add_exact_product(sums[1], v, v);
   }
   template <class At>
@@ -219,23 +221,27 @@ class Statistics {
       constexpr bool kPerGroup = decltype(per_group)::value;
       if constexpr (!kPerGroup) {
         if (tiles.uniform(kScale) && tiles.uniform(kBias))
-          return normalize_runs<kPerGroup, ConstantRow<T>>(factors, tiles, k, target);
+          return normalize_runs<kPerGroup, ConstantRow<T>, ConstantRow<T>>(factors, tiles, k,
+                                                                           target);
+        if (tiles.uniform(kBias))
+          return normalize_runs<kPerGroup, OperandRow<T>, ConstantRow<T>>(factors, tiles, k,
+                                                                          target);
       }
-      normalize_runs<kPerGroup, OperandRow<T>>(factors, tiles, k, target);
+      normalize_runs<kPerGroup, OperandRow<T>, OperandRow<T>>(factors, tiles, k, target);
     });
   }
 
-  // `Parameter`: the row of scale or bias. Aligned as sweep_tiles() is.
-  template <bool kPerGroup, class Parameter, class Target>
+  // Aligned as sweep_tiles() is.
+  template <bool kPerGroup, class Scale, class Bias, class Target>
   DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(const LaneOf<Factors>& factors,
                                                                     const GroupTiles& tiles,
                                                                     std::int64_t k,
                                                                     const Target& target) const {
     const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      return MomentRow<T, Parameter>{tiles.row<T>(1, k, run), OperandRow<T>(tiles, second, k, run),
-                                     Parameter(tiles, kScale, k, run),
-                                     Parameter(tiles, kBias, k, run)};
+      return MomentRow<T, Scale, Bias>{tiles.row<T>(1, k, run),
+                                       OperandRow<T>(tiles, second, k, run),
+                                       Scale(tiles, kScale, k, run), Bias(tiles, kBias, k, run)};
     };
     store_group(factors, results<kPerGroup>(), tiles, row_of, target);
   }
