@@ -68,12 +68,13 @@ class ColumnBlock {
         read_.is_uniform() && read_.step == kSize && first + columns + kWidth <= groups_.end;
   }
 
-  // Selects all groups in turn, and calls compute(first, columns) for each selection. Selections
-  // have up to `max_columns` columns, more than kWidth only where the groups are adjacent.
+  // Selects all groups in turn, and calls compute(first, columns) for each selection: up to
+  // `adjacent` columns of groups that are adjacent in all operands, or if it is 0 up to kWidth.
   template <class Compute>
-  void for_each_selection(const Compute& compute, std::int64_t max_columns = kWidth) {
+  void for_each_selection(const Compute& compute, std::int64_t adjacent = 0) {
+    are_adjacent_ = adjacent > 0;
     for (std::int64_t first = groups_.first, columns; first < groups_.end; first += columns) {
-      columns = next(first, max_columns);
+      columns = next(first, adjacent);
       select(first, columns);
       compute(first, columns);
     }
@@ -81,20 +82,21 @@ class ColumnBlock {
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
-  bool streaming() const { return groups_.streaming; }
-  // Returns the number of groups of the next selection, from `first` on. Up to kWidth columns: long
-  // runs of groups are not combined if they are whole vectors, which need no packing. Other runs
-  // take less time to pack than blocks that are not full. With non-temporal stores, selections end
-  // at cache lines of the output. Where vectors overlap, no selection leaves less than a vector.
-  std::int64_t next(std::int64_t first, std::int64_t max_columns) {
+  // True if results are written by non-temporal stores, which takes longer for adjacent groups.
+  bool streaming() const { return groups_.streaming && !are_adjacent_; }
+  // Returns the number of groups of the next selection, from `first` on. Runs of adjacent groups
+  // are divided evenly. Up to kWidth columns: long runs of groups are not combined if they are
+  // whole vectors, which need no packing. Other runs take less time to pack than blocks that are
+  // not full. With non-temporal stores, selections end at cache lines of the output.
+  std::int64_t next(std::int64_t first, std::int64_t adjacent) {
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kWidth;
-    if (max_columns > kWidth) {
+    if (adjacent > 0) {
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
-      const std::int64_t left = min(run, groups_.end - first), rest = left - max_columns;
-      if (overlaps_ && rest < kFloatLanes) return rest <= 0 ? left : max_columns - kFloatLanes;
-      const std::int64_t adjacent = min(max_columns, left);
-      return adjacent < kFloatLanes ? adjacent : adjacent / kFloatLanes * kFloatLanes;
+      const std::int64_t left = min(run, groups_.end - first);
+      columns = min(round_up(ceil_div(left, ceil_div(left, adjacent)), kFloatLanes), left);
+      if (overlaps_) return columns;
+      return columns < kFloatLanes ? columns : columns / kFloatLanes * kFloatLanes;
     }
     if (kept.rank > 1 && kept.sizes[0] >= kWidth / 2 && kept.sizes[0] % kFloatLanes == 0) {
       const std::int64_t size = kept.sizes[0], blocks = ceil_div(size, kWidth);
@@ -109,6 +111,10 @@ class ColumnBlock {
     return min(columns, groups_.end - first);
   }
   std::int64_t columns() const { return columns_; }
+  // Returns the number of lanes that have the numbers of the selected columns.
+  std::int64_t lanes() const {
+    return fills_vectors() ? round_up(columns_, kLanes<f32x>) : columns_;
+  }
   std::int64_t blocks() const { return ceil_div(count_, kBlockRows); }
   std::int64_t rows(std::int64_t block) const {
     return min(kBlockRows, count_ - block * kBlockRows);
@@ -301,7 +307,7 @@ class ColumnBlock {
     source += run.first * kSize;
     if (step != kSize) {
       unpack<Bits<T>>(target, step, nullptr, source, run.count);
-    } else if (groups_.streaming) {
+    } else if (streaming()) {
       copy_streaming(target, source, run.count * kSize);
     } else {
       copy_run(target, source, run.count * kSize);
@@ -315,6 +321,7 @@ class ColumnBlock {
   const char* const input_;
   std::int64_t count_, columns_ = 0;
   bool overlaps_here_ = false;  // true if vectors of the selection overlap
+  bool are_adjacent_ = false;   // true if selections are runs of groups
   std::int64_t packed_begin_ = kNone;
   OperandGroups<kWidth> read_, written_;  // the selected groups
   bool has_next_rows_ = false;            // true if further groups lie beside the selected ones

@@ -33,7 +33,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       report();
     };
     const std::int64_t most = block_.count() <= kShortGroup ? kMaxShortColumns : kMaxColumns;
-    block_.for_each_selection(compute, is_adjacent() ? most : kColumns);
+    block_.for_each_selection(compute, is_adjacent() ? most : 0);
   }
 
   // Adds up sweep s of some lanes, where groups have several columns; `moments` has the numbers of
@@ -157,7 +157,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       });
       visit(first);
     };
-    block_.for_each_selection(compute, is_adjacent() ? kMaxColumns : kColumns);
+    block_.for_each_selection(compute, is_adjacent() ? kMaxColumns : 0);
   }
 
   void begin(std::int64_t first, std::int64_t columns) {

@@ -11,7 +11,46 @@ namespace dmlops::DMLOPS_TARGET {
 // and ends of the passes.
 constexpr int kSoftmaxColumns = 128;
 template <class T>
-using SoftmaxBlock = ColumnBlock<T, kSoftmaxColumns>;
+class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
+  using Block = ColumnBlock<T, kSoftmaxColumns>;
+
+ public:
+  explicit SoftmaxBlock(const Reduction& groups)
+      : Block(groups, reads_in_place(groups)), groups_(groups) {}
+
+  // Calls compute() for each selection of the groups.
+  template <class Compute>
+  void for_each_selection(const Compute& compute) {
+    const auto compute_here = [&](std::int64_t, std::int64_t) {
+      // Vectors that overlap would read results in the buffer.
+      if (!this->stores_in_place()) this->end_overlap();
+      compute();
+    };
+    const bool is_adjacent = reads_in_place(groups_) && this->is_adjacent();
+    Block::for_each_selection(compute_here, is_adjacent ? kSoftmaxColumns : 0);
+  }
+
+ private:
+  // True if runs of groups that are not whole vectors are to be read in place. They are adjacent in
+  // the output, which is not the input, where vectors that overlap would read results.
+  static bool reads_in_place(const Reduction& groups) {
+    const ReductionNest& kept = groups.kept;
+    if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank <= 1)
+      return false;
+    const std::int64_t run = kept.sizes[0], elements = element_loops(groups, 1).count();
+    return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
+           takes_less_in_place(run, elements, groups.streaming);
+  }
+  static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
+    constexpr std::int64_t kLongRun = 40, kManyElements = 768;
+    if (run < kLongRun && (run < kFloatLanes || run * elements < kManyElements)) return false;
+    // Long runs of longer groups are packed for non-temporal stores.
+    constexpr std::int64_t kFewElements = 8, kShortestStreamed = 256;  // bytes
+    return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamed;
+  }
+
+  const Reduction& groups_;
+};
 
 // Finds the maxima of a block's groups.
 template <class T>
@@ -21,8 +60,9 @@ void find_column_maxima(SoftmaxBlock<T>& block, float* maxima) {
     const auto x = block.view(b);
     const std::int64_t rows = block.rows(b);
     for_each_vector(block.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const std::int64_t column = block.column(c);
       f32x largest = load<f32x>(maxima + c);
-      for (std::int64_t r = 0; r < rows; ++r) largest = max(largest, load_columns<T>(x, r, c));
+      for (std::int64_t r = 0; r < rows; ++r) largest = max(largest, load_columns<T>(x, r, column));
       store(maxima + c, largest);
     });
   }
@@ -49,7 +89,7 @@ class ColumnSums {
   template <class Seen, class MakeTerms, class Done, class IsNeeded = EveryVector>
   void add_up(SoftmaxBlock<T>& block, const MakeTerms& terms, const Done& done,
               const IsNeeded& is_needed = {}) {
-    const std::int64_t columns = block.columns(), blocks = block.blocks();
+    const std::int64_t columns = block.lanes(), blocks = block.blocks();
     Seen seen[kSoftmaxColumns / kLanes<f32x>];
     for (std::int64_t b = 0; b < blocks; ++b) {
       const auto x = block.view(b);
@@ -59,7 +99,7 @@ class ColumnSums {
         if (!is_needed(c)) return;
         auto terms_here = terms(c);
         Seen seen_here;
-        const std::int64_t offset = c * std::int64_t{sizeof(T)};
+        const std::int64_t offset = block.column(c) * std::int64_t{sizeof(T)};
         const char* const column = x.data + offset;
         // Returns the sum of a lane, whose rows are 16 apart. With indices of rows instead of
         // pointers, the loop would not fit the registers.

@@ -130,7 +130,7 @@ class HardmaxColumns {
   explicit HardmaxColumns(const Reduction& groups) : groups_(groups), block_(groups) {}
 
   void run() {
-    block_.for_each_selection([this](std::int64_t, std::int64_t) {
+    block_.for_each_selection([this] {
       find();
       groups_.data[0] != nullptr ? write() : write_ones();
     });
@@ -147,10 +147,11 @@ class HardmaxColumns {
       const auto x = block_.view(b);
       const std::int64_t rows = block_.rows(b);
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+        const std::int64_t column = block_.column(c);
         f32x top = load<f32x>(tops_ + c);
         i32x row = splat<i32x>(-1);
         for (std::int64_t r = 0; r < rows; ++r) {
-          const f32x v = load_columns<T>(x, r, c);
+          const f32x v = load_columns<T>(x, r, column);
           const i32x is_first = (v > top) | ((v != v) & (top == top));
           top = is_first ? v : top;
           row = is_first ? splat<i32x>(static_cast<std::int32_t>(r)) : row;
@@ -177,7 +178,8 @@ class HardmaxColumns {
         for (std::int64_t r = first; r < first + rows; ++r, target += pitch) {
           for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
             const i32x is_max = load<i32x>(rows_here + c) == static_cast<std::int32_t>(r);
-            store(reinterpret_cast<T*>(target) + c, is_max ? splat<f32x>(1.0f) : splat<f32x>(0.0f));
+            store(reinterpret_cast<T*>(target) + block_.column(c),
+                  is_max ? splat<f32x>(1.0f) : splat<f32x>(0.0f));
           });
         }
       };

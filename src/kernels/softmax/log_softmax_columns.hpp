@@ -15,12 +15,12 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
   explicit LogSoftmaxColumns(const Reduction& groups) : block_(groups) {}
 
   void run() {
-    block_.for_each_selection([this](std::int64_t, std::int64_t columns) {
+    block_.for_each_selection([this] {
       if constexpr (std::is_same_v<T, float>) {
         if (is_short_ && inexact_ <= exact_ + kSoftmaxColumns / kLanes<f32x>)
-          return compute_short(columns);
+          return compute_short();
       }
-      Base::run(columns);
+      Base::run(block_.lanes());
     });
   }
 
@@ -34,14 +34,16 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
   // other are exact in float64, in any order. Vectors with larger factors are added up by
   // add_plain(), and those for which its sum does not suffice by add_excluding_max(). If most
   // vectors have larger factors, further groups are not tried.
-  void compute_short(std::int64_t columns) {
+  void compute_short() {
     constexpr float kExactRange = 16;
+    const std::int64_t columns = block_.lanes();
     const auto x = block_.view(0);
     bool exact[kSoftmaxColumns / kLanes<f32x>], all_exact = true;  // by vector
     for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+      const std::int64_t column = block_.column(c);
       const auto element = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
-        block_.prefetch_next(r, c);
-        return load_columns<T>(x, r, c);
+        block_.prefetch_next(r, column);
+        return load_columns<T>(x, r, column);
       };
       f32x largest = element(0), smallest = largest;
       LaneSums<T> sum = {};

@@ -12,15 +12,15 @@ class SoftmaxColumns {
   explicit SoftmaxColumns(const Reduction& groups) : block_(groups) {}
 
   void run() {
-    block_.for_each_selection([this](std::int64_t, std::int64_t columns) { run(columns); });
+    block_.for_each_selection([this] { run_selection(); });
   }
 
  private:
-  void run(std::int64_t columns) {
+  void run_selection() {
     if (plain_) {
       const auto terms = [](std::int64_t) DMLOPS_LAMBDA_INLINE { return PlainGroupTerms<T>(); };
       const LargestAbs largest = add_up<LargestAbs>(terms);
-      plain_ = term_sums_.compute(columns, false) &&
+      plain_ = term_sums_.compute(block_.lanes(), false) &&
                finish_plain<T>(fold(largest.largest, Maximum()), block_.count(), [&](auto plain) {
                  finish([=](std::int64_t) DMLOPS_LAMBDA_INLINE { return plain; });
                });
@@ -30,7 +30,7 @@ class SoftmaxColumns {
     const auto terms = [&](std::int64_t c)
                            DMLOPS_LAMBDA_INLINE { return GroupTerms<T>(load<f32x>(tops_ + c)); };
     add_up<NothingSeen>(terms);
-    term_sums_.compute(columns, true);
+    term_sums_.compute(block_.lanes(), true);
     finish(terms);
   }
 
@@ -51,10 +51,11 @@ class SoftmaxColumns {
     const std::int64_t rows = block_.count();
     for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const auto terms = make_terms(c);
+      const std::int64_t column = block_.column(c);
       Seen seen;
       for (std::int64_t r = 0; r < rows; ++r) {
-        block_.prefetch_next(r, c);
-        const f32x v = load_columns<T>(x, r, c);
+        block_.prefetch_next(r, column);
+        const f32x v = load_columns<T>(x, r, column);
         seen += v;
         terms(v).store_to(kept_[r][0] + c, kept_[r][kNumbers - 1] + c);
       }
