@@ -150,6 +150,14 @@ DMLOPS_INLINE V reversed(V v, std::index_sequence<kIndex...>) {
   return shuffle<(sizeof...(kIndex) - 1 - kIndex)...>(v, v);
 }
 
+// Loads a vector in reverse order, from its last element on.
+template <class V>
+DMLOPS_INLINE V load_reversed(const char* last) {
+  constexpr std::size_t lanes = kLanes<V>;
+  const V v = load_element<V>(last - (lanes - 1) * sizeof(Lane<V>));
+  return reversed(v, std::make_index_sequence<lanes>());
+}
+
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
 constexpr bool kShufflesBytes = true;
 
@@ -204,6 +212,10 @@ constexpr bool kShufflesBytes = false;
 template <class U>
 constexpr bool kReversesVectors = sizeof(U) >= (kVectorBytes == 64 ? 2 : 4);
 
+// The shortest reversed row, in vectors, whose last vector overlaps the previous one. Shorter rows
+// are loaded so soon afterwards that stores that overlap would delay the loads.
+constexpr std::int64_t kShortestOverlap = 4;
+
 // Packs elements `step` bytes apart into a dense row.
 template <class U>
 DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* source,
@@ -222,8 +234,11 @@ DMLOPS_INLINE void pack_strided(char* target, std::int64_t length, const char* s
     }
   } else if (step == -size && kReversesVectors<U>) {
     for (; i + lanes <= length; i += lanes)
-      store_element(target + i * size, reversed(load_element<V>(source - (i + lanes - 1) * size),
-                                                std::make_index_sequence<std::size_t{lanes}>()));
+      store_element(target + i * size, load_reversed<V>(source - i * size));
+    if (i >= kShortestOverlap * lanes && i < length) {
+      i = length - lanes;
+      return store_element(target + i * size, load_reversed<V>(source - i * size));
+    }
   }
 #if defined(DMLOPS_HAS_BYTE_SHUFFLE)
   if (size < 8 && length - i > 16 / size) {
