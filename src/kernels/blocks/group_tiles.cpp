@@ -21,8 +21,9 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
   if (alternate && !packed_once)
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
-  in_place_length_ = in_whole_runs(kTileElements, run);
   choose_tile_length();
+  in_place_length_ =
+      in_whole_runs(batch_ > 1 ? kTileElements : max(kTileElements, kMostRuns * run), run);
   if (has_whole_groups() && all_dense() && reduction.parts == 1) {
     take_groups_in_place();
     align_shared_rows();

@@ -67,8 +67,8 @@ class GroupTiles {
     }
   }
   std::int64_t tile_length() const { return tile_length_; }
-  // Returns the length of the tiles of operands, given as bits, that are read for sums: longer ones
-  // if all are read in place, where packed results of several groups share a buffer.
+  // Returns the length of the tiles of operands, given as bits: longer ones if all are in place,
+  // where packed results of several groups share a buffer.
   std::int64_t tile_length(unsigned int operands) const {
     for (int o = 0; o < operands_; ++o) {
       if (!has_bit(operands, o) || !varies(o)) continue;
@@ -121,9 +121,12 @@ class GroupTiles {
   // Returns the bytes from a run of the loaded tile to the next one if that one does not follow it,
   // so that the hardware prefetcher does not either, and is unlikely to be cached; otherwise 0.
   DMLOPS_INLINE std::int64_t jump(int operand, const TileRun& run) const {
-    if (is_cached_ || uniform(operand) || has_bit(packed_, operand)) return 0;
     const TileRun& next = *(&run + 1);
-    const std::int64_t to = next.begin == length() ? next_[operand] : next.offsets[operand];
+    const bool ends = next.begin == length();
+    // Long runs of several inputs, or of several groups, would evict each other.
+    const bool is_long = run.length > kTileElements && (ends || reads_several_);
+    if (is_cached_ || is_long || uniform(operand) || has_bit(packed_, operand)) return 0;
+    const std::int64_t to = ends ? next_[operand] : next.offsets[operand];
     const std::int64_t bytes = to - run.offsets[operand];
     return bytes == run.length * size_ ? 0 : bytes;
   }
@@ -139,6 +142,7 @@ class GroupTiles {
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
   static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of such groups, of an operand
   static constexpr std::int64_t kTableEntries = 1024;
+  static constexpr std::int64_t kMostRuns = kTileElements / kShortestResults;  // of whole tiles
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   // Minimum of whole groups to pack where groups share cache lines.
@@ -304,7 +308,7 @@ class GroupTiles {
   unsigned int constant_ = 0;  // operands whose runs in the loaded tile have one element
   SplitTile split_tile_ = {kNone, 0, 0, 0};
   std::int64_t next_[kFirstGroupOperand];  // offset of the element after the loaded tile
-  TileRun runs_[kTileElements / kShortestResults + 3];    // with the run after the tile
+  TileRun runs_[kMostRuns + 3];            // with the run after the tile
   std::int64_t buffer_bytes_ = kTileElements * kMaxSize;  // of an operand
   alignas(kVectorBytes) char buffers_[kBufferBytes];
 };

@@ -2,8 +2,8 @@
 //
 // A formula has kSweeps sweeps over the elements of the groups that need them, then results. It
 // keeps the numbers of up to kTileGroups groups. Bit o of reads(s) is set if sweep s reads operand
-// o; reads(kSweeps) is for the results. Runs of operands in kConstantInRuns, as bits, may have a
-// single element.
+// o; reads(kSweeps) is for the results, to which a fused activation applies if activates(). Runs of
+// operands in kConstantInRuns, as bits, may have a single element.
 #pragma once
 
 #include "kernels/blocks/group_tiles.hpp"
@@ -39,13 +39,16 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
 template <class Formula>
 DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
+  const unsigned int operands = formula.reads(Formula::kSweeps) | 1u;
   const auto finish = [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-    tiles.load(formula.reads(Formula::kSweeps) | 1u, begin, length, GroupTiles::kShortestResults,
-               Formula::kConstantInRuns);
+    tiles.load(operands, begin, length, GroupTiles::kShortestResults, Formula::kConstantInRuns);
     for (std::int64_t k = 0; k < groups; ++k) formula.finish(tiles, k, begin);
     tiles.store(begin, length);
   };
-  for_each_chunk(from, to, tiles.tile_length(), finish);
+  // A fused activation has a buffer for a tile.
+  const std::int64_t length =
+      formula.activates() ? tiles.tile_length() : tiles.tile_length(operands);
+  for_each_chunk(from, to, length, finish);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -25,6 +25,7 @@ struct HardmaxRows {
   static constexpr int kSweeps = 1;
   static constexpr unsigned int kConstantInRuns = 0;
   static unsigned int reads(int s) { return s == 0 ? 2 : 0; }  // the sweep reads the input
+  static bool activates() { return false; }
 
   struct State {
     float max;
