@@ -188,12 +188,12 @@ def test_groups_of_channels_last(pixels: int, channels: int, dtype: type[np.floa
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("length", [256, 4080, 4096])
+@pytest.mark.parametrize("length", [256, 4080, 4096])  # 4096: too long to be copied
 def test_shared_rows_at_any_address(length: int, dtype: type[np.floating[Any]]) -> None:
     rng = np.random.default_rng(2)
     x = rng.standard_normal((16, length)).astype(dtype)
     scale, bias = (rng.random((1, length)).astype(dtype) for _ in range(2))
-    # Of few groups, the shared rows are read in place.
+    # With fewer than 16 groups, scale and bias are not copied.
     parts = (
         dmlops.mean_variance_normalization(part, scale, bias, axes=1) for part in (x[:8], x[8:])
     )
@@ -209,3 +209,14 @@ def test_shared_rows_at_any_address(length: int, dtype: type[np.floating[Any]]) 
             dmlops.mean_variance_normalization(x, a.view, b.view, axes=1, out=out.view)
         assert out.view.tobytes() == expected.tobytes(), shifts
         out.assert_canaries(shifts)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_tiles_of_many_runs(dtype: type[np.floating[Any]]) -> None:
+    """Tiles of 64 runs, and of 65 where a part begins within a run."""
+    x = np.random.default_rng(3).standard_normal((2, 200, 320)).astype(dtype)[..., :301]
+    for function in (dmlops.mean_variance_normalization, dmlops.hardmax):
+        expected = function(x.copy(), axes=(1, 2))
+        for threads in (1, 5):
+            with small_shards(threads):
+                assert function(x, axes=(1, 2)).tobytes() == expected.tobytes()

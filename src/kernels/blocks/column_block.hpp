@@ -69,12 +69,12 @@ class ColumnBlock {
   }
 
   // Selects all groups in turn, and calls compute(first, columns) for each selection: up to
-  // `adjacent` columns of groups that are adjacent in all operands, or if it is 0 up to kWidth.
+  // `max_adjacent` columns of groups that are adjacent in all operands, or if it is 0 up to kWidth.
   template <class Compute>
-  void for_each_selection(const Compute& compute, std::int64_t adjacent = 0) {
-    are_adjacent_ = adjacent > 0;
+  void for_each_selection(const Compute& compute, std::int64_t max_adjacent) {
+    are_adjacent_ = max_adjacent > 0;
     for (std::int64_t first = groups_.first, columns; first < groups_.end; first += columns) {
-      columns = next(first, adjacent);
+      columns = next(first, max_adjacent);
       select(first, columns);
       compute(first, columns);
     }
@@ -82,21 +82,21 @@ class ColumnBlock {
   }
 
   std::int64_t count() const { return count_; }  // elements in a group
-  // True if results are written by non-temporal stores, which takes longer for adjacent groups.
+  // True if results are written by non-temporal stores. Those of adjacent groups are stored in
+  // place instead.
   bool streaming() const { return groups_.streaming && !are_adjacent_; }
   // Returns the number of groups of the next selection, from `first` on. Runs of adjacent groups
   // are divided evenly. Up to kWidth columns: long runs of groups are not combined if they are
   // whole vectors, which need no packing. Other runs take less time to pack than blocks that are
   // not full. With non-temporal stores, selections end at cache lines of the output.
-  std::int64_t next(std::int64_t first, std::int64_t adjacent) {
+  std::int64_t next(std::int64_t first, std::int64_t max_adjacent) {
     const ReductionNest& kept = groups_.kept;
     std::int64_t columns = kWidth;
-    if (adjacent > 0) {
+    if (max_adjacent > 0) {
       const std::int64_t run = kept.sizes[0] - first % kept.sizes[0];
       const std::int64_t left = min(run, groups_.end - first);
-      columns = min(round_up(ceil_div(left, ceil_div(left, adjacent)), kFloatLanes), left);
-      if (overlaps_) return columns;
-      return columns < kFloatLanes ? columns : columns / kFloatLanes * kFloatLanes;
+      columns = min(round_up(ceil_div(left, ceil_div(left, max_adjacent)), kFloatLanes), left);
+      return overlaps_ || columns < kFloatLanes ? columns : columns / kFloatLanes * kFloatLanes;
     }
     if (kept.rank > 1 && kept.sizes[0] >= kWidth / 2 && kept.sizes[0] % kFloatLanes == 0) {
       const std::int64_t size = kept.sizes[0], blocks = ceil_div(size, kWidth);
@@ -132,8 +132,15 @@ class ColumnBlock {
   // Ends the overlap in this selection, for packed rows that results replace in the buffer: a
   // vector that overlaps would read results.
   void end_overlap() {
+    if (!overlaps_here_) return;
     overlaps_here_ = false;
     initialize();
+  }
+
+  bool overlaps() const { return overlaps_; }
+  // True if many elements of a group map to the same cache sets.
+  static bool share_sets(const ElementLoops& in) {
+    return in.count() > kRowsInPlace && in.step() % kSetPeriod == 0;
   }
 
   // True if the groups' elements are rows in memory that vectors cover exactly.
@@ -185,9 +192,8 @@ class ColumnBlock {
   // Returns the rows of a block: those of whole vectors in place, unless many of them map to the
   // same cache sets; others packed.
   ColumnRows view(std::int64_t block) {
-    const bool share_sets = count_ > kRowsInPlace && in_.step() % kSetPeriod == 0;
     const std::int64_t begin = block * kBlockRows;
-    if (share_sets || !in_place()) return load_rows(begin);
+    if (share_sets(in_) || !in_place()) return load_rows(begin);
     set_next_rows(0, {begin * in_.step(), in_.step(), 0, 1, rows(block)});
     return rows_from(begin);
   }

@@ -64,13 +64,13 @@ DMLOPS_INLINE void for_each_several(std::int64_t columns, const IsJoined& is_joi
 
 // Writes several vectors of a row before the next row, since rows a power of two apart map to the
 // same cache sets.
-template <class T, class Column, class Make, std::size_t... kIndex>
-DMLOPS_INLINE void write_vectors(char* target, std::int64_t pitch, const ColumnRows& source,
-                                 std::int64_t begin, std::int64_t end, std::int64_t c,
-                                 const Column& column, const Make& make,
+template <class T, int kWidth, class Make, std::size_t... kIndex>
+DMLOPS_INLINE void write_vectors(const ColumnBlock<T, kWidth>& block, char* target,
+                                 std::int64_t pitch, const ColumnRows& source, std::int64_t begin,
+                                 std::int64_t end, std::int64_t c, const Make& make,
                                  std::index_sequence<kIndex...>) {
   const std::int64_t lanes[] = {c + static_cast<std::int64_t>(kIndex) * kFloatLanes...};
-  const std::int64_t columns[] = {column(lanes[kIndex])...};
+  const std::int64_t columns[] = {block.column(lanes[kIndex])...};
   const decltype(make(c)) results[] = {make(lanes[kIndex])...};
   for (std::int64_t r = begin; r < end; ++r, target += pitch) {
 #pragma GCC unroll 16
@@ -91,10 +91,7 @@ DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make
                            std::int64_t rows) DMLOPS_LAMBDA_INLINE {
       for_each_several<4>(
           block.columns(), EveryVector(), [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
-            write_vectors<T>(
-                target, pitch, x, first, first + rows, c,
-                [&](std::int64_t at) DMLOPS_LAMBDA_INLINE { return block.column(at); }, make,
-                indices);
+            write_vectors(block, target, pitch, x, first, first + rows, c, make, indices);
           });
     };
     block.store_results(b * kBlockRows, block.rows(b), write);

@@ -39,9 +39,6 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
   }
   take_long_rows();
-  int inputs = 0;
-  for (int o = 1; o < operands_; ++o) inputs += varies(o) && !shared_[o] ? 1 : 0;
-  reads_several_ = inputs > 1;
   is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
@@ -140,15 +137,14 @@ void GroupTiles::align_shared_rows() {
   const std::int64_t bytes = count_ * size_;
   const bool vectors_fill_lines = kFloatLanes * size_ >= kLineBytes;
   const bool rows_align = kept_.rank == 1 && kept_.strides[0][0] % kLineBytes == 0;
-  const bool pays = reduction_.end - reduction_.first >= kGroupStep && bytes >= kShortestAligned;
-  if (!vectors_fill_lines || !rows_align || !pays || bytes + kLineBytes > buffer_bytes_) return;
-  const auto past_line = [this](int o) {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(reduction_.data[o]) %
-                                     std::uintptr_t{kLineBytes});
-  };
+  const bool pays =
+      reduction_.end - reduction_.first >= kManyGroups && bytes >= kShortestAlignedBytes;
+  const bool fits = bytes + kLineBytes <= buffer_bytes_;
+  if (reduction_.data[0] == nullptr || !vectors_fill_lines || !rows_align || !pays || !fits) return;
+  const std::int64_t past = bytes_past_line(reduction_.data[0]);
   for (int o = 2; o < operands_; ++o) {
-    if (!varies(o) || !shared_[o] || past_line(o) == past_line(0)) continue;
-    aligned_rows_[o] = buffer(o) + past_line(0);
+    if (!varies(o) || !shared_[o] || bytes_past_line(reduction_.data[o]) == past) continue;
+    aligned_rows_[o] = buffer(o) + past;
     std::memcpy(aligned_rows_[o], reduction_.data[o], static_cast<std::size_t>(bytes));
   }
 }
@@ -198,6 +194,8 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   loaded_tile_ = begin;
   loaded_operands_ = operands;
   const std::int64_t end = begin + length;
+  ends_groups_ = end == count_;
+  reads_several_ = reads_several(operands);
   const bool splits = elements_.rank > 1 && inner_size() >= shortest_run;
   split_ = packed_ = constant_ = 0;
   for (int o = 0; o < operands_; ++o) {

@@ -67,8 +67,7 @@ class GroupTiles {
     }
   }
   std::int64_t tile_length() const { return tile_length_; }
-  // Returns the length of the tiles of operands, given as bits: longer ones if all are in place,
-  // where packed results of several groups share a buffer.
+  // Returns the length of the tiles of operands, given as bits: longer ones if all are in place.
   std::int64_t tile_length(unsigned int operands) const {
     for (int o = 0; o < operands_; ++o) {
       if (!has_bit(operands, o) || !varies(o)) continue;
@@ -124,7 +123,7 @@ class GroupTiles {
     const TileRun& next = *(&run + 1);
     const bool ends = next.begin == length();
     // Long runs of several inputs, or of several groups, would evict each other.
-    const bool is_long = run.length > kTileElements && (ends || reads_several_);
+    const bool is_long = run.length > kTileElements && ((ends && ends_groups_) || reads_several_);
     if (is_cached_ || is_long || uniform(operand) || has_bit(packed_, operand)) return 0;
     const std::int64_t to = ends ? next_[operand] : next.offsets[operand];
     const std::int64_t bytes = to - run.offsets[operand];
@@ -142,7 +141,8 @@ class GroupTiles {
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
   static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of such groups, of an operand
   static constexpr std::int64_t kTableEntries = 1024;
-  static constexpr std::int64_t kMostRuns = kTileElements / kShortestResults;  // of whole tiles
+  // Runs of a tile that begins at a run. Others have one more.
+  static constexpr std::int64_t kMostRuns = kTileElements / kShortestResults;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   // Minimum of whole groups to pack where groups share cache lines.
@@ -150,7 +150,8 @@ class GroupTiles {
   static constexpr std::int64_t kNone = -1;
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
-  static constexpr std::int64_t kShortestAligned = 1024;  // shared rows, in bytes
+  // Shared rows that are aligned, and the fewest groups.
+  static constexpr std::int64_t kShortestAlignedBytes = 1024, kManyGroups = 16;
 
   // The tile whose offsets a table has, of its runs or of its elements.
   struct Tabulated {
@@ -170,6 +171,13 @@ class GroupTiles {
 
   // True if an operand exists and has different elements in a group.
   bool varies(int o) const { return reduction_.data[o] != nullptr && !uniform_[o]; }
+  // True if several inputs among operands, given as bits, differ from group to group.
+  bool reads_several(unsigned int operands) const {
+    int inputs = 0;
+    for (int o = 1; o < operands_; ++o)
+      inputs += has_bit(operands, o) && varies(o) && !shared_[o] ? 1 : 0;
+    return inputs > 1;
+  }
   std::int64_t inner_size() const { return elements_.sizes[elements_.rank - 1]; }
   // True if tiles have several runs of the innermost dimension.
   bool has_short_runs() const { return elements_.rank > 1 && inner_size() < kShortestRun; }
@@ -282,9 +290,10 @@ class GroupTiles {
   const std::int64_t size_;  // of an element, in bytes
   const int operands_;
   std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
-  bool streams_, is_cached_, reads_several_;
-  bool reads_runs_ = false;  // true if runs are contiguous in an operand
-  bool common_ = true;       // true if the selected groups have common steps
+  bool streams_, is_cached_;
+  bool ends_groups_ = false, reads_several_ = false;  // of the loaded tile
+  bool reads_runs_ = false;                           // true if runs are contiguous in an operand
+  bool common_ = true;  // true if the selected groups have common steps
   unsigned int loaded_operands_ = 0;
   std::int64_t loaded_tile_ = kNone;  // its first element
   bool uniform_[kFirstGroupOperand], shared_[kFirstGroupOperand];
@@ -308,7 +317,7 @@ class GroupTiles {
   unsigned int constant_ = 0;  // operands whose runs in the loaded tile have one element
   SplitTile split_tile_ = {kNone, 0, 0, 0};
   std::int64_t next_[kFirstGroupOperand];  // offset of the element after the loaded tile
-  TileRun runs_[kMostRuns + 3];            // with the run after the tile
+  TileRun runs_[kMostRuns + 2];            // with the run after the tile
   std::int64_t buffer_bytes_ = kTileElements * kMaxSize;  // of an operand
   alignas(kVectorBytes) char buffers_[kBufferBytes];
 };

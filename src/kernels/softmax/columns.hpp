@@ -10,13 +10,14 @@ namespace dmlops::DMLOPS_TARGET {
 // More columns than other reductions have, since short groups take less time than the beginnings
 // and ends of the passes.
 constexpr int kSoftmaxColumns = 128;
+
+// A column block that reads runs of adjacent groups in place if that takes less time.
 template <class T>
 class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   using Block = ColumnBlock<T, kSoftmaxColumns>;
 
  public:
-  explicit SoftmaxBlock(const Reduction& groups)
-      : Block(groups, reads_in_place(groups)), groups_(groups) {}
+  explicit SoftmaxBlock(const Reduction& groups) : Block(groups, reads_in_place(groups)) {}
 
   // Calls compute() for each selection of the groups.
   template <class Compute>
@@ -26,30 +27,30 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
       if (!this->stores_in_place()) this->end_overlap();
       compute();
     };
-    const bool is_adjacent = reads_in_place(groups_) && this->is_adjacent();
-    Block::for_each_selection(compute_here, is_adjacent ? kSoftmaxColumns : 0);
+    const bool in_place = this->overlaps() && this->is_adjacent();
+    Block::for_each_selection(compute_here, in_place ? kSoftmaxColumns : 0);
   }
 
  private:
-  // True if runs of groups that are not whole vectors are to be read in place. They are adjacent in
-  // the output, which is not the input, where vectors that overlap would read results.
+  // True if runs of groups that are adjacent in the output, but not whole vectors, are to be read
+  // in place where the input has them, too. Not if the output is the input, since vectors that
+  // overlap would read results.
   static bool reads_in_place(const Reduction& groups) {
     const ReductionNest& kept = groups.kept;
     if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank <= 1)
       return false;
-    const std::int64_t run = kept.sizes[0], elements = element_loops(groups, 1).count();
-    return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
-           takes_less_in_place(run, elements, groups.streaming);
+    const ElementLoops in = element_loops(groups, 1);
+    return kept.sizes[0] % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
+           !Block::share_sets(in) &&
+           takes_less_in_place(kept.sizes[0], in.count(), groups.streaming);
   }
   static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
-    constexpr std::int64_t kLongRun = 40, kManyElements = 768;
-    if (run < kLongRun && (run < kFloatLanes || run * elements < kManyElements)) return false;
+    constexpr std::int64_t kLongRun = 40, kShortRun = 16, kManyElements = 768;
+    if (run < kLongRun && (run <= kShortRun || run * elements < kManyElements)) return false;
     // Long runs of longer groups are packed for non-temporal stores.
-    constexpr std::int64_t kFewElements = 8, kShortestStreamed = 256;  // bytes
-    return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamed;
+    constexpr std::int64_t kFewElements = 8;
+    return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamedInPlace;
   }
-
-  const Reduction& groups_;
 };
 
 // Finds the maxima of a block's groups.
