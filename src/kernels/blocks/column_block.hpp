@@ -138,9 +138,9 @@ class ColumnBlock {
   }
 
   bool overlaps() const { return overlaps_; }
-  // True if many elements of a group map to the same cache sets.
-  static bool share_sets(const ElementLoops& in) {
-    return in.count() > kRowsInPlace && in.step() % kSetPeriod == 0;
+  // True if many of `count` elements of a group, `step` bytes apart, map to the same cache sets.
+  static bool share_sets(std::int64_t count, std::int64_t step) {
+    return count > kRowsInPlace && step % kSetPeriod == 0;
   }
 
   // True if the groups' elements are rows in memory that vectors cover exactly.
@@ -193,7 +193,7 @@ class ColumnBlock {
   // same cache sets; others packed.
   ColumnRows view(std::int64_t block) {
     const std::int64_t begin = block * kBlockRows;
-    if (share_sets(in_) || !in_place()) return load_rows(begin);
+    if (share_sets(count_, in_.step()) || !in_place()) return load_rows(begin);
     set_next_rows(0, {begin * in_.step(), in_.step(), 0, 1, rows(block)});
     return rows_from(begin);
   }

@@ -40,9 +40,10 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank <= 1)
       return false;
     const ElementLoops in = element_loops(groups, 1);
-    return kept.sizes[0] % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
-           !Block::share_sets(in) &&
-           takes_less_in_place(kept.sizes[0], in.count(), groups.streaming);
+    const std::int64_t run = kept.sizes[0], elements = in.count();
+    return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
+           !Block::share_sets(elements, in.step()) &&
+           takes_less_in_place(run, elements, groups.streaming);
   }
   static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
     constexpr std::int64_t kLongRun = 40, kShortRun = 16, kManyElements = 768;
