@@ -38,11 +38,14 @@ struct ActivatedLoops {
   template <bool kStreaming = false>
   static void by_element(const Block& rows, const Channels<T>& channels, const void* given) {
     const Act act = *static_cast<const Act*>(given);
+    const bool together = !kForSize && !kStreaming && loads_parameters_once(rows);
     // The packed parameters repeat after the whole row.
-    if (!kForSize && rows.length == rows.rows->length && crosses_rows(rows, kStreaming))
+    const bool crosses =
+        !kForSize && rows.length == rows.rows->length && crosses_rows(rows, kStreaming);
+    if (crosses && !(together && rows.length >= kLongRow && rows.length % kFloatLanes != 0))
       return across_shared_rows<kStreaming>(rows, channels, act);
     std::int64_t r = 0;
-    if (!kForSize && !kStreaming && loads_parameters_once(rows)) {
+    if (together) {
       for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
     }
     const bool prefetches = !kForSize && !kStreaming && !is_cached(rows);
@@ -67,6 +70,9 @@ struct ActivatedLoops {
   static constexpr bool kManyRegisters = kVectorBytes == 64;
   static constexpr std::int64_t kTogether = kManyRegisters ? 2 : 4, kStrip = kManyRegisters ? 4 : 1,
                                 kAtOnce = kManyRegisters ? 1 : kTogether;
+  // Shorter contiguous rows, and those of whole vectors, are computed by vectors that extend into
+  // the next row.
+  static constexpr std::int64_t kLongRow = 128;
   static constexpr std::int64_t kCached = std::int64_t{kManyRegisters ? 16 : 8} << 20;  // bytes
 
   DMLOPS_INLINE static Out* output_row(const Block& rows, std::int64_t r) {
@@ -194,10 +200,9 @@ struct ActivatedLoops {
 
   // True if several rows share each load of parameters, which take more loads than the input. Not
   // for rows beyond the caches: memory latency hides the loads, and the hardware prefetcher follows
-  // single rows better. Requires whole vectors, and equal alignment of the rows.
+  // single rows better. Requires whole vectors.
   static bool loads_parameters_once(const Block& rows) {
-    return is_cached(rows) && rows.length >= kFloatLanes && rows.output.offsets == nullptr &&
-           rows.output.pitch % (kFloatLanes * std::int64_t{sizeof(Out)}) == 0;
+    return is_cached(rows) && rows.length >= kFloatLanes && rows.output.offsets == nullptr;
   }
 
   // Normalizes kTogether rows from row r on.
