@@ -44,12 +44,8 @@ struct ActivatedLoops {
         !kForSize && rows.length == rows.rows->length && crosses_rows(rows, kStreaming);
     if (crosses && !(together && rows.length >= kLongRow && rows.length % kFloatLanes != 0))
       return across_shared_rows<kStreaming>(rows, channels, act);
-    std::int64_t r = 0;
-    if (together) {
-      for (; r + kTogether <= rows.count; r += kTogether) rows_together(rows, r, channels, act);
-    }
     const bool prefetches = !kForSize && !kStreaming && !is_cached(rows);
-    for (; r < rows.count; ++r) {
+    const auto normalize_row = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
       const T* const next = input_row(rows, r) + kPrefetched;
       const Out* const next_target = output_row(rows, r) + kPrefetched;
       transform_one<kStreaming>(rows, r, [&](f32x x, std::int64_t i) DMLOPS_LAMBDA_INLINE {
@@ -59,6 +55,18 @@ struct ActivatedLoops {
         }
         return canonical_nan(act(channels[i].normalize(x)));
       });
+    };
+    // Consecutive rows would take unaligned stores if they differ in alignment.
+    const std::int64_t step = together ? equally_aligned(rows) : 1,
+                       others = together ? (kTogether - 1) * step : rows.count;
+    for (std::int64_t first = 0; first < rows.count; first += others + step) {
+      for (std::int64_t r = first; r < min(first + step, rows.count); ++r) {
+        if (r + others < rows.count) {
+          rows_together(rows, r, step, channels, act);
+        } else {
+          for (std::int64_t k = r; k < rows.count; k += step) normalize_row(k);
+        }
+      }
     }
   }
 
@@ -86,12 +94,13 @@ struct ActivatedLoops {
     Out* outputs[kTogether];
     const T* inputs[kTogether];
   };
-  DMLOPS_INLINE static Together rows_from(const Block& rows, std::int64_t r) {
+  // Every `step`-th row from row r on.
+  DMLOPS_INLINE static Together rows_from(const Block& rows, std::int64_t r, std::int64_t step) {
     Together group;
 #pragma GCC unroll 16
     for (std::int64_t k = 0; k < kTogether; ++k) {
-      group.outputs[k] = output_row(rows, r + k);
-      group.inputs[k] = input_row(rows, r + k);
+      group.outputs[k] = output_row(rows, r + k * step);
+      group.inputs[k] = input_row(rows, r + k * step);
     }
     return group;
   }
@@ -165,7 +174,7 @@ struct ActivatedLoops {
       const std::int64_t whole = count - (begin > 0 ? 1 : 0);
       std::int64_t r = 0;
       for (; r + kTogether <= whole; r += kTogether)
-        strips(rows_from(rows, r), begin, begin + length, channels, act);
+        strips(rows_from(rows, r, 1), begin, begin + length, channels, act);
       i = begin + r * length;
     }
     while (i <= last) {
@@ -205,10 +214,17 @@ struct ActivatedLoops {
     return is_cached(rows) && rows.length >= kFloatLanes && rows.output.offsets == nullptr;
   }
 
-  // Normalizes kTogether rows from row r on.
-  DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r,
+  // Returns the distance of rows of equal alignment in the output.
+  static std::int64_t equally_aligned(const Block& rows) {
+    constexpr std::int64_t vector = kFloatLanes * std::int64_t{sizeof(Out)};
+    const std::int64_t pitch = rows.output.pitch;
+    return pitch == 0 ? 1 : max(vector / (pitch & -pitch), 1);
+  }
+
+  // Normalizes kTogether rows of equal alignment: every `step`-th one from row r on.
+  DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r, std::int64_t step,
                                           const Channels<T>& channels, const Act& act) {
-    const Together group = rows_from(rows, r);
+    const Together group = rows_from(rows, r, step);
     // As in transform_row(), the first and the last vector are computed first and stored last.
     f32x heads[kTogether], tails[kTogether];
     const auto normalize = [&](f32x* results, std::int64_t i) DMLOPS_LAMBDA_INLINE {
