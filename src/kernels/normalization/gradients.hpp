@@ -137,7 +137,9 @@ class Gradients {
     }
     template <class At>
     DMLOPS_INLINE f32x in_pairs(const At& at) const {
-      const f32x v = at.x(), g = at.second();
+      f32x v = at.x(), g = at.second();
+      keep_in_register(v);
+      keep_in_register(g);
       const f32x low = fma(g, a.low, fma(v, b.low, c.low));
       return fma(g, a.high, fma(v, b.high, c.high)) + low;
     }

@@ -111,14 +111,16 @@ class Statistics {
     }
     template <class At>
     DMLOPS_INLINE f32x in_pairs(const At& at) const {
-      const f32x v = at.x();
+      f32x v = at.x();
+      keep_in_register(v);
       const f32x high = fma(v, a.high, b.high);
       f32x low = fma(v, a.low, b.low);
       if constexpr (kPerGroup) {
         if (adds) low = low + at.second();
         return high + low;
       } else {
-        const f32x factors = at.scale();
+        f32x factors = at.scale();
+        keep_in_register(factors);
         return fma(high, factors, fma(low, factors, at.bias()));
       }
     }
