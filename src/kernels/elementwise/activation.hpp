@@ -273,7 +273,10 @@ struct ThresholdedRelu {
   f32x alpha;
   explicit ThresholdedRelu(const ActivationParameters& p)
       : alpha(splat<f32x>(p.alpha == p.alpha ? p.alpha : kInfinity)) {}
-  DMLOPS_INLINE f32x operator()(f32x x) const { return x <= alpha ? splat<f32x>(0.0f) : x; }
+  DMLOPS_INLINE f32x operator()(f32x x) const {
+    keep_in_register(x);
+    return x <= alpha ? splat<f32x>(0.0f) : x;
+  }
 };
 
 // x > threshold ? x - bias : x < -threshold ? x + bias : 0. A NaN threshold gives 0.
@@ -302,6 +305,7 @@ struct HardSwish {
                          ? 0x1p50f
                          : 1.0f) {}
   DMLOPS_INLINE f32x operator()(f32x x) const {
+    keep_in_register(x);
     const f32x factor = fma(alpha, x, beta);
     return (x * inverse) * (factor <= 0.0f ? splat<f32x>(0.0f) : min(factor, one));
   }

@@ -55,7 +55,7 @@ void clip_float16(const Rows& rows, std::uint16_t min, std::uint16_t max) {
   const HalfMin<kNegativeMax> clip_above(max);
   const HalfMax<kPositiveMin> clip_below(min);
   map<float16, u16x, 4>(rows, [=](u16x x) DMLOPS_LAMBDA_INLINE {
-    keep_in_register(x);  // an optimization barrier: GCC would reload x for each use
+    keep_in_register(x);
     const i16x abs_bits = bit_cast<i16x>(x & static_cast<std::uint16_t>(~kHalfSign));
     const i16x is_nan = abs_bits > static_cast<std::int16_t>(kHalfInfinity);
     return is_nan ? x | kHalfQuiet : clip_below(clip_above(x));
