@@ -27,9 +27,14 @@ template <class V>
 struct PairOf {
   V first, second;
 };
+// Loads both vectors unconditionally: GCC would load the second one under a mask that depends on
+// the first one, and their cache misses would not overlap.
 template <class V, class T>
 DMLOPS_INLINE PairOf<V> load(Pair<T> source) {
-  return {load<V>(source.first), load<V>(source.second)};
+  PairOf<V> pair = {load<V>(source.first), load<V>(source.second)};
+  keep_in_register(pair.first);
+  keep_in_register(pair.second);
+  return pair;
 }
 template <class V, class T>
 DMLOPS_INLINE PairOf<V> load_partial(Pair<T> source, std::int64_t count) {
@@ -38,6 +43,15 @@ DMLOPS_INLINE PairOf<V> load_partial(Pair<T> source, std::int64_t count) {
 template <class V, class T>
 DMLOPS_INLINE PairOf<V> load_last(Pair<T> source) {
   return load<V>(source);
+}
+template <class T>
+constexpr bool reads_past(Pair<T>) {
+  return false;
+}
+template <class V, class T>
+DMLOPS_INLINE void prefetch_streamed(Pair<T> source, std::int64_t bytes) {
+  prefetch_streamed<V>(source.first, kPairsFurther * bytes);
+  prefetch_streamed<V>(source.second, kPairsFurther * bytes);
 }
 template <class T>
 DMLOPS_INLINE bool stalls_forwards(const T* target, Pair<T> source) {
@@ -56,12 +70,20 @@ DMLOPS_INLINE bool prefetches_rows(const Block& block, std::int64_t size) {
 }
 
 // Transforms of elements of type T by a formula on vectors of type V. `kConstant`: the input whose
-// element is constant along a row, and kept in a register, or 0.
-template <int kConstant, class T, class V, class Formula>
+// element is constant along a row, and kept in a register, or 0. `kStreaming`: writes by
+// non-temporal stores.
+template <int kConstant, bool kStreaming, class T, class V, class Formula>
 DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
-  const bool prefetches = kConstant == 0 && prefetches_rows(block, sizeof(T));
+  const bool prefetches = kConstant == 0 && !kStreaming && prefetches_rows(block, sizeof(T));
+  const auto transform = [&block](T* output, auto input, const auto& of) DMLOPS_LAMBDA_INLINE {
+    if constexpr (kStreaming) {
+      stream_row<V>(output, input, block.length, of);
+    } else {
+      transform_row<V, kPairs>(output, input, block.length, of);
+    }
+  };
   for (std::int64_t r = 0; r < block.count; ++r) {
     if (prefetches) {
       const std::int64_t bytes = block.length * std::int64_t{sizeof(T)};
@@ -73,26 +95,26 @@ DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* conte
                          reinterpret_cast<const T*>(block.inputs[1][r])};
     if constexpr (kConstant != 0) {
       const V constant = load_broadcast<V>(kConstant == 1 ? inputs.first : inputs.second);
-      transform_row<V, kPairs>(output, kConstant == 1 ? inputs.second : inputs.first, block.length,
-                               [&](V v, std::int64_t) DMLOPS_LAMBDA_INLINE {
-                                 return kConstant == 1 ? formula(constant, v)
-                                                       : formula(v, constant);
-                               });
+      transform(output, kConstant == 1 ? inputs.second : inputs.first,
+                [&](V v, std::int64_t) DMLOPS_LAMBDA_INLINE {
+                  return kConstant == 1 ? formula(constant, v) : formula(v, constant);
+                });
     } else {
-      transform_row<V, kPairs>(output, inputs, block.length,
-                               [&](const PairOf<V>& pair, std::int64_t) DMLOPS_LAMBDA_INLINE {
-                                 return formula(pair.first, pair.second);
-                               });
+      transform(output, inputs, [&](const PairOf<V>& pair, std::int64_t) DMLOPS_LAMBDA_INLINE {
+        return formula(pair.first, pair.second);
+      });
     }
   }
 }
-template <class T, class V, class Formula>
+template <bool kStreaming, class T, class V, class Formula>
 void transform_pairs(const Block& block, const void* context) {
   if constexpr (!kForSize) {
-    if (block.constant == 1) return transform_rows_of_pairs<1, T, V, Formula>(block, context);
-    if (block.constant == 2) return transform_rows_of_pairs<2, T, V, Formula>(block, context);
+    if (block.constant == 1)
+      return transform_rows_of_pairs<1, kStreaming, T, V, Formula>(block, context);
+    if (block.constant == 2)
+      return transform_rows_of_pairs<2, kStreaming, T, V, Formula>(block, context);
   }
-  transform_rows_of_pairs<0, T, V, Formula>(block, context);
+  transform_rows_of_pairs<0, kStreaming, T, V, Formula>(block, context);
 }
 
 // A scalar transform.
@@ -113,7 +135,9 @@ void transform_pairs_of_elements(const Block& block, const void* context) {
 // Applies a formula on vectors of type V to every pair of elements.
 template <class T, class V, class Formula>
 DMLOPS_INLINE void map_pairs(const Rows& rows, const Formula& formula) {
-  traverse(rows, {sizeof(T), {&transform_pairs<T, V, Formula>}, &formula, true, 2});
+  Transforms transforms = {&transform_pairs<false, T, V, Formula>};
+  if constexpr (!kForSize) transforms.streaming = &transform_pairs<true, T, V, Formula>;
+  traverse(rows, {sizeof(T), transforms, &formula, true, 2});
 }
 template <class T, class Formula>
 DMLOPS_INLINE void map_pairs_of_elements(const Rows& rows, const Formula& formula) {

@@ -24,20 +24,39 @@ struct Within {
   }
 };
 
-// The bits of floats, with those of negative numbers inverted but for the sign, are ordered as
+// The bits of float16, with those of negative numbers inverted but for the sign, are ordered as
 // signed integers; -0 comes before 0. NaN stays NaN.
-template <class I, I kInfinityBits, I kNan>
-struct WithinFloats {
-  using U = std::make_unsigned_t<I>;
-  static constexpr I kAbs = std::numeric_limits<I>::max();  // the mask of all bits but the sign
+struct WithinFloat16 {
+  static constexpr std::int16_t kAbs = 0x7fff, kInfinityBits = 0x7c00, kNan = 0x7e00;
 
-  Within<U> within;
-  explicit WithinFloats(const ClipGradParameters& p) : within(p) {}
-  DMLOPS_INLINE Vec<U> operator()(Vec<U> bits, Vec<U> gradient) const {
-    const auto x = bit_cast<Vec<I>>(bits);
-    const Vec<I> key = x ^ ((x >> (8 * static_cast<int>(sizeof(I)) - 1)) & kAbs);
-    const Vec<U> selected = within(bit_cast<Vec<U>>(key), gradient);
-    return (x & kAbs) > kInfinityBits ? splat<Vec<U>>(static_cast<U>(kNan)) : selected;
+  Within<std::uint16_t> within;
+  explicit WithinFloat16(const ClipGradParameters& p) : within(p) {}
+  DMLOPS_INLINE Vec<std::uint16_t> operator()(Vec<std::uint16_t> bits,
+                                              Vec<std::uint16_t> gradient) const {
+    keep_in_register(bits);
+    const auto x = bit_cast<Vec<std::int16_t>>(bits);
+    const Vec<std::int16_t> key = x ^ ((x >> 15) & kAbs);
+    const Vec<std::uint16_t> selected = within(bit_cast<Vec<std::uint16_t>>(key), gradient);
+    return (x & kAbs) > kInfinityBits ? splat<Vec<std::uint16_t>>(kNan) : selected;
+  }
+};
+
+// An interval of float32 between the numbers that the integers stand for, which is empty if the
+// first one is beyond the last one, or if one of them is NaN. NaN stays NaN.
+struct WithinFloat32 {
+  f32x first, last;
+  explicit WithinFloat32(const ClipGradParameters& p)
+      : first(number(p.first)), last(number(p.first + p.extent)) {}
+  DMLOPS_INLINE f32x operator()(f32x x, f32x gradient) const {
+    keep_in_register(x);
+    const f32x zero = {}, selected = (x >= first) & (x <= last) ? gradient : zero;
+    return x == x ? selected : splat<f32x>(__builtin_nanf(""));
+  }
+
+ private:
+  static f32x number(std::uint64_t key) {
+    const auto bits = static_cast<std::int32_t>(key);
+    return bit_cast<f32x>(splat<i32x>(bits >= 0 ? bits : bits ^ INT32_MAX));
   }
 };
 
@@ -47,9 +66,9 @@ void clip_grad(const Rows& rows, const void* parameters) {
   const auto& p = *static_cast<const ClipGradParameters*>(parameters);
   using U = Bits<T>;
   if constexpr (std::is_same_v<T, float>) {
-    map_pairs<U, Vec<U>>(rows, WithinFloats<std::int32_t, 0x7f800000, 0x7fc00000>(p));
+    map_pairs<T, f32x>(rows, WithinFloat32(p));
   } else if constexpr (std::is_same_v<T, float16>) {
-    map_pairs<U, Vec<U>>(rows, WithinFloats<std::int16_t, 0x7c00, 0x7e00>(p));
+    map_pairs<U, Vec<std::uint16_t>>(rows, WithinFloat16(p));
   } else {
     map_pairs<U, Vec<U>>(rows, Within<U>(p));
   }
