@@ -49,7 +49,7 @@ struct WithinFloat32 {
       : first(number(p.first)), last(number(p.first + p.extent)) {}
   DMLOPS_INLINE f32x operator()(f32x x, f32x gradient) const {
     keep_in_register(x);
-    const f32x zero = {}, selected = (x >= first) & (x <= last) ? gradient : zero;
+    const f32x zero = {}, selected = ((x >= first) & (x <= last)) ? gradient : zero;
     return x == x ? selected : splat<f32x>(__builtin_nanf(""));
   }
 
