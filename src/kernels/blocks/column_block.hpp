@@ -44,13 +44,14 @@ class ColumnBlock {
   // The rows that load_shared() packs.
   static constexpr std::int64_t kSharedRows = kBlockRows * kWidth / kLanes<f32x>;
 
+  ColumnBlock(const ColumnBlock&) = delete;  // in_ and out_ refer to members
   explicit ColumnBlock(const Reduction& groups, bool overlaps = false)
       : ColumnBlock(groups, 1, element_loops(groups, 1), overlaps) {}
   // Of another operand than the input.
   ColumnBlock(const Reduction& groups, int operand, const ElementLoops& in, bool overlaps)
       : groups_(groups),
-        in_(in),
-        out_(element_loops(groups, 0)),
+        in_(in.merged(sizes_[0], strides_[0])),
+        out_(element_loops(groups, 0).merged(sizes_[1], strides_[1])),
         operand_(operand),
         overlaps_(overlaps),
         input_(groups.data[operand]),
@@ -321,7 +322,8 @@ class ColumnBlock {
   }
 
   const Reduction& groups_;
-  const ElementLoops in_, out_;
+  std::int64_t sizes_[2][kMaxRank], strides_[2][kMaxRank];
+  const ElementLoops in_, out_;  // with merged dimensions
   const int operand_;
   const bool overlaps_;
   const char* const input_;

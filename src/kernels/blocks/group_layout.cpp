@@ -11,6 +11,19 @@ std::int64_t ElementLoops::count() const {
   return product;
 }
 
+ElementLoops ElementLoops::merged(std::int64_t* merged_sizes, std::int64_t* merged_strides) const {
+  int last = -1;
+  for (int d = 0; d < rank; ++d) {
+    if (last >= 0 && merged_strides[last] == strides[d] * sizes[d]) {
+      merged_sizes[last] *= sizes[d];
+    } else {
+      merged_sizes[++last] = sizes[d];
+    }
+    merged_strides[last] = strides[d];
+  }
+  return {last + 1, merged_sizes, merged_strides};
+}
+
 std::int64_t ElementLoops::offset(std::int64_t i) const {
   std::int64_t offset = 0;
   for (int d = rank - 1; d > 0; --d) {

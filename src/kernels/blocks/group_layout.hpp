@@ -17,6 +17,10 @@ struct ElementLoops {
   std::int64_t run() const { return sizes[rank - 1]; }     // length of the innermost loop
   std::int64_t step() const { return strides[rank - 1]; }  // its stride
 
+  // Returns the loops with dimensions merged as far as the strides allow, in the given arrays of
+  // kMaxRank.
+  ElementLoops merged(std::int64_t* merged_sizes, std::int64_t* merged_strides) const;
+
   // Returns the byte offset of an element.
   std::int64_t offset(std::int64_t i) const;
 

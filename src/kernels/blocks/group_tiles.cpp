@@ -46,7 +46,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
 
 void GroupTiles::describe_operand(int o) {
   packed_tile_[o] = kNone;
-  merge(o);
+  loops_[o] = element_loops(reduction_, o).merged(sizes_[o], strides_[o]);
   across_[o] = find_across(o);
   reads_runs_ = reads_runs_ || (reduction_.data[o] != nullptr && step(o) == size_);
   uniform_[o] = o > 1 && has_no_strides(elements_, o);
@@ -277,21 +277,6 @@ void GroupTiles::split(std::int64_t begin, std::int64_t end) {
     for (int r = 0; has_bit(packed_, o) && r < split_count_; ++r)
       runs_[r].offsets[o] = runs_[r].begin * size_;
   }
-}
-
-void GroupTiles::merge(int o) {
-  int rank = 0;
-  for (int d = 0; d < elements_.rank; ++d) {
-    const std::int64_t size = elements_.sizes[d], stride = elements_.strides[o][d];
-    if (rank > 0 && strides_[o][rank - 1] == stride * size) {
-      sizes_[o][rank - 1] *= size;
-      strides_[o][rank - 1] = stride;
-    } else {
-      sizes_[o][rank] = size;
-      strides_[o][rank++] = stride;
-    }
-  }
-  loops_[o] = {rank, sizes_[o], strides_[o]};
 }
 
 void GroupTiles::select_operand(int o, std::int64_t first) {

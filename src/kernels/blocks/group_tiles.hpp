@@ -258,7 +258,6 @@ class GroupTiles {
   // Makes tiles as long as the buffers, if operands are transposed of which a tile has few rows.
   void take_long_rows();
   std::int64_t pitch(int o) const { return shared_[o] ? 0 : tile_length_ * size_; }
-  void merge(int o);
   // Returns the bytes between groups, or 0 if they have no common step.
   std::int64_t common_step(int o) const {
     return common_ && kept_.rank > 0 ? kept_.strides[o][0] : 0;
