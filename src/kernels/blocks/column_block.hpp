@@ -65,8 +65,10 @@ class ColumnBlock {
     read_.select(groups_.kept, operand_, first, columns);
     written_.select(groups_.kept, 0, first, columns);
     initialize();
+    const bool is_run = read_.is_uniform() && read_.step == kSize;
+    ends_in_caches_ = count_ * columns * kSize <= kCachedGroups;
     has_next_rows_ =
-        read_.is_uniform() && read_.step == kSize && first + columns + kWidth <= groups_.end;
+        is_run && (ends_in_caches_ ? first + columns + kWidth <= groups_.end : in_.rank == 1);
   }
 
   // Selects all groups in turn, and calls compute(first, columns) for each selection: up to
@@ -199,10 +201,11 @@ class ColumnBlock {
     return rows_from(begin);
   }
 
-  // Returns the rows of the next groups, to be prefetched, since the hardware prefetcher does not
-  // follow such short rows.
+  // Returns the rows of the next groups, or of the next block if the groups are too long for the
+  // caches. They are to be prefetched, since the hardware prefetcher follows neither such short
+  // rows nor the order of lanes.
   DMLOPS_INLINE const char* const* next_rows() const { return next_rows_; }
-  // Prefetches column `c` of a row of the next groups.
+  // Prefetches column `c` of such a row.
   DMLOPS_INLINE void prefetch_next(std::int64_t row, std::int64_t c) const {
     __builtin_prefetch(next_rows_[row] + c * kSize);
   }
@@ -234,6 +237,7 @@ class ColumnBlock {
   using Run = typename OperandGroups<kWidth>::Run;
 
   static constexpr std::int64_t kNone = -1;
+  static constexpr std::int64_t kCachedGroups = 256 << 10;  // bytes of groups that stay in L2
   // More rows that are a multiple of kSetPeriod bytes apart would evict each other from L1.
   static constexpr std::int64_t kRowsInPlace = 8, kSetPeriod = 1024;
 
@@ -242,9 +246,10 @@ class ColumnBlock {
     if (!fills_vectors()) std::memset(buffer_, 0, static_cast<std::size_t>(rows(0) * kPitch));
   }
 
-  // Sets the rows of the next groups for a run of a block's elements from `begin` on.
+  // Sets next_rows_ for a run of a block's elements from `begin` on.
   void set_next_rows(std::int64_t begin, const ElementLoops::Run& run) {
-    const char* const input = input_ + run.offset + read_.runs[0].offset + columns_ * kSize;
+    const std::int64_t ahead = ends_in_caches_ ? columns_ * kSize : kBlockRows * run.step;
+    const char* const input = input_ + run.offset + read_.runs[0].offset + ahead;
     for (std::int64_t i = 0; i < run.count; ++i)
       next_rows_[begin + run.first + i * run.period] =
           has_next_rows_ ? input + i * run.step : buffer_;
@@ -332,7 +337,8 @@ class ColumnBlock {
   bool are_adjacent_ = false;   // true if selections are runs of groups
   std::int64_t packed_begin_ = kNone;
   OperandGroups<kWidth> read_, written_;  // the selected groups
-  bool has_next_rows_ = false;            // true if further groups lie beside the selected ones
+  bool ends_in_caches_ = true;            // true if the caches have the selected groups
+  bool has_next_rows_ = false;            // true if next_rows_ are to be prefetched
   const char* next_rows_[kBlockRows];
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };

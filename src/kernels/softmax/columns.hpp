@@ -17,7 +17,9 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   using Block = ColumnBlock<T, kSoftmaxColumns>;
 
  public:
-  explicit SoftmaxBlock(const Reduction& groups) : Block(groups, reads_in_place(groups)) {}
+  explicit SoftmaxBlock(const Reduction& groups)
+      : Block(groups, reads_in_place(groups)),
+        streams_row_(groups.streaming && fill_row(groups.kept)) {}
 
   // Calls compute() for each selection of the groups.
   template <class Compute>
@@ -27,23 +29,28 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
       if (!this->stores_in_place()) this->end_overlap();
       compute();
     };
-    const bool in_place = this->overlaps() && this->is_adjacent();
+    const bool in_place = (this->overlaps() || streams_row_) && this->is_adjacent();
     Block::for_each_selection(compute_here, in_place ? kSoftmaxColumns : 0);
   }
 
  private:
+  // True if all groups are adjacent in the output, and fit a selection.
+  static bool fill_row(const ReductionNest& kept) {
+    return kept.rank == 1 && kept.sizes[0] <= kSoftmaxColumns && kept.strides[0][0] == Block::kSize;
+  }
   // True if runs of groups that are adjacent in the output, but not whole vectors, are to be read
   // in place where the input has them, too. Not if the output is the input, since vectors that
   // overlap would read results.
   static bool reads_in_place(const Reduction& groups) {
     const ReductionNest& kept = groups.kept;
-    if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank <= 1)
+    if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank == 0)
       return false;
+    if (kept.rank == 1 && groups.streaming && !fill_row(kept)) return false;
     const ElementLoops in = element_loops(groups, 1);
     const std::int64_t run = kept.sizes[0], elements = in.count();
     return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
            !Block::share_sets(elements, in.step()) &&
-           takes_less_in_place(run, elements, groups.streaming);
+           takes_less_in_place(run, elements, groups.streaming && !fill_row(kept));
   }
   static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
     constexpr std::int64_t kLongRun = 40, kShortRun = 16, kManyElements = 768;
@@ -52,6 +59,8 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     constexpr std::int64_t kFewElements = 8;
     return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamedInPlace;
   }
+
+  const bool streams_row_;  // true if non-temporal stores would write whole rows of groups
 };
 
 // Finds the maxima of a block's groups.
@@ -110,7 +119,7 @@ class ColumnSums {
           const char* const* next = block.next_rows() + lane;
           const std::int64_t pitch = kSumLanes * x.pitch;
           const auto term = [&]() DMLOPS_LAMBDA_INLINE {
-            __builtin_prefetch(*next + offset);
+            __builtin_prefetch(*next + offset, 0, 2);
             return terms_here.term(load<f32x>(reinterpret_cast<const T*>(row)), seen_here);
           };
           Sums sum = Sums::of(term());
