@@ -66,9 +66,9 @@ class ColumnBlock {
     written_.select(groups_.kept, 0, first, columns);
     initialize();
     const bool is_run = read_.is_uniform() && read_.step == kSize;
-    ends_in_caches_ = count_ * columns * kSize <= kCachedGroups;
+    fits_caches_ = count_ * columns * kSize <= kCachedGroups;
     has_next_rows_ =
-        is_run && (ends_in_caches_ ? first + columns + kWidth <= groups_.end : in_.rank == 1);
+        is_run && (fits_caches_ ? first + columns + kWidth <= groups_.end : in_.rank == 1);
   }
 
   // Selects all groups in turn, and calls compute(first, columns) for each selection: up to
@@ -248,7 +248,7 @@ class ColumnBlock {
 
   // Sets next_rows_ for a run of a block's elements from `begin` on.
   void set_next_rows(std::int64_t begin, const ElementLoops::Run& run) {
-    const std::int64_t ahead = ends_in_caches_ ? columns_ * kSize : kBlockRows * run.step;
+    const std::int64_t ahead = fits_caches_ ? columns_ * kSize : kBlockRows * run.step;
     const char* const input = input_ + run.offset + read_.runs[0].offset + ahead;
     for (std::int64_t i = 0; i < run.count; ++i)
       next_rows_[begin + run.first + i * run.period] =
@@ -337,8 +337,9 @@ class ColumnBlock {
   bool are_adjacent_ = false;   // true if selections are runs of groups
   std::int64_t packed_begin_ = kNone;
   OperandGroups<kWidth> read_, written_;  // the selected groups
-  bool ends_in_caches_ = true;            // true if the caches have the selected groups
-  bool has_next_rows_ = false;            // true if next_rows_ are to be prefetched
+  bool fits_caches_ = true;  // true if the selected groups are likely to stay in the caches
+  bool has_next_rows_ =
+      false;  // true if there are rows to be prefetched, which next_rows_ refers to
   const char* next_rows_[kBlockRows];
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };

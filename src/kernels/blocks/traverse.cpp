@@ -266,7 +266,8 @@ class TransposedTraversal {
     const std::int64_t skipped =
         (block.row - tile.rows.begin) * kPitch + (block.column - tile.columns.begin) * kSize;
     for (int i = 0; i < t_.inputs; ++i) block.inputs[i] = input(i, block, skipped, tile, next);
-    if (!rows_.streaming || t_.transforms.streaming != nullptr) {
+    // Two inputs of a tile would take longer with non-temporal stores of short rows.
+    if (!rows_.streaming || (t_.transforms.streaming != nullptr && t_.inputs == 1)) {
       block.output = rows_in_place<char>(rows_, 0, block.row, block.column);
       return (rows_.streaming ? t_.transforms.streaming : t_.transforms.dense)(block, t_.context);
     }

@@ -41,8 +41,9 @@ struct WithinFloat16 {
   }
 };
 
-// An interval of float32 between the numbers that the integers stand for, which is empty if the
-// first one is beyond the last one, or if one of them is NaN. NaN stays NaN.
+// An interval of float32, from the number whose order is ClipGradParameters::first on. It is empty
+// if the first number is beyond the last one, or if one of them is NaN: `is_empty` marks intervals
+// of integers only. NaN stays NaN.
 struct WithinFloat32 {
   f32x first, last;
   explicit WithinFloat32(const ClipGradParameters& p)

@@ -56,15 +56,18 @@ struct ActivatedLoops {
         return canonical_nan(act(channels[i].normalize(x)));
       });
     };
+    if (!together) {
+      for (std::int64_t r = 0; r < rows.count; ++r) normalize_row(r);
+      return;
+    }
     // Consecutive rows would take unaligned stores if they differ in alignment.
-    const std::int64_t step = together ? equally_aligned(rows) : 1,
-                       others = together ? (kTogether - 1) * step : rows.count;
-    for (std::int64_t first = 0; first < rows.count; first += others + step) {
-      for (std::int64_t r = first; r < min(first + step, rows.count); ++r) {
-        if (r + others < rows.count) {
-          rows_together(rows, r, step, channels, act);
+    const std::int64_t distance = equally_aligned(rows);
+    for (std::int64_t first = 0; first < rows.count; first += kTogether * distance) {
+      for (std::int64_t r = first; r < min(first + distance, rows.count); ++r) {
+        if (r + (kTogether - 1) * distance < rows.count) {
+          rows_together(rows, r, distance, channels, act);
         } else {
-          for (std::int64_t k = r; k < rows.count; k += step) normalize_row(k);
+          for (std::int64_t k = r; k < rows.count; k += distance) normalize_row(k);
         }
       }
     }
@@ -94,13 +97,14 @@ struct ActivatedLoops {
     Out* outputs[kTogether];
     const T* inputs[kTogether];
   };
-  // Every `step`-th row from row r on.
-  DMLOPS_INLINE static Together rows_from(const Block& rows, std::int64_t r, std::int64_t step) {
+  // The rows at a distance from row r on.
+  DMLOPS_INLINE static Together rows_from(const Block& rows, std::int64_t r,
+                                          std::int64_t distance) {
     Together group;
 #pragma GCC unroll 16
     for (std::int64_t k = 0; k < kTogether; ++k) {
-      group.outputs[k] = output_row(rows, r + k * step);
-      group.inputs[k] = input_row(rows, r + k * step);
+      group.outputs[k] = output_row(rows, r + k * distance);
+      group.inputs[k] = input_row(rows, r + k * distance);
     }
     return group;
   }
@@ -221,10 +225,10 @@ struct ActivatedLoops {
     return pitch == 0 ? 1 : max(vector / (pitch & -pitch), 1);
   }
 
-  // Normalizes kTogether rows of equal alignment: every `step`-th one from row r on.
-  DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r, std::int64_t step,
+  // Normalizes kTogether rows of equal alignment, at a distance from row r on.
+  DMLOPS_INLINE static void rows_together(const Block& rows, std::int64_t r, std::int64_t distance,
                                           const Channels<T>& channels, const Act& act) {
-    const Together group = rows_from(rows, r, step);
+    const Together group = rows_from(rows, r, distance);
     // As in transform_row(), the first and the last vector are computed first and stored last.
     f32x heads[kTogether], tails[kTogether];
     const auto normalize = [&](f32x* results, std::int64_t i) DMLOPS_LAMBDA_INLINE {

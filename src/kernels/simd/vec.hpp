@@ -162,7 +162,7 @@ DMLOPS_INLINE_SMALL i32x lane_indices() {
   return indices;
 }
 
-// An optimization barrier, for an element with several uses: GCC would load it again for each.
+// An optimization barrier after a load, which GCC would repeat for each use, or put under a mask.
 template <class V>
 DMLOPS_INLINE_SMALL void keep_in_register(V& v) {
 #if defined(__AVX512F__)

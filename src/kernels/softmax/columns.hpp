@@ -19,7 +19,7 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
  public:
   explicit SoftmaxBlock(const Reduction& groups)
       : Block(groups, reads_in_place(groups)),
-        streams_row_(groups.streaming && fill_row(groups.kept)) {}
+        stores_rows_(groups.streaming && fit_selection(groups.kept)) {}
 
   // Calls compute() for each selection of the groups.
   template <class Compute>
@@ -29,13 +29,13 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
       if (!this->stores_in_place()) this->end_overlap();
       compute();
     };
-    const bool in_place = (this->overlaps() || streams_row_) && this->is_adjacent();
+    const bool in_place = (this->overlaps() || stores_rows_) && this->is_adjacent();
     Block::for_each_selection(compute_here, in_place ? kSoftmaxColumns : 0);
   }
 
  private:
   // True if all groups are adjacent in the output, and fit a selection.
-  static bool fill_row(const ReductionNest& kept) {
+  static bool fit_selection(const ReductionNest& kept) {
     return kept.rank == 1 && kept.sizes[0] <= kSoftmaxColumns && kept.strides[0][0] == Block::kSize;
   }
   // True if runs of groups that are adjacent in the output, but not whole vectors, are to be read
@@ -45,12 +45,13 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     const ReductionNest& kept = groups.kept;
     if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank == 0)
       return false;
-    if (kept.rank == 1 && groups.streaming && !fill_row(kept)) return false;
+    // Parts of rows are packed for non-temporal stores.
+    if (kept.rank == 1 && groups.streaming && !fit_selection(kept)) return false;
     const ElementLoops in = element_loops(groups, 1);
     const std::int64_t run = kept.sizes[0], elements = in.count();
     return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
            !Block::share_sets(elements, in.step()) &&
-           takes_less_in_place(run, elements, groups.streaming && !fill_row(kept));
+           takes_less_in_place(run, elements, groups.streaming && !fit_selection(kept));
   }
   static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
     constexpr std::int64_t kLongRun = 40, kShortRun = 16, kManyElements = 768;
@@ -60,7 +61,8 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamedInPlace;
   }
 
-  const bool streams_row_;  // true if non-temporal stores would write whole rows of groups
+  // True if regular stores write whole rows of groups, which non-temporal stores would take longer.
+  const bool stores_rows_;
 };
 
 // Finds the maxima of a block's groups.
