@@ -337,9 +337,8 @@ class ColumnBlock {
   bool are_adjacent_ = false;   // true if selections are runs of groups
   std::int64_t packed_begin_ = kNone;
   OperandGroups<kWidth> read_, written_;  // the selected groups
-  bool fits_caches_ = true;  // true if the selected groups are likely to stay in the caches
-  bool has_next_rows_ =
-      false;  // true if there are rows to be prefetched, which next_rows_ refers to
+  bool fits_caches_ = true;               // true if the caches are likely to keep these groups
+  bool has_next_rows_ = false;            // true if there are rows that next_rows_ refers to
   const char* next_rows_[kBlockRows];
   alignas(kVectorBytes) char buffer_[kBlockRows * kPitch];
 };

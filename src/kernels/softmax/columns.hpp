@@ -45,13 +45,13 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     const ReductionNest& kept = groups.kept;
     if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank == 0)
       return false;
+    const bool streaming = groups.streaming && !fit_selection(kept);
     // Parts of rows are packed for non-temporal stores.
-    if (kept.rank == 1 && groups.streaming && !fit_selection(kept)) return false;
+    if (kept.rank == 1 && streaming) return false;
     const ElementLoops in = element_loops(groups, 1);
     const std::int64_t run = kept.sizes[0], elements = in.count();
     return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
-           !Block::share_sets(elements, in.step()) &&
-           takes_less_in_place(run, elements, groups.streaming && !fit_selection(kept));
+           !Block::share_sets(elements, in.step()) && takes_less_in_place(run, elements, streaming);
   }
   static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
     constexpr std::int64_t kLongRun = 40, kShortRun = 16, kManyElements = 768;
