@@ -115,12 +115,12 @@ class Gradients {
   };
 
   // The results of a group in a row, or of a vector of groups.
+  template <bool kTraining>
   struct Results {
-    static constexpr int kPairs = 3;
+    static constexpr int kPairs = 3, kWide = kTraining ? 4 : 1;
     FloatPair a, b, c;  // a g + b x + c
     typename W::Minus minus_center, minus_mean;
     Vector factor, slope;
-    bool training;
 
     template <class Of>
     DMLOPS_INLINE void set_pairs(const Of& of) {
@@ -146,7 +146,7 @@ class Gradients {
     template <class At>
     DMLOPS_INLINE f32x wide(const At& at) const {
       Vector g = at.wide_second();
-      if (training) g = minus_mean(g) - minus_center(at.wide_x()) * slope;
+      if (kTraining) g = minus_mean(g) - minus_center(at.wide_x()) * slope;
       return W::rounded(g * factor);
     }
   };
@@ -166,15 +166,14 @@ class Gradients {
     f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(of_input) & fits_pair(addend);
     return f;
   }
-  template <bool>
-  Results results() const {
-    Results results;
-    results.training = parameters_.training;
-    return results;
-  }
+  // Calls visit(kTraining), as a constant.
   template <class Visit>
-  DMLOPS_INLINE static void with_kind(const Visit& visit) {
-    visit(std::true_type());
+  DMLOPS_INLINE void with_kind(const Visit& visit) const {
+    if (parameters_.training) {
+      visit(std::true_type());
+    } else {
+      visit(std::false_type());
+    }
   }
 
   static bool activates() { return false; }
@@ -182,13 +181,17 @@ class Gradients {
 
   void finish(const LaneOf<Factors>& factors, const GroupTiles& tiles, std::int64_t k) const {
     // Given mean and variance, the results are those of the gradient alone.
-    const int x = parameters_.training ? 1 : kSecond;
-    store_group(
-        factors, results<true>(), tiles,
-        [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-          return MomentRow<T>{tiles.row<T>(x, k, run), OperandRow<T>(tiles, kSecond, k, run)};
-        },
-        OutputTarget<T>{tiles, k});
+    with_kind([&](auto training) DMLOPS_LAMBDA_INLINE {
+      constexpr bool kTraining = decltype(training)::value;
+      constexpr int kInput = kTraining ? 1 : kSecond;
+      store_group(
+          factors, Results<kTraining>(), tiles,
+          [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+            return MomentRow<T>{tiles.row<T>(kInput, k, run),
+                                OperandRow<T>(tiles, kSecond, k, run)};
+          },
+          OutputTarget<T>{tiles, k});
+    });
   }
 
  private:

@@ -255,15 +255,13 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   };
 
   // Sets the terms of the results of each vector of columns.
-  template <bool kPerGroup, class Results>
+  template <auto kKind, class Results>
   void set_results(ColumnResults<Results>& results) {
-    if constexpr (kPerGroup) {  // the only factors that read them
-      load_parameters(0, 1);
-    }
+    load_parameters(0, 1);
     for_each_vector(block_.columns(), [&](std::int64_t c) {
       const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
       const auto factors = [&](int half) {
-        return formula_.template factors<kPerGroup>(numbers[half], [&](int operand) {
+        return formula_.template factors<kKind>(numbers[half], [&](int operand) {
           const auto& numbers_of = operand == Formula::kScale ? scale_ : bias_;
           const T* const row = row_of<T>(numbers_of.rows_at(column(c)), 0);
           const Doubles both = to_double(load<f32x>(row));
@@ -272,7 +270,6 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       };
       const auto lower = factors(0), upper = factors(1);
       const std::int64_t v = c / kFloatLanes;
-      results.of[v] = formula_.template results<kPerGroup>();
       const BothOf<typename Formula::Factors> both = {lower, upper};
       results.of[v].set_pairs(both);
       results.of[v].set_wide(both);
@@ -283,10 +280,10 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   void finish(std::int64_t from, std::int64_t to) {
     formula_.with_kind([&](auto kind) { finish<decltype(kind)::value>(from, to); });
   }
-  template <bool kPerGroup>
+  template <auto kKind>
   void finish(std::int64_t from, std::int64_t to) {
-    ColumnResults<decltype(formula_.template results<kPerGroup>())> results;
-    set_results<kPerGroup>(results);
+    ColumnResults<typename Formula::template Results<kKind>> results;
+    set_results<kKind>(results);
     const std::int64_t rows_at_once =
         in_place_ ? kBlockRows * kColumns / max(block_.columns(), std::int64_t{kColumns})
                   : kBlockRows;
@@ -313,32 +310,43 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       }
     }
   }
-  // Writes the results of all columns.
+  // Writes the results of all columns: of vectors whose results are pairs of float32, then of those
+  // that have none, then of mixed ones.
   template <class Results, class Element>
   DMLOPS_INLINE void write(const ColumnResults<Results>& results,
                            const TargetRows<Element>& rows) const {
+    const auto in_pairs = [&](std::int64_t c) -> const InPairs& {
+      return results.in_pairs[c / kFloatLanes];
+    };
+    const std::int64_t columns = block_.columns();
     for_each_several<vectors_together(2 * Results::kPairs)>(
-        block_.columns(), [&](std::int64_t c) { return results.in_pairs[c / kFloatLanes].all; },
-        [&](std::int64_t c, auto indices)
-            DMLOPS_LAMBDA_INLINE { write_in_pairs(results, rows, c, indices); },
+        columns, [&](std::int64_t c) { return in_pairs(c).all; },
+        [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
+          write_several(results, rows, c, indices,
+                        [](Results& terms, const At& at)
+                            DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
+        });
+    for_each_several<vectors_together(int{sizeof(Vector)} / kVectorBytes * Results::kWide)>(
+        columns, [&](std::int64_t c) { return !in_pairs(c).any; },
+        [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
+          write_several(results, rows, c, indices,
+                        [](Results& terms, const At& at)
+                            DMLOPS_LAMBDA_INLINE { return terms.wide(at); });
+        },
         [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-          const Results terms = results.of[c / kFloatLanes];
-          const InPairs& pairs = results.in_pairs[c / kFloatLanes];
-          if (!pairs.any) {
-            write_vector(rows, c,
-                         [&](const At& at) DMLOPS_LAMBDA_INLINE { return terms.wide(at); });
-          } else {
-            write_vector(rows, c, [&](const At& at) DMLOPS_LAMBDA_INLINE {
-              return pairs.mask ? terms.in_pairs(at) : terms.wide(at);
-            });
-          }
+          if (in_pairs(c).all) return;
+          const i32x mask = in_pairs(c).mask;
+          write_several(results, rows, c, std::index_sequence<0>(),
+                        [mask](Results& terms, const At& at) DMLOPS_LAMBDA_INLINE {
+                          return mask ? terms.in_pairs(at) : terms.wide(at);
+                        });
         });
   }
-  // Writes the results of vectors of columns from c on, which are pairs of float32.
-  template <class Results, class Element, std::size_t... kIndex>
-  DMLOPS_INLINE void write_in_pairs(const ColumnResults<Results>& results,
-                                    const TargetRows<Element>& rows, std::int64_t c,
-                                    std::index_sequence<kIndex...>) const {
+  // Writes result(terms, at) of the vectors of columns from c on.
+  template <class Results, class Element, class Result, std::size_t... kIndex>
+  DMLOPS_INLINE void write_several(const ColumnResults<Results>& results,
+                                   const TargetRows<Element>& rows, std::int64_t c,
+                                   std::index_sequence<kIndex...>, const Result& result) const {
     constexpr int kCount = sizeof...(kIndex);
     const std::int64_t columns[] = {column(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
     const Rows operands[] = {rows_at(columns[kIndex])...};
@@ -348,20 +356,11 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       f32x stored[kCount];
 #pragma GCC unroll 16
       for (int v = 0; v < kCount; ++v)
-        stored[v] = canonical_nan(terms[v].in_pairs(At{operands[v], r}));
+        stored[v] = canonical_nan(result(terms[v], At{operands[v], r}));
 #pragma GCC unroll 16
       for (int v = 0; v < kCount; ++v)
         store(reinterpret_cast<Element*>(row) + columns[v], stored[v]);
     }
-  }
-  // Writes result(at) of the vector of columns at c.
-  template <class Element, class Result>
-  DMLOPS_INLINE void write_vector(const TargetRows<Element>& rows, std::int64_t c,
-                                  const Result& result) const {
-    const Rows operands = rows_at(column(c));
-    char* row = reinterpret_cast<char*>(rows.target + column(c));
-    for (std::int64_t r = rows.first; r < rows.first + rows.count; ++r, row += rows.pitch)
-      store(reinterpret_cast<Element*>(row), canonical_nan(result(At{operands, r})));
   }
 
   // Stores `count` rows from `begin` on of results in float32, which are `width` apart.

@@ -17,8 +17,8 @@
 //   add_deviations()         adds the terms of the second sweep, of elements minus `center`
 //   with_kind()              passes the kind of the results as a constant to the functions below
 //   factors()                Factors, which results need of Numbers; `in_pairs`: in float32 pairs
-//   results()                the formula of results, set by set_pairs(), of kPairs FloatPairs, or
-//                            by set_wide()
+//   Results                  the formula of results, set by set_pairs(), of kPairs FloatPairs, or
+//                            by set_wide(), of about kWide times a Vector
 //   finish()                 stores the results of a group along a row
 //   activates(), activate()  apply the fused activation to dense results of columns
 #pragma once

@@ -87,15 +87,18 @@ class Statistics {
     Mask in_pairs;
   };
 
-  // The results of a group in a row, or of a vector of groups. kPerGroup: scale and bias have one
-  // element for each group, as always with a fused add.
-  template <bool kPerGroup>
+  // Scale and bias have an element for each element of the input, or one for each group, as always
+  // with a fused add.
+  enum class Kind { per_element, per_group, with_added };
+
+  // The results of a group in a row, or of a vector of groups.
+  template <Kind kKind>
   struct Results {
-    static constexpr int kPairs = 2;
+    static constexpr bool kPerGroup = kKind != Kind::per_element, kAdds = kKind == Kind::with_added;
+    static constexpr int kPairs = 2, kWide = 3;
     FloatPair a, b;  // a x + b
     typename W::Minus minus_mean;
     Vector inverse, group_factor, group_bias;
-    bool adds;
 
     template <class Of>
     DMLOPS_INLINE void set_pairs(const Of& of) {
@@ -116,7 +119,7 @@ class Statistics {
       const f32x high = fma(v, a.high, b.high);
       f32x low = fma(v, a.low, b.low);
       if constexpr (kPerGroup) {
-        if (adds) low = low + at.second();
+        if (kAdds) low = low + at.second();
         return high + low;
       } else {
         f32x factors = at.scale();
@@ -129,12 +132,13 @@ class Statistics {
       const Vector d = minus_mean(at.wide_x());
       Vector result = kPerGroup ? d * group_factor + group_bias
                                 : d * (inverse * W::of(at.scale())) + W::of(at.bias());
-      if (kPerGroup && adds) result = result + at.wide_second();
+      if (kAdds) result = result + at.wide_second();
       return W::rounded(result);
     }
   };
-  template <bool kPerGroup, class Load>
+  template <Kind kKind, class Load>
   DMLOPS_INLINE Factors factors(const Numbers& group, const Load& load) const {
+    constexpr bool kPerGroup = kKind != Kind::per_element;
     Factors f;
     f.scale = kPerGroup ? load(kScale) : f64x{} + 1.0;
     f.bias = kPerGroup ? load(kBias) : f64x{};
@@ -150,19 +154,15 @@ class Statistics {
       f.in_pairs = f.in_pairs & (group.variance < 0x1p14);
     return f;
   }
-  template <bool kPerGroup>
-  Results<kPerGroup> results() const {
-    Results<kPerGroup> results;
-    results.adds = reduction_.data[kStatisticsAdded] != nullptr;
-    return results;
-  }
-  // Calls visit(kPerGroup), as a constant.
+  // Calls visit(kKind), as a constant.
   template <class Visit>
   DMLOPS_INLINE void with_kind(const Visit& visit) const {
-    if (parameters_.per_group) {
-      visit(std::true_type());
+    if (!parameters_.per_group) {
+      visit(std::integral_constant<Kind, Kind::per_element>());
+    } else if (reduction_.data[kSecond] == nullptr) {
+      visit(std::integral_constant<Kind, Kind::per_group>());
     } else {
-      visit(std::false_type());
+      visit(std::integral_constant<Kind, Kind::with_added>());
     }
   }
 
@@ -219,33 +219,31 @@ class Statistics {
   template <class Target>
   DMLOPS_INLINE void normalize(const LaneOf<Factors>& factors, const GroupTiles& tiles,
                                std::int64_t k, const Target& target) const {
-    with_kind([&](auto per_group) DMLOPS_LAMBDA_INLINE {
-      constexpr bool kPerGroup = decltype(per_group)::value;
-      if constexpr (!kPerGroup) {
+    with_kind([&](auto kind) DMLOPS_LAMBDA_INLINE {
+      constexpr Kind kKind = decltype(kind)::value;
+      if constexpr (kKind == Kind::per_element) {
         if (tiles.uniform(kScale) && tiles.uniform(kBias))
-          return normalize_runs<kPerGroup, ConstantRow<T>, ConstantRow<T>>(factors, tiles, k,
-                                                                           target);
+          return normalize_runs<kKind, ConstantRow<T>, ConstantRow<T>>(factors, tiles, k, target);
         if (tiles.uniform(kBias))
-          return normalize_runs<kPerGroup, OperandRow<T>, ConstantRow<T>>(factors, tiles, k,
-                                                                          target);
+          return normalize_runs<kKind, OperandRow<T>, ConstantRow<T>>(factors, tiles, k, target);
       }
-      normalize_runs<kPerGroup, OperandRow<T>, OperandRow<T>>(factors, tiles, k, target);
+      normalize_runs<kKind, OperandRow<T>, OperandRow<T>>(factors, tiles, k, target);
     });
   }
 
   // Aligned as sweep_tiles() is.
-  template <bool kPerGroup, class Scale, class Bias, class Target>
+  template <Kind kKind, class Scale, class Bias, class Target>
   DMLOPS_NO_INLINE __attribute__((aligned(64))) void normalize_runs(const LaneOf<Factors>& factors,
                                                                     const GroupTiles& tiles,
                                                                     std::int64_t k,
                                                                     const Target& target) const {
-    const int second = reduction_.data[kSecond] != nullptr ? kSecond : 1;
+    constexpr int kAdded = kKind == Kind::with_added ? kSecond : 1;
     const auto row_of = [&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
       return MomentRow<T, Scale, Bias>{tiles.row<T>(1, k, run),
-                                       OperandRow<T>(tiles, second, k, run),
+                                       OperandRow<T>(tiles, kAdded, k, run),
                                        Scale(tiles, kScale, k, run), Bias(tiles, kBias, k, run)};
     };
-    store_group(factors, results<kPerGroup>(), tiles, row_of, target);
+    store_group(factors, Results<kKind>(), tiles, row_of, target);
   }
 
   const Reduction& reduction_;
