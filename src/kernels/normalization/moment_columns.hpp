@@ -72,8 +72,11 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
         return;
       }
       if (!needed) continue;
-      sums_.fold_shared(block_.count(), columns,
-                        [this, s](std::int64_t c) { return moments_.needs_vector(s, c); });
+      with_first_sum(s, [&](auto first_sum) {
+        sums_.template fold_shared<decltype(first_sum)::value>(
+            block_.count(), columns,
+            [this, s](std::int64_t c) { return moments_.needs_vector(s, c); });
+      });
       end(s, 0, columns);
     }
     if (stage < Formula::kSweeps) return;
@@ -94,6 +97,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   using Operands::load_rows;
   using Operands::rows_at;
   using Operands::scale_;
+  using Operands::with_first_sum;
   using typename Operands::At;
   using typename Operands::Rows;
 
@@ -186,12 +190,16 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   template <class Sums>
   void add_up(Sums& sums_of, int s, std::int64_t first, std::int64_t columns) {
     if (s == 0) {
-      return add_up(sums_of, s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
-        return [](const At& at, Vector* sums)
-                   DMLOPS_LAMBDA_INLINE { Formula::template add_products<true>(at, sums); };
+      return with_first_sum(s, [&](auto first_sum) DMLOPS_LAMBDA_INLINE {
+        constexpr int kFirst = decltype(first_sum)::value;
+        add_up<kFirst>(sums_of, s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
+          return [](const At& at, Vector* sums) DMLOPS_LAMBDA_INLINE {
+            Formula::template add_products<kFirst == 0>(at, sums);
+          };
+        });
       });
     }
-    add_up(sums_of, s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {
+    add_up<0>(sums_of, s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const typename W::Minus minus_center(moments_.numbers(first + c, &Numbers::center));
       return [minus_center](const At& at, Vector* sums)
                  DMLOPS_LAMBDA_INLINE { Formula::add_deviations(minus_center, at, sums); };
@@ -207,16 +215,16 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   }
 
   // terms(c) creates the function that adds terms of the vector of columns at first + c.
-  template <class Sums, class MakeTerms>
+  template <int kFirst, class Sums, class MakeTerms>
   DMLOPS_INLINE void add_up(Sums& sums_of, int s, std::int64_t first, std::int64_t columns,
                             const MakeTerms& terms) {
     if (in_place_) {
-      add_up_rows<kRowsAtOnce>(sums_of, s, first, columns, terms);
+      add_up_rows<kRowsAtOnce, kFirst>(sums_of, s, first, columns, terms);
     } else {
-      add_up_rows<kBlockRows>(sums_of, s, first, columns, terms);
+      add_up_rows<kBlockRows, kFirst>(sums_of, s, first, columns, terms);
     }
   }
-  template <std::int64_t kRows, class Sums, class MakeTerms>
+  template <std::int64_t kRows, int kFirst, class Sums, class MakeTerms>
   DMLOPS_INLINE void add_up_rows(Sums& sums_of, int s, std::int64_t first, std::int64_t columns,
                                  const MakeTerms& terms) {
     const bool packed = !block_.in_place();
@@ -232,8 +240,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
     const auto load_block = [&](std::int64_t begin) { load_rows(s, begin, kRows, lanes_); };
     const auto is_needed = [&](std::int64_t c)
                                DMLOPS_LAMBDA_INLINE { return moments_.needs_vector(s, first + c); };
-    sums_of.template add_up<kRows>(block_.count(), columns, lanes_, is_needed, load_block,
-                                   make_add);
+    sums_of.template add_up<kRows, kFirst>(block_.count(), columns, lanes_, is_needed, load_block,
+                                           make_add);
   }
 
   void finish_part(std::int64_t part) {

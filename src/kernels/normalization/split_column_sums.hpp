@@ -50,7 +50,7 @@ class SplitColumnSums {
   }
 
   // As MomentColumnSums::add_up(), without totals.
-  template <std::int64_t kRows, class IsNeeded, class Load, class MakeTerms>
+  template <std::int64_t kRows, int kFirst, class IsNeeded, class Load, class MakeTerms>
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,
                             const MakeTerms& make_terms) {
