@@ -16,8 +16,11 @@ namespace dmlops {
 
 constexpr int kLineBytes = 64;                  // of the cache
 constexpr std::int64_t kBlockBytes = 4 * 1024;  // a block, its source and its target share L1
-constexpr std::int64_t kTable = 1024;           // elements of rows that have offset tables, at most
-constexpr std::int64_t kTileElements = 4096;    // of a tile of a reduction's groups
+// Shorter rows of a formula of two inputs, in bytes, are extended rather than computed by vectors
+// that extend into the next row.
+constexpr std::int64_t kShortestAcross = 96;
+constexpr std::int64_t kTable = 1024;         // elements of rows that have offset tables, at most
+constexpr std::int64_t kTileElements = 4096;  // of a tile of a reduction's groups
 // Elements up to this distance apart, in bytes, share cache lines.
 constexpr std::int64_t kNearBytes = kLineBytes / 4;
 

@@ -44,7 +44,7 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
   };
   std::int64_t shortest = 16;
   if (nest.rank == 1 || !is_contiguous(0)) return shortest;
-  // Packed once for several longer rows.
+  // Packed once for several longer rows, unless vectors extend into the next row.
   const auto repeats = [&](int k) {
     if (nest.strides[k][1] == 0 && nest.sizes[1] * length >= 3 * table) return true;
     for (int d = 2; d < nest.rank; ++d) {
@@ -52,11 +52,15 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
     }
     return false;
   };
+  // Vectors extend into the next row if only one input is constant along rows.
+  for (int k = 1; k < nest.operands; ++k) {
+    if (nest.strides[k][0] == 0 && is_contiguous(3 - k)) return kShortestAcross / size;
+  }
   const bool few = length * nest.sizes[1] <= 192;
   for (int k = 1; k < nest.operands; ++k) {
     if (is_contiguous(k)) continue;
     if (repeats(k)) {
-      shortest = 256;
+      shortest = nest.strides[k][0] == size ? kShortestAcross / size : 256;
     } else if (nest.strides[k][0] == 0) {
       return few ? 128 : kLineBytes / size;  // each run is filled by a store
     } else {

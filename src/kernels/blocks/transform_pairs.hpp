@@ -1,7 +1,7 @@
 // Transforms of two inputs.
 #pragma once
 
-#include "kernels/blocks/transform.hpp"
+#include "kernels/blocks/transform_across.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -69,6 +69,60 @@ DMLOPS_INLINE bool prefetches_rows(const Block& block, std::int64_t size) {
          block.inputs[0].offsets == nullptr && block.inputs[1].offsets == nullptr;
 }
 
+// An element of a row in each lane.
+template <class V>
+struct RowConstant {
+  V value;
+
+  // The first `count` lanes, then those of `next`.
+  DMLOPS_INLINE RowConstant before(std::int64_t count, const RowConstant& next) const {
+    using U = Bits<std::decay_t<decltype(value[0])>>;
+    Vec<U> lanes;
+    for (std::int64_t k = 0; k < kLanes<V>; ++k) lanes[k] = static_cast<U>(k);
+    return {lanes < splat<Vec<U>>(static_cast<U>(count)) ? value : next.value};
+  }
+};
+
+// Rows with one element each of an input, which is constant along them.
+template <int kConstant, bool kStreaming, class T, class V, class Formula>
+DMLOPS_NO_INLINE void transform_pairs_across(const Block& rows, const Formula formula) {
+  constexpr int kVarying = kConstant == 1 ? 1 : 0;
+  const DenseRows<const char> constants = rows.inputs[1 - kVarying];
+  transform_across<kStreaming, V>(
+      reinterpret_cast<T*>(rows.output.data),
+      reinterpret_cast<const T*>(rows.inputs[kVarying].data), rows.length, rows.count,
+      [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
+        return RowConstant<V>{load_broadcast<V>(reinterpret_cast<const T*>(constants[r]))};
+      },
+      [&](const RowConstant<V>& constant, V v) DMLOPS_LAMBDA_INLINE {
+        return kConstant == 1 ? formula(constant.value, v) : formula(v, constant.value);
+      });
+}
+
+// Vectors of longer rows gain more from transform_row(), which computes several in an iteration.
+constexpr std::int64_t kMostAcross = 32, kMostShared = 16;
+
+// Contiguous rows with the same row of the second input.
+template <bool kStreaming, class T, class V, class Formula>
+DMLOPS_NO_INLINE void transform_pairs_across(const Block& rows, const Formula formula) {
+  const std::int64_t length = rows.length, bytes = length * std::int64_t{sizeof(T)};
+  alignas(kVectorBytes) T second[(kMostShared + 1) * kLanes<V>];
+  copy_run(reinterpret_cast<char*>(second), rows.inputs[1].data, bytes);
+  store(second + length, load<V>(second));
+  transform_across_columns<kStreaming, V>(
+      reinterpret_cast<T*>(rows.output.data), reinterpret_cast<const T*>(rows.inputs[0].data),
+      length, rows.count,
+      [&](std::int64_t column, V v)
+          DMLOPS_LAMBDA_INLINE { return formula(v, load<V>(second + column)); },
+      [](std::int64_t i) DMLOPS_LAMBDA_INLINE { return i; });
+}
+// True for such rows.
+template <class V, class T>
+bool shares_second(const Block& rows, bool streaming) {
+  return rows.count >= 4 && rows.length < kMostShared * kLanes<V> &&
+         rows.inputs[1].is_contiguous(0) && crosses_rows<V, T, T>(rows, streaming);
+}
+
 // Transforms of elements of type T by a formula on vectors of type V. `kConstant`: the input whose
 // element is constant along a row, and kept in a register, or 0. `kStreaming`: writes by
 // non-temporal stores.
@@ -76,6 +130,14 @@ template <int kConstant, bool kStreaming, class T, class V, class Formula>
 DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
+  if constexpr (kConstant != 0) {
+    if (block.length <= kMostAcross * kLanes<V> &&
+        crosses_rows<V, T, T>(block, kStreaming, kConstant == 1 ? 1 : 0))
+      return transform_pairs_across<kConstant, kStreaming, T, V>(block, formula);
+  } else if constexpr (!kForSize) {
+    if (shares_second<V, T>(block, kStreaming))
+      return transform_pairs_across<kStreaming, T, V>(block, formula);
+  }
   const bool prefetches = kConstant == 0 && !kStreaming && prefetches_rows(block, sizeof(T));
   const auto transform = [&block](T* output, auto input, const auto& of) DMLOPS_LAMBDA_INLINE {
     if constexpr (kStreaming) {

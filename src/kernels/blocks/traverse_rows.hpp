@@ -102,7 +102,7 @@ inline int constant_operand(const Rows& rows, const Traversal& t) {
   const int constant = rows.layout[1] == Layout::broadcast   ? 1
                        : rows.layout[2] == Layout::broadcast ? 2
                                                              : 0;
-  if (constant == 0 || bytes >= 192) return constant;
+  if (constant == 0 || bytes >= kShortestAcross) return constant;
   for (const int k : {0, 3 - constant}) {
     if (rows.layout[k] == Layout::in_place && !are_contiguous(rows, k, t.size)) return constant;
   }

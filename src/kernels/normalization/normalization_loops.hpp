@@ -1,6 +1,7 @@
 // Batch normalization's loops over dense blocks.
 #pragma once
 
+#include "kernels/blocks/transform_across.hpp"
 #include "kernels/elementwise/activation_rows.hpp"
 #include "kernels/normalization/normalization_channels.hpp"
 
@@ -109,24 +110,8 @@ struct ActivatedLoops {
     return group;
   }
 
-  // True for contiguous rows, each at least a vector long, whose vectors may extend into the next
-  // row. Not if a forward loop would stall on store-to-load aliasing, as in transform_row().
   static bool crosses_rows(const Block& rows, bool streaming) {
-    return rows.length >= kFloatLanes &&
-           rows.output.is_contiguous(rows.length * std::int64_t{sizeof(Out)}) &&
-           rows.inputs[0].is_contiguous(rows.length * std::int64_t{sizeof(T)}) &&
-           (streaming || !trails_closely(rows.output.data, rows.inputs[0].data));
-  }
-
-  // Writes an aligned vector, the result of the one at `source`.
-  template <bool kStreaming>
-  DMLOPS_INLINE static void write(Out* target, const T* source, f32x result) {
-    if constexpr (kStreaming) {
-      __builtin_prefetch(reinterpret_cast<const char*>(source) + kStreamedAhead);
-      store_non_temporal(target, result);
-    } else {
-      store(target, result);
-    }
+    return DMLOPS_TARGET::crosses_rows<f32x, Out, T>(rows, streaming);
   }
 
   // Normalizes contiguous rows with parameters of their own, by vectors that are aligned in the
@@ -134,63 +119,31 @@ struct ActivatedLoops {
   template <bool kStreaming>
   DMLOPS_NO_INLINE static void across_rows(const Block& rows, const Channels<T>& channels,
                                            const Act act) {
-    Out* const output = output_row(rows, 0);
-    const T* const input = input_row(rows, 0);
-    const std::int64_t length = rows.length, count = rows.count;
-    const auto normalize = [&](const auto& parameters, std::int64_t i) DMLOPS_LAMBDA_INLINE {
-      return canonical_nan(act(parameters.normalize(load<f32x>(input + i))));
-    };
-    // As in transform_row(), the first and the last vector are computed first and stored last.
-    auto parameters = channels.throughout(0);
-    const std::int64_t last = length * count - kFloatLanes;
-    const f32x head = normalize(parameters, 0);
-    const f32x tail = normalize(channels.throughout(count - 1), last);
-    std::int64_t i = distance_to_alignment<f32x>(output);
-    for (std::int64_t next_row = 1, end = length;; ++next_row, end += length) {
-      const std::int64_t whole = i + (end - i) / kFloatLanes * kFloatLanes;
-      for (; i < whole; i += kFloatLanes)
-        write<kStreaming>(output + i, input + i, normalize(parameters, i));
-      if (next_row == count) break;
-      const auto next = channels.throughout(next_row);
-      write<kStreaming>(output + i, input + i, normalize(parameters.before(end - i, next), i));
-      i += kFloatLanes;
-      parameters = next;
-    }
-    store(output, head);
-    store(output + last, tail);
+    transform_across<kStreaming, f32x>(
+        output_row(rows, 0), input_row(rows, 0), rows.length, rows.count,
+        [&](std::int64_t r) DMLOPS_LAMBDA_INLINE { return channels.throughout(r); },
+        [&](const auto& parameters, f32x x)
+            DMLOPS_LAMBDA_INLINE { return canonical_nan(act(parameters.normalize(x))); });
   }
 
   // Likewise with parameters that vary along a row and are shared by all rows.
   template <bool kStreaming>
   DMLOPS_NO_INLINE static void across_shared_rows(const Block& rows, const Channels<T>& channels,
                                                   const Act act) {
-    Out* const output = output_row(rows, 0);
-    const T* const input = input_row(rows, 0);
     const std::int64_t length = rows.length, count = rows.count;
-    const auto normalize = [&](std::int64_t i, std::int64_t column) DMLOPS_LAMBDA_INLINE {
-      return canonical_nan(act(channels[column].normalize(load<f32x>(input + i))));
-    };
-    const std::int64_t last = length * count - kFloatLanes;
-    const f32x head = normalize(0, 0), tail = normalize(last, length - kFloatLanes);
-    const std::int64_t begin = distance_to_alignment<f32x>(output) % kFloatLanes;
-    std::int64_t i = begin, column = begin;
-    if (!kStreaming && length % kFloatLanes == 0 && is_cached(rows)) {
+    const auto strips_from = [&](std::int64_t begin) DMLOPS_LAMBDA_INLINE {
+      if (kStreaming || length % kFloatLanes != 0 || !is_cached(rows)) return begin;
       const std::int64_t whole = count - (begin > 0 ? 1 : 0);
       std::int64_t r = 0;
       for (; r + kTogether <= whole; r += kTogether)
         strips(rows_from(rows, r, 1), begin, begin + length, channels, act);
-      i = begin + r * length;
-    }
-    while (i <= last) {
-      // Up to the vector that extends into the next row.
-      const std::int64_t end = min(last, i + length - 1 - column);
-      const std::int64_t offset = column - i;
-      for (; i <= end; i += kFloatLanes)
-        write<kStreaming>(output + i, input + i, normalize(i, i + offset));
-      column = i + offset - length;
-    }
-    store(output, head);
-    store(output + last, tail);
+      return begin + r * length;
+    };
+    transform_across_columns<kStreaming, f32x>(
+        output_row(rows, 0), input_row(rows, 0), length, count,
+        [&](std::int64_t column, f32x x)
+            DMLOPS_LAMBDA_INLINE { return canonical_nan(act(channels[column].normalize(x))); },
+        strips_from);
   }
 
   template <bool kStreaming, class Formula>
