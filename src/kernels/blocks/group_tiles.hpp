@@ -24,6 +24,8 @@ class GroupTiles {
  public:
   // The shortest runs: of a tile as one run, and that are read and written in place for results.
   static constexpr std::int64_t kOneRun = INT64_MAX, kShortestResults = 64;
+  // Runs for which several operands with one element for each run would be packed may be shorter.
+  static constexpr std::int64_t kShortestOfConstants = 48;
   // Returns the shortest runs that are read in place for sums. Other ones than whole steps take
   // some vectors more.
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
@@ -142,7 +144,7 @@ class GroupTiles {
   static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of such groups, of an operand
   static constexpr std::int64_t kTableEntries = 1024;
   // Runs of a tile that begins at a run. Others have one more.
-  static constexpr std::int64_t kMostRuns = kTileElements / kShortestResults;
+  static constexpr std::int64_t kMostRuns = kTileElements / kShortestOfConstants;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   // Minimum of whole groups to pack where groups share cache lines.
@@ -171,6 +173,13 @@ class GroupTiles {
 
   // True if an operand exists and has different elements in a group.
   bool varies(int o) const { return reduction_.data[o] != nullptr && !uniform_[o]; }
+  // True if several operands, given as bits, have one element for each run.
+  bool several_are_constant(unsigned int operands) const {
+    int constant = 0;
+    for (int o = 1; o < operands_; ++o)
+      constant += has_bit(operands, o) && varies(o) && step(o) == 0 ? 1 : 0;
+    return constant > 1;
+  }
   // True if several inputs among operands, given as bits, differ from group to group.
   bool reads_several(unsigned int operands) const {
     int inputs = 0;
