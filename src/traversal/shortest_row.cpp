@@ -44,7 +44,7 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
   };
   std::int64_t shortest = 16;
   if (nest.rank == 1 || !is_contiguous(0)) return shortest;
-  // Packed once for several longer rows, unless vectors extend into the next row.
+  // Packed once for several longer rows.
   const auto repeats = [&](int k) {
     if (nest.strides[k][1] == 0 && nest.sizes[1] * length >= 3 * table) return true;
     for (int d = 2; d < nest.rank; ++d) {
@@ -52,7 +52,8 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
     }
     return false;
   };
-  // Vectors extend into the next row if only one input is constant along rows.
+  // Vectors extend into the next row if one input is constant along rows and the other contiguous,
+  // or if all rows have the same row of the second one.
   for (int k = 1; k < nest.operands; ++k) {
     if (nest.strides[k][0] == 0 && is_contiguous(3 - k)) return kShortestAcross / size;
   }
@@ -60,7 +61,9 @@ std::int64_t shortest_row_of_two_inputs(const Nest& nest, std::int64_t table) {
   for (int k = 1; k < nest.operands; ++k) {
     if (is_contiguous(k)) continue;
     if (repeats(k)) {
-      shortest = nest.strides[k][0] == size ? kShortestAcross / size : 256;
+      const bool extends =
+          k == 2 && nest.strides[2][0] == size && nest.strides[2][1] == 0 && is_contiguous(1);
+      shortest = std::max<std::int64_t>(shortest, extends ? kShortestAcross / size : 256);
     } else if (nest.strides[k][0] == 0) {
       return few ? 128 : kLineBytes / size;  // each run is filled by a store
     } else {

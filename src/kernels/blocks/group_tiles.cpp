@@ -196,8 +196,6 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
   const std::int64_t end = begin + length;
   ends_groups_ = end == count_;
   reads_several_ = reads_several(operands);
-  if (shortest_run == kShortestResults && several_are_constant(constant))
-    shortest_run = kShortestOfConstants;
   const bool splits = elements_.rank > 1 && inner_size() >= shortest_run;
   split_ = packed_ = constant_ = 0;
   for (int o = 0; o < operands_; ++o) {

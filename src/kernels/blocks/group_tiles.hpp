@@ -24,8 +24,14 @@ class GroupTiles {
  public:
   // The shortest runs: of a tile as one run, and that are read and written in place for results.
   static constexpr std::int64_t kOneRun = INT64_MAX, kShortestResults = 64;
-  // Runs for which several operands with one element for each run would be packed may be shorter.
+  // The shortest runs in place for results if several operands have one element for each run, since
+  // packing these takes longer.
   static constexpr std::int64_t kShortestOfConstants = 48;
+  // Returns the shortest runs in place for results, with operands that may have one element for
+  // each run, given as bits.
+  std::int64_t shortest_results(unsigned int constant) const {
+    return several_are_constant(constant) ? kShortestOfConstants : kShortestResults;
+  }
   // Returns the shortest runs that are read in place for sums. Other ones than whole steps take
   // some vectors more.
   std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
@@ -143,8 +149,8 @@ class GroupTiles {
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
   static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of such groups, of an operand
   static constexpr std::int64_t kTableEntries = 1024;
-  // Runs of a tile that begins at a run. Others have one more.
-  static constexpr std::int64_t kMostRuns = kTileElements / kShortestOfConstants;
+  // Runs of a long tile that begins at a run. Others have one more.
+  static constexpr std::int64_t kMostRuns = kTileElements / kShortestResults;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   // Minimum of whole groups to pack where groups share cache lines.
@@ -325,8 +331,8 @@ class GroupTiles {
   unsigned int constant_ = 0;  // operands whose runs in the loaded tile have one element
   SplitTile split_tile_ = {kNone, 0, 0, 0};
   std::int64_t next_[kFirstGroupOperand];  // offset of the element after the loaded tile
-  TileRun runs_[kMostRuns + 2];            // with the run after the tile
-  std::int64_t buffer_bytes_ = kTileElements * kMaxSize;  // of an operand
+  TileRun runs_[ceil_div(kTileElements, kShortestOfConstants) + 2];  // with the run after the tile
+  std::int64_t buffer_bytes_ = kTileElements * kMaxSize;             // of an operand
   alignas(kVectorBytes) char buffers_[kBufferBytes];
 };
 

@@ -40,8 +40,9 @@ template <class Formula>
 DMLOPS_NO_INLINE void finish_tiles(GroupTiles& tiles, Formula& formula, std::int64_t groups,
                                    std::int64_t from, std::int64_t to) {
   const unsigned int operands = formula.reads(Formula::kSweeps) | 1u;
+  const std::int64_t shortest = tiles.shortest_results(Formula::kConstantInRuns);
   const auto finish = [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-    tiles.load(operands, begin, length, GroupTiles::kShortestResults, Formula::kConstantInRuns);
+    tiles.load(operands, begin, length, shortest, Formula::kConstantInRuns);
     for (std::int64_t k = 0; k < groups; ++k) formula.finish(tiles, k, begin);
     tiles.store(begin, length);
   };

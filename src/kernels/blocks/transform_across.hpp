@@ -6,7 +6,8 @@
 namespace dmlops::DMLOPS_TARGET {
 
 // True for contiguous rows, each at least a vector long, whose vectors may extend into the next
-// row. Not if a forward loop would stall on store-to-load aliasing, as in transform_row().
+// row. Regular stores: not if a forward loop would stall on store-to-load aliasing, as in
+// transform_row().
 template <class V, class Out, class T>
 bool crosses_rows(const Block& rows, bool streaming, int input = 0) {
   const DenseRows<const char>& source = rows.inputs[input];
@@ -59,7 +60,7 @@ DMLOPS_INLINE void transform_across(Out* output, const T* input, std::int64_t le
 
 // Computes `count` contiguous rows by a formula that depends on the column, likewise.
 // formula(column, v) also gets the vectors that extend into the next row. begin(i) may compute the
-// rows from element i on, the first that is aligned, and returns the first element that is left, of
+// rows from element i on, the first that is aligned, and returns the first remaining element, of
 // the same column.
 template <bool kStreaming, class V, class Out, class T, class Formula, class Begin>
 DMLOPS_INLINE void transform_across_columns(Out* output, const T* input, std::int64_t length,

@@ -74,7 +74,7 @@ template <class V>
 struct RowConstant {
   V value;
 
-  // The first `count` lanes, then those of `next`.
+  // Returns the first `count` lanes, then those of `next`.
   DMLOPS_INLINE RowConstant before(std::int64_t count, const RowConstant& next) const {
     using U = Bits<std::decay_t<decltype(value[0])>>;
     Vec<U> lanes;
@@ -83,7 +83,7 @@ struct RowConstant {
   }
 };
 
-// Rows with one element each of an input, which is constant along them.
+// Transforms contiguous rows with one element each of an input, which is constant along them.
 template <int kConstant, bool kStreaming, class T, class V, class Formula>
 DMLOPS_NO_INLINE void transform_pairs_across(const Block& rows, const Formula formula) {
   constexpr int kVarying = kConstant == 1 ? 1 : 0;
@@ -102,9 +102,9 @@ DMLOPS_NO_INLINE void transform_pairs_across(const Block& rows, const Formula fo
 // Vectors of longer rows gain more from transform_row(), which computes several in an iteration.
 constexpr std::int64_t kMostAcross = 32, kMostShared = 16;
 
-// Contiguous rows with the same row of the second input.
+// Transforms contiguous rows with the same row of the second input.
 template <bool kStreaming, class T, class V, class Formula>
-DMLOPS_NO_INLINE void transform_pairs_across(const Block& rows, const Formula formula) {
+DMLOPS_NO_INLINE void transform_pairs_of_columns(const Block& rows, const Formula formula) {
   const std::int64_t length = rows.length, bytes = length * std::int64_t{sizeof(T)};
   alignas(kVectorBytes) T second[(kMostShared + 1) * kLanes<V>];
   copy_run(reinterpret_cast<char*>(second), rows.inputs[1].data, bytes);
@@ -116,11 +116,11 @@ DMLOPS_NO_INLINE void transform_pairs_across(const Block& rows, const Formula fo
           DMLOPS_LAMBDA_INLINE { return formula(v, load<V>(second + column)); },
       [](std::int64_t i) DMLOPS_LAMBDA_INLINE { return i; });
 }
-// True for such rows.
+// True for enough contiguous rows with the same row of the second input.
 template <class V, class T>
-bool shares_second(const Block& rows, bool streaming) {
+bool shares_second(const Block& rows) {
   return rows.count >= 4 && rows.length < kMostShared * kLanes<V> &&
-         rows.inputs[1].is_contiguous(0) && crosses_rows<V, T, T>(rows, streaming);
+         rows.inputs[1].is_contiguous(0) && crosses_rows<V, T, T>(rows, false);
 }
 
 // Transforms of elements of type T by a formula on vectors of type V. `kConstant`: the input whose
@@ -132,11 +132,11 @@ DMLOPS_INLINE void transform_rows_of_pairs(const Block& given, const void* conte
   const Block block = given;
   if constexpr (kConstant != 0) {
     if (block.length <= kMostAcross * kLanes<V> &&
-        crosses_rows<V, T, T>(block, kStreaming, kConstant == 1 ? 1 : 0))
+        crosses_rows<V, T, T>(block, false, kConstant == 1 ? 1 : 0))
       return transform_pairs_across<kConstant, kStreaming, T, V>(block, formula);
   } else if constexpr (!kForSize) {
-    if (shares_second<V, T>(block, kStreaming))
-      return transform_pairs_across<kStreaming, T, V>(block, formula);
+    if (shares_second<V, T>(block))
+      return transform_pairs_of_columns<kStreaming, T, V>(block, formula);
   }
   const bool prefetches = kConstant == 0 && !kStreaming && prefetches_rows(block, sizeof(T));
   const auto transform = [&block](T* output, auto input, const auto& of) DMLOPS_LAMBDA_INLINE {
@@ -179,18 +179,35 @@ void transform_pairs(const Block& block, const void* context) {
   transform_rows_of_pairs<0, kStreaming, T, V, Formula>(block, context);
 }
 
-// A scalar transform.
+// A scalar transform. Compilers vectorize the loop over a chunk, whose length is constant.
 template <class T, class Formula>
-void transform_pairs_of_elements(const Block& block, const void* context) {
-  const Formula& formula = *static_cast<const Formula*>(context);
-  constexpr std::int64_t size = sizeof(T);
-  const std::int64_t steps[] = {block.constant == 1 ? 0 : size, block.constant == 2 ? 0 : size};
+void transform_pairs_of_elements(const Block& given, const void* context) {
+  const Formula formula = *static_cast<const Formula*>(context);
+  const Block block = given;
+  constexpr std::int64_t size = sizeof(T), kChunk = kLineBytes / size;
+  T chunks[kMaxInputs][kChunk] = {};
   for (std::int64_t r = 0; r < block.count; ++r) {
-    char* const output = block.output[r];
-    const char *const first = block.inputs[0][r], *const second = block.inputs[1][r];
-    for (std::int64_t i = 0; i < block.length; ++i)
-      store_element(output + i * size, formula(load_element<T>(first + i * steps[0]),
-                                               load_element<T>(second + i * steps[1])));
+    T* const output = reinterpret_cast<T*>(block.output[r]);
+    for (std::int64_t i = 0; i < block.length; i += kChunk) {
+      const std::int64_t count = min(kChunk, block.length - i);
+      for (int k = 0; k < kMaxInputs; ++k) {
+        const T* const input = reinterpret_cast<const T*>(block.inputs[k][r]);
+        if (block.constant == k + 1) {
+          const T constant = load_element<T>(block.inputs[k][r]);
+          for (T& element : chunks[k]) element = constant;
+        } else if (count == kChunk) {
+          std::memcpy(chunks[k], input + i, sizeof chunks[k]);
+        } else {
+          std::memcpy(chunks[k], input + i, static_cast<std::size_t>(count * size));
+        }
+      }
+      for (std::int64_t k = 0; k < kChunk; ++k) chunks[0][k] = formula(chunks[0][k], chunks[1][k]);
+      if (count == kChunk) {
+        std::memcpy(output + i, chunks[0], sizeof chunks[0]);
+      } else {
+        std::memcpy(output + i, chunks[0], static_cast<std::size_t>(count * size));
+      }
+    }
   }
 }
 

@@ -117,6 +117,7 @@ class Gradients {
   // The results of a group in a row, or of a vector of groups.
   template <bool kTraining>
   struct Results {
+    static constexpr bool kLoadsParameters = false;
     static constexpr int kPairs = 3, kWide = kTraining ? 4 : 1;
     FloatPair a, b, c;  // a g + b x + c
     typename W::Minus minus_center, minus_mean;
@@ -150,11 +151,11 @@ class Gradients {
       return W::rounded(g * factor);
     }
   };
-  template <bool, class Load>
+  template <bool kTraining, class Load>
   DMLOPS_INLINE Factors factors(const Numbers& group, const Load&) const {
     Factors f = {};
     f.factor = group.factor;
-    if (!parameters_.training) return f;
+    if (!kTraining) return f;
     const f64x of_input = -group.factor * group.slope;
     const f64x addend = group.factor * (group.center * group.slope - group.mean_gradient);
     f.of_gradient = HalfPair(f.factor);

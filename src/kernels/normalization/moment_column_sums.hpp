@@ -200,6 +200,7 @@ class MomentColumnSums {
   alignas(kVectorBytes) V lanes_[kVectors][kMomentLanes][kSums];  // of the block
   alignas(kVectorBytes) Doubles own_blocks_[kVectors][kMomentLanes][kSums];
   Blocks blocks_ = own_blocks_;  // the lanes of all blocks
+  // Initialized, since totals of sums that are not needed are read, but not used.
   alignas(kVectorBytes) Doubles totals_[kVectors][kSums] = {};
 };
 

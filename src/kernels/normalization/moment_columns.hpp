@@ -265,7 +265,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   // Sets the terms of the results of each vector of columns.
   template <auto kKind, class Results>
   void set_results(ColumnResults<Results>& results) {
-    load_parameters(0, 1);
+    // Otherwise results may replace them in another part.
+    if constexpr (Results::kLoadsParameters) load_parameters(0, 1);
     for_each_vector(block_.columns(), [&](std::int64_t c) {
       const Numbers* const numbers = moments_.vectors() + c / kLanes<f64x>;
       const auto factors = [&](int half) {
@@ -318,8 +319,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       }
     }
   }
-  // Writes the results of all columns: of vectors whose results are pairs of float32, then of those
-  // that have none, then of mixed ones.
+  // Writes the results of all columns: of vectors whose results are all pairs of float32, then in
+  // order of the others, of which those without pairs are computed several at a time.
   template <class Results, class Element>
   DMLOPS_INLINE void write(const ColumnResults<Results>& results,
                            const TargetRows<Element>& rows) const {

@@ -18,7 +18,8 @@
 //   with_kind()              passes the kind of the results as a constant to the functions below
 //   factors()                Factors, which results need of Numbers; `in_pairs`: in float32 pairs
 //   Results                  the formula of results, set by set_pairs(), of kPairs FloatPairs, or
-//                            by set_wide(), of about kWide times a Vector
+//                            by set_wide(), of about kWide times a Vector; kLoadsParameters: if
+//                            factors() loads scale and bias
 //   finish()                 stores the results of a group along a row
 //   activates(), activate()  apply the fused activation to dense results of columns
 #pragma once

@@ -49,7 +49,7 @@ class SplitColumnSums {
     });
   }
 
-  // As MomentColumnSums::add_up(), without totals.
+  // As MomentColumnSums::add_up(), without totals; sums before kFirst stay 0.
   template <std::int64_t kRows, int kFirst, class IsNeeded, class Load, class MakeTerms>
   DMLOPS_INLINE void add_up(std::int64_t count, std::int64_t columns, const RowLanes& lanes,
                             const IsNeeded& is_needed, const Load& load,

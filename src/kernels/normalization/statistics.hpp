@@ -95,6 +95,7 @@ class Statistics {
   template <Kind kKind>
   struct Results {
     static constexpr bool kPerGroup = kKind != Kind::per_element, kAdds = kKind == Kind::with_added;
+    static constexpr bool kLoadsParameters = kPerGroup;
     static constexpr int kPairs = 2, kWide = 3;
     FloatPair a, b;  // a x + b
     typename W::Minus minus_mean;
