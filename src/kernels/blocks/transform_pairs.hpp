@@ -184,29 +184,29 @@ template <class T, class Formula>
 void transform_pairs_of_elements(const Block& given, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const Block block = given;
-  constexpr std::int64_t size = sizeof(T), kChunk = kLineBytes / size;
-  T chunks[kMaxInputs][kChunk] = {};
+  constexpr std::int64_t kChunk = kLineBytes / std::int64_t{sizeof(T)};
+  const auto copy = [](T* to, const T* from, std::int64_t count) DMLOPS_LAMBDA_INLINE {
+    if (count == kChunk) {
+      std::memcpy(to, from, kLineBytes);
+    } else {
+      std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+    }
+  };
+  T inputs[kMaxInputs][kChunk] = {}, results[kChunk];
   for (std::int64_t r = 0; r < block.count; ++r) {
+    if (block.constant != 0) {
+      const T constant = load_element<T>(block.inputs[block.constant - 1][r]);
+      for (T& element : inputs[block.constant - 1]) element = constant;
+    }
     T* const output = reinterpret_cast<T*>(block.output[r]);
     for (std::int64_t i = 0; i < block.length; i += kChunk) {
       const std::int64_t count = min(kChunk, block.length - i);
       for (int k = 0; k < kMaxInputs; ++k) {
-        const T* const input = reinterpret_cast<const T*>(block.inputs[k][r]);
-        if (block.constant == k + 1) {
-          const T constant = load_element<T>(block.inputs[k][r]);
-          for (T& element : chunks[k]) element = constant;
-        } else if (count == kChunk) {
-          std::memcpy(chunks[k], input + i, sizeof chunks[k]);
-        } else {
-          std::memcpy(chunks[k], input + i, static_cast<std::size_t>(count * size));
-        }
+        if (block.constant != k + 1)
+          copy(inputs[k], reinterpret_cast<const T*>(block.inputs[k][r]) + i, count);
       }
-      for (std::int64_t k = 0; k < kChunk; ++k) chunks[0][k] = formula(chunks[0][k], chunks[1][k]);
-      if (count == kChunk) {
-        std::memcpy(output + i, chunks[0], sizeof chunks[0]);
-      } else {
-        std::memcpy(output + i, chunks[0], static_cast<std::size_t>(count * size));
-      }
+      for (std::int64_t k = 0; k < kChunk; ++k) results[k] = formula(inputs[0][k], inputs[1][k]);
+      copy(output + i, results, count);
     }
   }
 }

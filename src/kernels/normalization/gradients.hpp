@@ -170,11 +170,7 @@ class Gradients {
   // Calls visit(kTraining), as a constant.
   template <class Visit>
   DMLOPS_INLINE void with_kind(const Visit& visit) const {
-    if (parameters_.training) {
-      visit(std::true_type());
-    } else {
-      visit(std::false_type());
-    }
+    with_constant(parameters_.training, visit);
   }
 
   static bool activates() { return false; }

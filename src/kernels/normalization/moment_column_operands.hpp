@@ -49,16 +49,6 @@ class MomentColumnOperands {
   // Returns the first column of the vector whose numbers are at c.
   DMLOPS_INLINE std::int64_t column(std::int64_t c) const { return block_.column(c); }
 
-  // Calls visit(the first sum that sweep s needs), as a constant.
-  template <class Visit>
-  DMLOPS_INLINE void with_first_sum(int s, const Visit& visit) const {
-    if (s > 0 || formula_.sums_elements()) {
-      visit(std::integral_constant<int, 0>());
-    } else {
-      visit(std::integral_constant<int, 1>());
-    }
-  }
-
   // Loads `count` rows from `begin` on of the operands that sweep s reads; kSweeps: the results.
   void load_rows(int s, std::int64_t begin, std::int64_t count, const RowLanes& lanes = {}) {
     const unsigned int operands = formula_.reads(s);

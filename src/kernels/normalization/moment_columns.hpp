@@ -72,8 +72,8 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
         return;
       }
       if (!needed) continue;
-      with_first_sum(s, [&](auto first_sum) {
-        sums_.template fold_shared<decltype(first_sum)::value>(
+      with_constant(s > 0 || formula_.sums_elements(), [&](auto sums_elements) {
+        sums_.template fold_shared<decltype(sums_elements)::value ? 0 : 1>(
             block_.count(), columns,
             [this, s](std::int64_t c) { return moments_.needs_vector(s, c); });
       });
@@ -97,7 +97,6 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   using Operands::load_rows;
   using Operands::rows_at;
   using Operands::scale_;
-  using Operands::with_first_sum;
   using typename Operands::At;
   using typename Operands::Rows;
 
@@ -190,13 +189,14 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   template <class Sums>
   void add_up(Sums& sums_of, int s, std::int64_t first, std::int64_t columns) {
     if (s == 0) {
-      return with_first_sum(s, [&](auto first_sum) DMLOPS_LAMBDA_INLINE {
-        constexpr int kFirst = decltype(first_sum)::value;
-        add_up<kFirst>(sums_of, s, first, columns, [](std::int64_t) DMLOPS_LAMBDA_INLINE {
-          return [](const At& at, Vector* sums) DMLOPS_LAMBDA_INLINE {
-            Formula::template add_products<kFirst == 0>(at, sums);
-          };
-        });
+      return with_constant(formula_.sums_elements(), [&](auto sums_elements) DMLOPS_LAMBDA_INLINE {
+        constexpr bool kElements = decltype(sums_elements)::value;
+        add_up<kElements ? 0 : 1>(sums_of, s, first, columns,
+                                  [](std::int64_t) DMLOPS_LAMBDA_INLINE {
+                                    return [](const At& at, Vector* sums) DMLOPS_LAMBDA_INLINE {
+                                      Formula::template add_products<kElements>(at, sums);
+                                    };
+                                  });
       });
     }
     add_up<0>(sums_of, s, first, columns, [this, first](std::int64_t c) DMLOPS_LAMBDA_INLINE {

@@ -30,6 +30,16 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// Calls visit(condition), as a constant.
+template <class Visit>
+DMLOPS_INLINE void with_constant(bool condition, const Visit& visit) {
+  if (condition) {
+    visit(std::true_type());
+  } else {
+    visit(std::false_type());
+  }
+}
+
 template <class T>
 DMLOPS_INLINE double load_number(const char* address) {
   return static_cast<double>(load_partial<f32x>(reinterpret_cast<const T*>(address), 1)[0]);

@@ -92,10 +92,8 @@ class MomentRows : public Formula {
                                      typename Row::At{row, i, used, first}, sums);
                                });
         };
-        if (s == 0 && this->sums_elements()) {
-          add_products(std::true_type());
-        } else if (s == 0) {
-          add_products(std::false_type());
+        if (s == 0) {
+          with_constant(this->sums_elements(), add_products);
         } else {
           const typename Formula::W::Minus minus_center(
               groups_.moments.number(first_ + k, &Formula::Numbers::center));
