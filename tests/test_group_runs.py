@@ -188,6 +188,29 @@ def test_groups_of_channels_last(pixels: int, channels: int, dtype: type[np.floa
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("channels", [3, 90])  # 90: several tiles
+@pytest.mark.parametrize("pixels", [47, 48, 49, 56, 63, 64])
+def test_parameters_of_runs(pixels: int, channels: int, dtype: type[np.floating[Any]]) -> None:
+    """A scale and a bias for each channel of a group have the bits of those for each element."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((2, 3, channels, pixels)).astype(dtype)
+    scale, bias = (rng.standard_normal((1, 3, channels, 1)).astype(dtype) for _ in range(2))
+    dense_scale, dense_bias = (
+        np.ascontiguousarray(np.broadcast_to(p, x.shape)) for p in (scale, bias)
+    )
+    for options in ({}, {"fused_activation": "relu"}, {"use_mean": False}):
+        for s, b, s_dense, b_dense in (
+            (scale, bias, dense_scale, dense_bias),
+            (scale, None, dense_scale, None),
+        ):
+            result = dmlops.mean_variance_normalization(x, s, b, axes=(2, 3), **options)
+            expected = dmlops.mean_variance_normalization(
+                x, s_dense, b_dense, axes=(2, 3), **options
+            )
+            assert result.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("length", [256, 4080, 4096])  # 4096: too long to be copied
 def test_shared_rows_at_any_address(length: int, dtype: type[np.floating[Any]]) -> None:
     rng = np.random.default_rng(2)
