@@ -17,7 +17,8 @@ Array = npt.NDArray[Any]
 pytestmark = pytest.mark.usefixtures("isa")
 
 # Batch, channels, height and width: runs that are packed through a table, packed, read in place as
-# whole steps of lanes and otherwise; tiles of whole groups, of whole runs, and within runs.
+# whole steps of lanes and otherwise; tiles of whole groups, of whole runs, and within runs; several
+# groups in place, shorter and longer than a tile.
 SIZES = [
     (40, 3, 7, 7),
     (30, 17, 7, 7),
@@ -31,6 +32,9 @@ SIZES = [
     (3, 2, 55, 55),
     (2, 2, 64, 64),
     (2, 1, 91, 97),
+    (4, 40, 14, 14),
+    (16, 20, 10, 15),
+    (3, 19, 41, 50),
 ]
 
 

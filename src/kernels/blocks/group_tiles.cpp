@@ -3,8 +3,8 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, int operands,
-                       bool whole_groups)
+GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Rows rows,
+                       int operands)
     : reduction_(reduction),
       elements_(reduction.elements),
       kept_(reduction.kept),
@@ -22,16 +22,13 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, in
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
   choose_tile_length();
-  in_place_length_ =
-      in_whole_runs(batch_ > 1 ? kTileElements : max(kTileElements, kMostRuns * run), run);
-  if (has_whole_groups() && all_dense() && reduction.parts == 1) {
-    take_groups_in_place();
-    align_shared_rows();
-  }
+  in_place_length_ = in_whole_runs(batch_ > 1 ? kTileElements : longest_in_place(), run);
+  if (reduction.parts == 1 && (all_dense() || (rows == Rows::in_runs && all_have_runs())))
+    take_groups_in_place(rows);
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
-  if (whole_groups && !has_short_runs()) {
+  if (rows == Rows::whole && !has_short_runs()) {
     const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
     // Groups that share cache lines are packed together.
@@ -101,6 +98,12 @@ void GroupTiles::choose_tables() {
   }
 }
 
+bool GroupTiles::all_have_runs() const {
+  bool all = inner_size() >= shortest_summed();
+  for (int o = 0; o < operands_; ++o) all = all && (!varies(o) || step(o) == size_);
+  return all;
+}
+
 bool GroupTiles::all_dense() const {
   bool all = true;
   for (int o = 0; o < operands_; ++o) all = all && (!varies(o) || is_dense(o));
@@ -127,10 +130,15 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
   buffer_bytes_ = bytes;
 }
 
-void GroupTiles::take_groups_in_place() {
+void GroupTiles::take_groups_in_place(Rows rows) {
   constexpr std::int64_t lanes = kLanes<f64x>;  // of the groups' numbers
+  const std::int64_t longest = rows == Rows::in_runs ? longest_in_place() : kTileElements;
   const std::int64_t groups = min(kTileGroups, kInPlaceBytes / (count_ * size_));
+  if (count_ > longest || groups == 0) return;
   batch_ = groups < lanes ? groups : groups / lanes * lanes;
+  in_place_length_ = count_;
+  if (count_ <= kTileElements) tile_length_ = count_;
+  if (all_dense()) align_shared_rows();
 }
 
 void GroupTiles::align_shared_rows() {
@@ -230,7 +238,7 @@ void GroupTiles::load(unsigned int operands, std::int64_t begin, std::int64_t le
 
 void GroupTiles::set_runs(std::int64_t begin, std::int64_t length) {
   if (split_ != 0) {
-    const SplitTile tile = {begin, length, loaded_operands_, split_};
+    const SplitTile tile = {begin, length, packed_};
     if (!(tile == split_tile_)) split(begin, begin + length);
     split_tile_ = tile;
     run_count_ = split_count_;

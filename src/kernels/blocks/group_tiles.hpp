@@ -41,12 +41,15 @@ class GroupTiles {
   // Bytes of a group that a tile can hold with three packed operands.
   static constexpr std::int64_t kWholeBytes = kBufferBytes / 3;
 
-  // `operands`: those that have elements of a group, absent ones included. `whole_groups`: of an
-  // input and an output alone, groups that are dense or of which enough fit the buffers are
-  // selected as a whole, and packed once for all passes. Short groups that alternate in memory
-  // always are.
-  GroupTiles(const Reduction& reduction, std::int64_t element_size,
-             int operands = kFirstGroupOperand, bool whole_groups = false);
+  // How a formula reads and writes the elements of a group: in runs, by sweep_tiles() and
+  // finish_tiles(), or in tiles of a single run; whole: groups that are dense, or of which enough
+  // fit the buffers, are selected as a whole, and packed once for all passes. Short groups that
+  // alternate in memory always are.
+  enum class Rows { in_runs, single, whole };
+
+  // `operands`: those that have elements of a group, absent ones included.
+  GroupTiles(const Reduction& reduction, std::int64_t element_size, Rows rows = Rows::in_runs,
+             int operands = kFirstGroupOperand);
 
   std::int64_t count() const { return count_; }  // elements in a group
   bool has_whole_groups() const { return tile_length_ >= count_; }
@@ -169,11 +172,10 @@ class GroupTiles {
   // The tile whose runs runs_ has.
   struct SplitTile {
     std::int64_t begin, length;
-    unsigned int operands, split;  // as loaded_operands_ and split_
+    unsigned int packed;  // operands, as bits
 
     bool operator==(const SplitTile& other) const {
-      return begin == other.begin && length == other.length && operands == other.operands &&
-             split == other.split;
+      return begin == other.begin && length == other.length && packed == other.packed;
     }
   };
 
@@ -206,6 +208,8 @@ class GroupTiles {
   bool is_dense(int o) const { return loops_[o].rank == 1 && step(o) == size_; }
   // True if a group's elements are contiguous in all operands that vary.
   DMLOPS_INLINE bool all_dense() const;
+  // True if all operands that vary have runs which are read and written in place.
+  DMLOPS_INLINE bool all_have_runs() const;
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
     const ElementLoops& loops = loops_[o];
@@ -256,7 +260,9 @@ class GroupTiles {
   int buffers() const;
   // Selects whole groups that are not packed: several vectors of their numbers, as far as L2 has
   // the groups and their results.
-  DMLOPS_INLINE void take_groups_in_place();
+  DMLOPS_INLINE void take_groups_in_place(Rows rows);
+  // Returns the most elements of a tile that is in place.
+  std::int64_t longest_in_place() const { return max(kTileElements, kMostRuns * inner_size()); }
   // Copies rows that all groups share to the place in a cache line that the output's rows begin at,
   // so that aligned stores go with aligned loads.
   void align_shared_rows();
@@ -329,7 +335,7 @@ class GroupTiles {
   unsigned int split_ = 0;     // operands with several runs in the loaded tile, as bits
   unsigned int packed_ = 0;    // operands of which the loaded tile is packed
   unsigned int constant_ = 0;  // operands whose runs in the loaded tile have one element
-  SplitTile split_tile_ = {kNone, 0, 0, 0};
+  SplitTile split_tile_ = {kNone, 0, 0};
   std::int64_t next_[kFirstGroupOperand];  // offset of the element after the loaded tile
   TileRun runs_[ceil_div(kTileElements, kShortestOfConstants) + 2];  // with the run after the tile
   std::int64_t buffer_bytes_ = kTileElements * kMaxSize;             // of an operand

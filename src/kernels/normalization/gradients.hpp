@@ -61,7 +61,7 @@ class Gradients {
   template <class At>
   DMLOPS_INLINE static void add_deviations(const typename W::Minus& minus_center, const At& at,
                                            Vector* sums) {
-    const Vector d = minus_center(at.wide_x()), g = at.wide_second();
+    const Vector d = at.existing(minus_center(at.wide_x())), g = at.wide_second();
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + g;
     sums[2] = sums[2] + g * d;

@@ -12,6 +12,20 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
+// Returns v in the lanes [first, used), and 0 in the others.
+template <class Number>
+DMLOPS_INLINE Number existing(std::int64_t first, std::int64_t used, Number v) {
+  using Index = DMLOPS_TARGET::Lane<decltype(v != v)>;
+  decltype(v != v) lane;
+  for (int i = 0; i < kLanes<Number>; ++i) lane[i] = i;
+  const auto exists = (lane >= static_cast<Index>(first)) & (lane < static_cast<Index>(used));
+  return exists ? v : Number{};
+}
+DMLOPS_INLINE Doubles existing(std::int64_t first, std::int64_t used, Doubles v) {
+  constexpr std::int64_t half = kLanes<f64x>;
+  return {existing(first, used, v.lower), existing(first - half, used - half, v.upper)};
+}
+
 // kSums sums over the elements of a group, in lanes of type V: Doubles, or f32x within a block.
 // clear() must precede the first sum: a constructor would take time for unused states of tiles.
 template <int kSums, class V>
@@ -31,7 +45,7 @@ class GroupSum {
   }
 
   // Adds elements of the group. `terms(i, first, used, sums)` adds the terms of the vector of
-  // elements from i on, of which [first, used) exist.
+  // elements from i on, of which [first, used) exist; those of the others are 0.
   template <class Terms>
   DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
     for (std::int64_t begin = 0, length; begin < count; begin += length) {
@@ -100,10 +114,7 @@ class GroupSum {
     for (int v = 0; v < kTogether; ++v, i += kFloatLanes) {
       const std::int64_t first = max(begin - i, 0), used = min(kFloatLanes, end - i);
       if (first >= used) continue;
-      V added[kSums] = {};
-      terms(i, first, used, added);
-#pragma GCC unroll 16
-      for (int s = 0; s < kSums; ++s) sums[v][s] = sums[v][s] + chosen(first, used, added[s]);
+      terms(i, first, used, sums[v]);
     }
   }
 
@@ -123,20 +134,6 @@ class GroupSum {
 #pragma GCC unroll 16
     for (int s = 0; s < kSums; ++s) store(lanes_[s] + lane, sums[s]);
   }
-  // Returns v in the lanes [first, used), and 0 in the others.
-  template <class Number>
-  DMLOPS_INLINE static Number chosen(std::int64_t first, std::int64_t used, Number v) {
-    using Index = DMLOPS_TARGET::Lane<decltype(v != v)>;
-    decltype(v != v) lane;
-    for (int i = 0; i < kLanes<Number>; ++i) lane[i] = i;
-    const auto exists = (lane >= static_cast<Index>(first)) & (lane < static_cast<Index>(used));
-    return exists ? v : Number{};
-  }
-  DMLOPS_INLINE static Doubles chosen(std::int64_t first, std::int64_t used, Doubles v) {
-    constexpr std::int64_t half = kLanes<f64x>;
-    return {chosen(first, used, v.lower), chosen(first - half, used - half, v.upper)};
-  }
-
   // lanes_from(j) returns those from lane j on.
   template <class LanesFrom>
   DMLOPS_INLINE static f64x folded(const LanesFrom& lanes_from) {

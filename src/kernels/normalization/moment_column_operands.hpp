@@ -79,6 +79,10 @@ class MomentColumnOperands {
 
     DMLOPS_INLINE f32x x() const { return load<f32x>(row_of<T>(rows.x, r)); }
     DMLOPS_INLINE auto wide_x() const { return W::load(row_of<T>(rows.x, r), 0, kFloatLanes); }
+    template <class V>
+    static V existing(V v) {
+      return v;
+    }
     DMLOPS_INLINE f32x second() const { return load<f32x>(row_of<T>(rows.second, r)); }
     DMLOPS_INLINE auto wide_second() const {
       return W::load(row_of<T>(rows.second, r), 0, kFloatLanes);

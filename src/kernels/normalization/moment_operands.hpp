@@ -27,6 +27,7 @@
 #include "kernels/blocks/group_tiles.hpp"
 #include "kernels/blocks/row_elements.hpp"
 #include "kernels/normalization/group_moments.hpp"
+#include "kernels/normalization/group_sum.hpp"
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -117,7 +118,8 @@ class OperandRow {
   }
   DMLOPS_INLINE typename Wide<T>::Vector load_wide(std::int64_t i, std::int64_t used,
                                                    std::int64_t first) const {
-    return uniform_ ? Wide<T>::of(number()) : Wide<T>::load(row_, i, used, first);
+    return uniform_ ? existing(first, used, Wide<T>::of(number()))
+                    : Wide<T>::load(row_, i, used, first);
   }
   const T* row() const { return row_; }
   OperandRow from(std::int64_t i) const { return {uniform_ ? row_ : row_ + i, uniform_}; }
@@ -219,6 +221,11 @@ struct MomentRow {
     DMLOPS_INLINE auto wide_x() const { return Wide::load(row.elements, i, used, first); }
     DMLOPS_INLINE f32x second() const { return row.added.load(i, used); }
     DMLOPS_INLINE auto wide_second() const { return row.added.load_wide(i, used, first); }
+    // Returns v, with 0 for elements that do not exist.
+    template <class V>
+    DMLOPS_INLINE V existing(V v) const {
+      return used - first == kFloatLanes ? v : DMLOPS_TARGET::existing(first, used, v);
+    }
     DMLOPS_INLINE f32x scale() const { return row.scales.load(i, used); }
     DMLOPS_INLINE f32x bias() const { return row.biases.load(i, used); }
   };

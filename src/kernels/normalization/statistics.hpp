@@ -49,7 +49,7 @@ class Statistics {
   template <class At>
   DMLOPS_INLINE static void add_deviations(const typename W::Minus& minus_mean, const At& at,
                                            Vector* sums) {
-    const Vector d = minus_mean(at.wide_x());
+    const Vector d = at.existing(minus_mean(at.wide_x()));
     sums[0] = sums[0] + d;
     sums[1] = sums[1] + d * d;
   }

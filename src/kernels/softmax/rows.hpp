@@ -133,8 +133,8 @@ class RowTiles {
   using Sum = typename RowSum<T>::Lane;
   static constexpr unsigned int kOperands = 3;  // the output and the input, as bits
 
-  explicit RowTiles(const Reduction& reduction, bool whole_groups = false)
-      : reduction_(reduction), tiles_(reduction, sizeof(T), 2, whole_groups) {}
+  RowTiles(const Reduction& reduction, GroupTiles::Rows rows)
+      : reduction_(reduction), tiles_(reduction, sizeof(T), rows, 2) {}
 
   // Calls visit(k, row, begin, length) for the elements from `begin` on of the groups [first, end),
   // tile by tile.

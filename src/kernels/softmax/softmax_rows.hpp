@@ -34,7 +34,7 @@ class SoftmaxRows : RowTiles<T> {
   using Tiles = RowTiles<T>;
 
  public:
-  explicit SoftmaxRows(const Reduction& groups) : Tiles(groups) {}
+  explicit SoftmaxRows(const Reduction& groups) : Tiles(groups, GroupTiles::Rows::single) {}
 
   void run() {
     const std::int64_t steps = round_up(tiles_.count(), kGroupStep);
