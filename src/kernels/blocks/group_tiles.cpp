@@ -17,14 +17,18 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Ro
   // The hardware prefetcher follows the runs of groups that alternate in memory if they are read
   // together.
   const bool alternate = alternates(1);
-  const bool packed_once = count_ <= kTileElements && run < shortest_summed();
+  const bool packed_once =
+      count_ <= kTileElements && (rows == Rows::in_runs ? has_short_runs() : !has_long_runs());
   if (alternate && !packed_once)
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
   choose_tile_length();
   in_place_length_ = in_whole_runs(batch_ > 1 ? kTileElements : longest_in_place(), run);
-  if (reduction.parts == 1 && (all_dense() || (rows == Rows::in_runs && all_have_runs())))
-    take_groups_in_place(rows);
+  is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
+  // Short runs that alternate beyond the caches are read nearly in the order of memory.
+  const bool in_order = alternate && !is_cached_ && !has_long_runs();
+  const bool takes_runs = rows == Rows::in_runs && all_have_runs() && !in_order;
+  if (reduction.parts == 1 && (all_dense() || takes_runs)) take_groups_in_place(rows);
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
@@ -36,7 +40,6 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Ro
     if (!are_packed || !in_place) take_whole_groups(kTileGroups, 2, min_groups);
   }
   take_long_rows();
-  is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
   streams_ = reduction.streaming && step(0) == size_ &&
              min(tile_length_, run) * size_ >= kShortestStreamed;
 }
@@ -99,7 +102,7 @@ void GroupTiles::choose_tables() {
 }
 
 bool GroupTiles::all_have_runs() const {
-  bool all = inner_size() >= shortest_summed();
+  bool all = !has_short_runs();
   for (int o = 0; o < operands_; ++o) all = all && (!varies(o) || step(o) == size_);
   return all;
 }

@@ -22,26 +22,24 @@ struct TileRun {
 
 class GroupTiles {
  public:
-  // The shortest runs: of a tile as one run, and that are read and written in place for results.
-  static constexpr std::int64_t kOneRun = INT64_MAX, kShortestResults = 64;
+  // The shortest runs: of a tile as one run; that are read and written in place, while shorter ones
+  // are packed through a table, unless transposes().
+  static constexpr std::int64_t kOneRun = INT64_MAX, kShortestRun = 64;
   // The shortest runs in place for results if several operands have one element for each run, since
   // packing these takes longer.
   static constexpr std::int64_t kShortestOfConstants = 48;
   // Returns the shortest runs in place for results, with operands that may have one element for
   // each run, given as bits.
   std::int64_t shortest_results(unsigned int constant) const {
-    return several_are_constant(constant) ? kShortestOfConstants : kShortestResults;
+    return several_are_constant(constant) ? kShortestOfConstants : kShortestRun;
   }
-  // Returns the shortest runs that are read in place for sums. Other ones than whole steps take
-  // some vectors more.
-  std::int64_t shortest_summed() const { return inner_size() % kGroupStep == 0 ? 96 : 144; }
 
   static constexpr std::int64_t kMaxSize = 4;  // of an element, in bytes
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
   // Bytes of a group that a tile can hold with three packed operands.
   static constexpr std::int64_t kWholeBytes = kBufferBytes / 3;
 
-  // How a formula reads and writes the elements of a group: in runs, by sweep_tiles() and
+  // The ways to read and write the elements of a group: in runs, by sweep_tiles() and
   // finish_tiles(), or in tiles of a single run; whole: groups that are dense, or of which enough
   // fit the buffers, are selected as a whole, and packed once for all passes. Short groups that
   // alternate in memory always are.
@@ -82,7 +80,7 @@ class GroupTiles {
   std::int64_t tile_length(unsigned int operands) const {
     for (int o = 0; o < operands_; ++o) {
       if (!has_bit(operands, o) || !varies(o)) continue;
-      const bool has_runs = loops_[o].rank == 1 || inner_size() >= shortest_summed();
+      const bool has_runs = loops_[o].rank == 1 || !has_short_runs();
       if (step(o) != size_ || !has_runs) return tile_length_;
     }
     return max(tile_length_, in_place_length_);
@@ -106,10 +104,13 @@ class GroupTiles {
   void load(unsigned int operands, std::int64_t begin, std::int64_t length,
             std::int64_t shortest_run = kOneRun, unsigned int constant = 0);
 
+  // The runs of the loaded tile, in order.
+  const TileRun* begin() const { return loaded_; }
+  const TileRun* end() const { return loaded_ + run_count_; }
   // Calls visit(run) for the runs of the loaded tile, in order.
   template <class Visit>
   DMLOPS_INLINE void for_each_run(const Visit& visit) const {
-    for (const TileRun *run = loaded_, *end = run + run_count_; run < end; ++run) visit(*run);
+    for (const TileRun& run : *this) visit(run);
   }
   // Returns the elements of the loaded tile.
   std::int64_t length() const { return loaded_[run_count_].begin; }
@@ -145,15 +146,13 @@ class GroupTiles {
   void store(std::int64_t begin, std::int64_t length);
 
  private:
-  // Shorter runs are packed through a table, unless transposes().
-  static constexpr std::int64_t kShortestRun = 64;
   // Bytes of the shortest run within which tiles lie: if runs are whole steps, or if small tiles
   // span the ends of runs, whose overhead equals packing 2048 bytes.
   static constexpr std::int64_t kShortestWholeRun = 512, kShortestSpannedRun = 2048;
   static constexpr std::int64_t kInPlaceBytes = 96 << 10;  // of such groups, of an operand
   static constexpr std::int64_t kTableEntries = 1024;
   // Runs of a long tile that begins at a run. Others have one more.
-  static constexpr std::int64_t kMostRuns = kTileElements / kShortestResults;
+  static constexpr std::int64_t kMostRuns = kTileElements / kShortestRun;
   static_assert((kShortestRun - 1) * kGroupStep <= kTableEntries, "a tile has whole runs");
   static constexpr std::int64_t kRunsTogether = 4;  // of each group, if groups alternate in memory
   // Minimum of whole groups to pack where groups share cache lines.

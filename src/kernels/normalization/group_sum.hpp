@@ -44,16 +44,16 @@ class GroupSum {
     if (filled_ > 0) end_block();
   }
 
-  // Adds elements of the group. `terms(i, first, used, sums)` adds the terms of the vector of
-  // elements from i on, of which [first, used) exist; those of the others are 0.
-  template <class Terms>
-  DMLOPS_INLINE void add(std::int64_t count, const Terms& terms) {
-    for (std::int64_t begin = 0, length; begin < count; begin += length) {
+  // Adds the elements of runs, of which there is at least one. `runs` begins at the first element;
+  // left() are those of the current run from there on, which skip(n) passes, and at the end of the
+  // last one done() is true. prefetch(n) precedes their terms: add_terms(i, first, used, sums) adds
+  // those of the vector of elements from i on, of which [first, used) exist; the others are 0.
+  template <class Runs>
+  DMLOPS_INLINE void add(Runs runs) {
+    do {
       if (filled_ == kSumBlock) end_block();
-      length = min(count - begin, kSumBlock - filled_);
-      add_to_block(begin, begin + length, terms);
-      filled_ += length;
-    }
+      add_to_block(runs);
+    } while (!runs.done());
   }
 
   // Returns the lanes of a sum over all blocks, added down to one vector.
@@ -82,39 +82,57 @@ class GroupSum {
   // Independent accumulators, which hide the latency of additions.
   static constexpr int kTogether = 2;
 
-  // Adds the elements [begin, end), with the sums in registers.
-  template <class Terms>
-  DMLOPS_INLINE void add_to_block(std::int64_t begin, std::int64_t end, const Terms& terms) {
+  // Adds the elements of runs up to the end of the block, with the sums in registers.
+  template <class Runs>
+  DMLOPS_INLINE void add_to_block(Runs& runs) {
     constexpr std::int64_t together = kTogether * kFloatLanes;
-    const std::int64_t skipped = filled_ % kWidth;  // lanes before that of the first element
+    const Runs first = runs;
+    std::int64_t filled = 0;
     for (std::int64_t lane = 0; lane < kWidth; lane += together) {
       V sums[kTogether][kSums];
 #pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) load_lanes(lane + v * kFloatLanes, sums[v]);
-      std::int64_t i = begin - skipped + lane;
-      if (skipped > lane) {
-        add_existing(i, begin, end, terms, sums);
-        i += kWidth;
-      }
-      for (; i + together <= end; i += kWidth) {
-#pragma GCC unroll 16
-        for (int v = 0; v < kTogether; ++v) terms(i + v * kFloatLanes, 0, kFloatLanes, sums[v]);
-      }
-      if (i < end) add_existing(i, begin, end, terms, sums);
+      runs = first;
+      filled = filled_;
+      do {
+        const std::int64_t length = min(runs.left(), kSumBlock - filled);
+        if (lane == 0) runs.prefetch(length);
+        add_run(lane - filled % kWidth, length, runs, sums);
+        filled += length;
+        runs.skip(length);
+      } while (filled < kSumBlock && !runs.done());
 #pragma GCC unroll 16
       for (int v = 0; v < kTogether; ++v) store_lanes(lane + v * kFloatLanes, sums[v]);
     }
+    filled_ = filled;
   }
 
-  // Adds those of the vectors of elements from i on that are in [begin, end).
-  template <class Terms>
-  DMLOPS_INLINE static void add_existing(std::int64_t i, std::int64_t begin, std::int64_t end,
-                                         const Terms& terms, V (&sums)[kTogether][kSums]) {
+  // Adds `length` elements of a run; the lanes of `sums` begin with element i, which precedes the
+  // run if it is negative.
+  template <class Runs>
+  DMLOPS_INLINE static void add_run(std::int64_t i, std::int64_t length, const Runs& runs,
+                                    V (&sums)[kTogether][kSums]) {
+    constexpr std::int64_t together = kTogether * kFloatLanes;
+    if (i < 0) {
+      add_existing(i, length, runs, sums);
+      i += kWidth;
+    }
+    for (; i + together <= length; i += kWidth) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kTogether; ++v)
+        runs.add_terms(i + v * kFloatLanes, 0, kFloatLanes, sums[v]);
+    }
+    if (i < length) add_existing(i, length, runs, sums);
+  }
+
+  // Adds those of the vectors of elements from i on that are in [0, end).
+  template <class Runs>
+  DMLOPS_INLINE static void add_existing(std::int64_t i, std::int64_t end, const Runs& runs,
+                                         V (&sums)[kTogether][kSums]) {
 #pragma GCC unroll 16
     for (int v = 0; v < kTogether; ++v, i += kFloatLanes) {
-      const std::int64_t first = max(begin - i, 0), used = min(kFloatLanes, end - i);
-      if (first >= used) continue;
-      terms(i, first, used, sums[v]);
+      const std::int64_t first = max(-i, 0), used = min(kFloatLanes, end - i);
+      if (first < used) runs.add_terms(i, first, used, sums[v]);
     }
   }
 

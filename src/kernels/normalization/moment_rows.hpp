@@ -67,43 +67,25 @@ class MomentRows : public Formula {
     return this->reduces() && groups_.moments.needs(s, first_ + k);
   }
 
-  // Adds the terms of sweep s over group k in the loaded tile, and prefetches runs that the
-  // hardware prefetcher does not follow.
+  // Adds the terms of sweep s over group k in the loaded tile.
   DMLOPS_INLINE void sweep(int s, State* states, const GroupTiles& tiles, std::int64_t k,
                            std::int64_t) const {
-    using Row = MomentRow<T>;
     State& state = states[folds_ ? 0 : k];
-    const bool reads_second = has_bit(this->reads(s), kSecond);
-    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
-      Row whole = {tiles.row<T>(1, k, run), {}};
-      if (reads_second) whole.added = {tiles, kSecond, k, run};
-      const std::int64_t ahead = tiles.jump(1, run),
-                         ahead_of_second = reads_second ? tiles.jump(kSecond, run) : 0;
-      const bool jumps = (ahead | ahead_of_second) != 0;
-      for (std::int64_t begin = 0, count; begin < run.length; begin += count) {
-        count = jumps ? min(kSumBlock, run.length - begin) : run.length;
-        const Row row = {whole.elements + begin, whole.added.from(begin)};
-        if (ahead != 0) prefetch_row(row.elements, ahead, count);
-        if (ahead_of_second != 0) prefetch_row(row.added.row(), ahead_of_second, count);
-        const auto add_products = [&](auto sums_elements) DMLOPS_LAMBDA_INLINE {
-          state.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used, Vector* sums)
-                               DMLOPS_LAMBDA_INLINE {
-                                 Formula::template add_products<decltype(sums_elements)::value>(
-                                     typename Row::At{row, i, used, first}, sums);
-                               });
-        };
-        if (s == 0) {
-          with_constant(this->sums_elements(), add_products);
-        } else {
-          const typename Formula::W::Minus minus_center(
-              groups_.moments.number(first_ + k, &Formula::Numbers::center));
-          state.add(count, [&](std::int64_t i, std::int64_t first, std::int64_t used,
-                               Vector* sums) DMLOPS_LAMBDA_INLINE {
-            Formula::add_deviations(minus_center, typename Row::At{row, i, used, first}, sums);
-          });
-        }
-      }
-    });
+    const auto add = [&](const auto& add_terms) DMLOPS_LAMBDA_INLINE {
+      state.add(Runs<std::decay_t<decltype(add_terms)>>(*this, s, tiles, k, add_terms));
+    };
+    if (s == 0) {
+      with_constant(this->sums_elements(), [&](auto sums_elements) DMLOPS_LAMBDA_INLINE {
+        add([](const At& at, Vector* sums) DMLOPS_LAMBDA_INLINE {
+          Formula::template add_products<decltype(sums_elements)::value>(at, sums);
+        });
+      });
+    } else {
+      const typename Formula::W::Minus minus_center(
+          groups_.moments.number(first_ + k, &Formula::Numbers::center));
+      add([&](const At& at, Vector* sums)
+              DMLOPS_LAMBDA_INLINE { Formula::add_deviations(minus_center, at, sums); });
+    }
     if (folds_) fold(state, k);
   }
   // Ends sweep s of the groups that need it, which have `elements`.
@@ -145,6 +127,61 @@ class MomentRows : public Formula {
   }
 
  private:
+  using Row = MomentRow<T>;
+  using At = typename Row::At;
+
+  // The runs of group k in the loaded tile, for GroupSum. Prefetches runs that the hardware
+  // prefetcher does not follow.
+  template <class AddTerms>
+  class Runs {
+   public:
+    DMLOPS_INLINE Runs(const MomentRows& formula, int s, const GroupTiles& tiles, std::int64_t k,
+                       const AddTerms& add_terms)
+        : tiles_(&tiles),
+          k_(k),
+          reads_second_(has_bit(formula.reads(s), kSecond)),
+          add_terms_(&add_terms),
+          run_(tiles.begin()) {
+      begin();
+    }
+
+    DMLOPS_INLINE bool done() const { return run_ == tiles_->end(); }
+    DMLOPS_INLINE std::int64_t left() const { return left_; }
+    DMLOPS_INLINE void skip(std::int64_t length) {
+      row_.elements += length;
+      row_.added = row_.added.from(length);
+      left_ -= length;
+      if (left_ > 0) return;
+      ++run_;
+      if (!done()) begin();
+    }
+    DMLOPS_INLINE void prefetch(std::int64_t length) const {
+      const std::int64_t ahead = tiles_->jump(1, *run_);
+      if (ahead != 0) prefetch_row(row_.elements, ahead, length);
+      const std::int64_t second = reads_second_ ? tiles_->jump(kSecond, *run_) : 0;
+      if (second != 0) prefetch_row(row_.added.row(), second, length);
+    }
+    DMLOPS_INLINE void add_terms(std::int64_t i, std::int64_t first, std::int64_t used,
+                                 Vector* sums) const {
+      (*add_terms_)(At{row_, i, used, first}, sums);
+    }
+
+   private:
+    DMLOPS_INLINE void begin() {
+      row_.elements = tiles_->row<T>(1, k_, *run_);
+      if (reads_second_) row_.added = {*tiles_, kSecond, k_, *run_};
+      left_ = run_->length;
+    }
+
+    const GroupTiles* tiles_;
+    std::int64_t k_;
+    bool reads_second_;
+    const AddTerms* add_terms_;
+    const TileRun* run_;
+    Row row_ = {};
+    std::int64_t left_ = 0;
+  };
+
   DMLOPS_INLINE void fold(State& state, std::int64_t k) const {
     for (int i = 0; i < Formula::kSums; ++i) groups_.sums[k][i] = state.folded(i);
     state.clear();
