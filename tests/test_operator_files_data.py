@@ -172,6 +172,38 @@ def test_parts_of_one_resource(runner: Runner) -> None:
     runner.refused(put(file, "commands/0/bindings", bindings), "multiple of 16", status=1)
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"initialValuesOffsetInBytes": 2, "sizeInBytes": 64},
+        {"initialValues": "deferred", "sizeInBytes": 64},
+    ],
+)
+def test_offsets_count_elements_of_the_initial_values(more: dict[str, Any], runner: Runner) -> None:
+    """Writing another data type, here twice, does not change the unit."""
+    file = copy_file("FLOAT16", [8], [1, 2, 3, 4, 5, 6, 7, 8])
+    zeros = {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 12, "value": 0}}
+    file["resources"] |= {"y": zeros | more, "all": {}}
+    file = put(file, "commands/0/bindings/OutputTensor", {"name": "y", "elementOffset": 4})
+    described = {"DataType": "UINT8", "Sizes": [48]}
+    desc = {"InputTensor": described, "OutputTensor": described, "Min": 0, "Max": 255}
+    file["dispatchables"]["bytes"] = {"type": "ELEMENT_WISE_CLIP", "desc": desc}
+    whole = {"InputTensor": "y", "OutputTensor": "all"}
+    show = {"type": "dispatch", "dispatchable": "bytes", "bindings": whole}
+    result = runner.arrays(followed(file, *file["commands"], show))["all"]
+    assert result.view(np.float16).tolist() == [0] * 8 + [1, 2, 3, 4, 5, 6, 7, 8] + [0] * 8
+
+
+def test_offsets_in_values_of_several_types_count_bytes(runner: Runner) -> None:
+    values = [{"type": "FLOAT32", "value": value} for value in range(8)]
+    file = copy_file("FLOAT32", [4], values)
+    file = put(file, "resources/x/initialValuesDataType", "UNKNOWN")
+    part = {"name": "x", "elementOffset": 16}
+    file = put(file, "commands/0/bindings/InputTensor", part)
+    assert runner.arrays(file)["y"].tolist() == [4, 5, 6, 7]
+
+
 def test_inputs_need_initial_values(runner: Runner) -> None:
     file = put(copy_file("FLOAT32", [3], [1, 2, 3]), "resources/x", {})
     runner.refused(file, "resources.x: the field 'initialValues' is missing; only outputs")

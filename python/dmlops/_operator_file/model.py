@@ -69,7 +69,7 @@ class Binding:
     resource: str
     offset: int = 0  # in elements
     count: int | None = None
-    element_size: int | None = None  # None: that of the resource
+    element_size: int | None = None  # None: that of the resource's initial values
 
     @property
     def whole(self) -> bool:

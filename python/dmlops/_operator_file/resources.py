@@ -28,6 +28,7 @@ class Memory:
 
     array: Array  # of one dimension
     values: Array  # the view of `array` that is printed
+    element_size: int  # bytes, the default unit of a binding's offset and size
     file: NewFile | None = None  # the mapped output file, until it is written
     source: Path | None = None  # a .npy file, which states its data type
 
@@ -47,7 +48,7 @@ class Memory:
                     f" {tensor.data_type.name}; convert the file with numpy.ndarray.astype, or bind"
                     " its bytes with elementSizeInBytes"
                 )
-        size = bound.element_size or self.values.itemsize
+        size = bound.element_size or self.element_size
         length = None if bound.count is None else bound.count * size
         return BufferBinding(self.array.view(np.uint8), bound.offset * size, length)
 
@@ -58,7 +59,7 @@ class Memory:
         strides = None
         if tensor.strides is not None:
             strides = tuple(stride * dtype.itemsize for stride in tensor.strides)
-        offset = bound.offset * (bound.element_size or self.values.itemsize)
+        offset = bound.offset * (bound.element_size or self.element_size)
         memory = self.array.view(np.uint8)
         self.values = np.ndarray(tensor.sizes, dtype, memory, offset, strides)
 
@@ -75,13 +76,13 @@ def load(resource: Resource, *, written: bool) -> Memory:
         size = -(-size // _GRANULARITY) * _GRANULARITY
     if size == values.nbytes:
         source = path if path is not None and is_npy(path) else None
-        return Memory(values.reshape(-1), values, source=source)
+        return Memory(values.reshape(-1), values, values.itemsize, source=source)
     array = allocate((size,), np.dtype(np.uint8), resource.node)
     array[resource.offset : needed] = values.reshape(-1).view(np.uint8)
     if resource.offset % values.itemsize:
-        return Memory(array, array)
+        return Memory(array, array, values.itemsize)
     inside = np.ndarray(values.shape, values.dtype, array, resource.offset)
-    return Memory(array, inside)
+    return Memory(array, inside, values.itemsize)
 
 
 def create(
@@ -90,20 +91,23 @@ def create(
     """Return the memory of a resource that has no initial values, for the tensor written to it."""
     dtype = dtype_of(tensor.data_type)
     assert dtype is not None  # the descriptor is valid
+    stated = dtype_of(resource.data_type)
+    element_size = dtype.itemsize if stated is None else stated.itemsize
     packed = tensor.strides is None and tensor.total_tensor_size_in_bytes is None
     size = math.prod(tensor.sizes) * dtype.itemsize
     if packed and bound.whole and resource.size_in_bytes is None:
         if target is not None and size >= HUGE:
             file = NewFile(target, dtype, tensor.sizes)
-            return Memory(file.array.reshape(-1), file.array, file)
+            return Memory(file.array.reshape(-1), file.array, element_size, file)
         if size % _GRANULARITY == 0:
             array = allocate(tensor.sizes, dtype, resource.node)
-            return Memory(array.reshape(-1), array)
+            return Memory(array.reshape(-1), array, element_size)
     size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
     size = max(size, tensor.total_tensor_size_in_bytes or 0, resource.size_in_bytes or 0)
-    offset = bound.offset * (bound.element_size or dtype.itemsize)
+    offset = bound.offset * (bound.element_size or element_size)
     array = allocate((offset + size,), np.dtype(np.uint8), resource.node)
-    return Memory(array, array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype))
+    values = array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype)
+    return Memory(array, values, element_size)
 
 
 def write(memory: Memory, path: Path, dimensions: tuple[int, ...] | None = None) -> None:
