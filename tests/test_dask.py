@@ -208,6 +208,27 @@ def test_empty() -> None:
             expect(dmlops.mean_variance_normalization(lazy, axes=axis), lazy, x)
 
 
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if len(row.inputs) > 1])
+def test_empty_numpy_arguments(name: str) -> None:
+    """Dask chooses no chunks for an array of size 0 whose other sizes are large."""
+    x = np.zeros((0, 1025, 2), np.float32)
+    lazy = da.from_array(x, chunks=((0,), (1000, 25), (1, 1)))
+    others = [
+        x if tensor.like == "input_tensor" and not tensor.broadcast else x[:, :1]
+        for tensor in ROWS[name].inputs[1:]
+    ]
+    bounds = {"min": 0, "max": 1} if name == "clip_grad" else {}
+    function = partial(getattr(dmlops, name), **bounds)
+    expected = as_tuple(function(x, *others))
+    for given in ([lazy, *others], [x, *(da.from_array(a, chunks=a.shape) for a in others)]):
+        for result, array in zip(as_tuple(function(*given)), expected, strict=True):
+            assert_same_bits(result.compute(), array)
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
 def test_chunks_of_unknown_size() -> None:
     x = samples.uniform((300, 4), np.float32)
     lazy = da.from_array(x, chunks=(100, 4))

@@ -51,7 +51,7 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
     _check(name, function, given, values)
     if "axes" in values or len(ROWS[name].outputs) > 1:
         return _by_groups(name, given, values)
-    x, *others = map(da.asarray, given.values())
+    x, *others = map(_lazy, given.values())
     return _by_blocks(name, [x, *(_chunked_as(x, array) for array in others)], values)
 
 
@@ -106,10 +106,20 @@ def _check(
             raise
 
 
+def _lazy(array: Any) -> Any:
+    """Return a dask array; an empty NumPy array becomes one chunk.
+
+    Dask's automatic chunks are inversely proportional to the sizes, and fail for a size of 0.
+    """
+    if isinstance(array, np.ndarray) and array.size == 0:
+        return da.from_array(array, chunks=array.shape)
+    return da.asarray(array)
+
+
 def _chunked_as(x: Any, array: Any) -> Any:
     """Return an array with the chunks of another one, but for sizes of 1."""
     sizes = zip(array.shape, x.chunks, strict=True)
-    return da.asarray(array).rechunk(tuple((1,) if size == 1 else part for size, part in sizes))
+    return _lazy(array).rechunk(tuple((1,) if size == 1 else part for size, part in sizes))
 
 
 def _by_blocks(name: str, arrays: list[Any], values: dict[str, Any]) -> Any:
@@ -147,7 +157,7 @@ def _results(name: str, x: Any, given: dict[str, Any], results: Any) -> Any:
 
 def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
     """Call the core on chunks of whole groups, or compute groups from their chunks."""
-    x = da.asarray(given.pop("input"))
+    x = _lazy(given.pop("input"))
     if "axes" in values:
         reduced = normalized_axes(x, values["axes"])
         values = values | {"axes": reduced}
