@@ -165,6 +165,19 @@ def test_softmax_and_hardmax_of_special_values(name: str, dtype: str) -> None:
     expect(getattr(dmlops, name)(lazy), lazy, getattr(dmlops, name)(x))
 
 
+@pytest.mark.parametrize(
+    "axes", [{0, 2}, [0, -1], range(0, 3, 2), np.array([2, 0]), {0: "a", 2: "c"}], ids=repr
+)
+@pytest.mark.parametrize("name", ["log_softmax", "hardmax", "mean_variance_normalization"])
+def test_axes_of_any_iterable(name: str, axes: Any) -> None:
+    """Every iterable that is accepted for NumPy arrays; iterators are read once."""
+    function, x = getattr(dmlops, name), samples.uniform((3, 4, 5), np.float32)
+    lazy = da.from_array(x, chunks=2)
+    expected = function(x, axes=(0, 2))
+    for given in (axes, iter(axes)):
+        expect(function(lazy, axes=given), lazy, expected)
+
+
 def test_log_softmax_of_long_groups() -> None:
     x = samples.uniform((300_000,), np.float32)
     for chunks in (100_000, 65_536, ((1, 299_998, 1),), ((7, 150_000, 149_993),)):

@@ -19,6 +19,7 @@ dmlops: Any = _dmlops  # its types are those of NumPy arrays
 
 X = da.zeros((4, 6), chunks=3, dtype=np.float32)
 P = np.ones((1, 6), np.float32)
+U = X[X[:, 0] > 0]  # of unknown size
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,10 @@ P = np.ones((1, 6), np.float32)
         (ValueError, "clip: .*whole", lambda: dmlops.clip(X.astype("i4"), 0.5)),
         (ValueError, "log_softmax: axis 2 is .*shape .4, 6.", lambda: dmlops.log_softmax(X, 2)),
         (ValueError, "log_softmax: axes names .*twice", lambda: dmlops.log_softmax(X, (0, -2))),
+        (TypeError, "softmax: axes must be .*, not str", lambda: dmlops.softmax(X, "01")),
+        (TypeError, "softmax: axes must be .*, not str", lambda: dmlops.softmax(X, iter("01"))),
+        (ValueError, "softmax: axes is empty", lambda: dmlops.softmax(X, iter(()))),
+        (ValueError, "axis 2 .* chunks have unknown sizes", lambda: dmlops.softmax(U, 2)),
         (ValueError, "relu: input has 9 dim", lambda: dmlops.relu(X.reshape((4, 6, *[1] * 7)))),
         (TypeError, "relu.*unexpected", lambda: dmlops.relu(X, slope=1)),
         (TypeError, "normalization: mean .*list", lambda: normalize(X, [1])),

@@ -48,6 +48,8 @@ def call(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any
     for key, value in given.items():
         _require_numpy_blocks(name, key, value)
     _refuse_arrays(name, values)
+    if "axes" in values:
+        values["axes"] = _repeatable(values["axes"])
     _check(name, function, given, values)
     if "axes" in values or len(ROWS[name].outputs) > 1:
         return _by_groups(name, given, values)
@@ -82,6 +84,15 @@ def _refuse_arrays(name: str, values: dict[str, Any]) -> None:
             raise TypeError(f"{name}: {key} is a dask.array; it must be known now: compute() it")
 
 
+def _repeatable(axes: Any) -> Any:
+    """Return a tuple of several axes, since an iterator yields its items once."""
+    try:
+        items = iter(axes)
+    except TypeError:
+        return axes
+    return axes if isinstance(axes, str) else tuple(items)
+
+
 def _check(
     name: str, function: Callable[..., object], given: dict[str, Any], values: dict[str, Any]
 ) -> None:
@@ -102,8 +113,13 @@ def _check(
     try:
         function(**views, **values, out=outputs if len(outputs) > 1 else outputs[0])
     except ValueError as error:
-        if "has elements that overlap one another" not in str(error):
+        if "has elements that overlap one another" in str(error):
+            return
+        if known or "shape (" not in str(error):
             raise
+        raise ValueError(
+            f"{error}; sizes are written as 0, since chunks have unknown sizes"
+        ) from None
 
 
 def _lazy(array: Any) -> Any:

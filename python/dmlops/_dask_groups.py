@@ -32,8 +32,9 @@ BLOCK: int = _core.SUM_BLOCK
 
 
 def normalized_axes(x: Any, axes: Any) -> tuple[int, ...]:
-    """Return the axes, one or several, in ascending order and counted from the first."""
-    return tuple(sorted(operator.index(axis) % max(x.ndim, 1) for axis in np.ravel(axes)))
+    """Return valid axes, one or a tuple, in ascending order and counted from the first."""
+    items = axes if isinstance(axes, tuple) else (axes,)
+    return tuple(sorted(operator.index(axis) % max(x.ndim, 1) for axis in items))
 
 
 def has_whole_groups(x: Any, reduced: Sequence[int]) -> bool:
