@@ -6,7 +6,7 @@ import copy
 import pickle
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -247,3 +247,53 @@ def test_number_of_threads_of_a_block() -> None:
         result = dmlops.gelu(large)
     assert dmlops.get_num_threads() == before
     assert_same_bits(result, dmlops.gelu(large))
+
+
+def test_threads_share_the_object_of_a_block() -> None:
+    """Each thread restores its own number, whichever of them leaves the block first."""
+    shared, before = dmlops.num_threads(2), dmlops.get_num_threads()
+    both_inside, first_left = (threading.Barrier(2, timeout=60) for _ in range(2))
+    seen: dict[str, int] = {}
+
+    def first() -> None:
+        with dmlops.num_threads(4):
+            with shared:
+                both_inside.wait()
+            seen["first"] = dmlops.get_num_threads()
+        first_left.wait()
+
+    def second() -> None:
+        with shared:
+            both_inside.wait()
+            first_left.wait()
+            seen["inside"] = dmlops.get_num_threads()
+        seen["second"] = dmlops.get_num_threads()
+
+    threads = [threading.Thread(target=target) for target in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == {"first": 4, "inside": 2, "second": before}
+
+
+def test_blocks_that_end_out_of_order() -> None:
+    """Interleaved coroutines and generators leave no number behind."""
+    before = dmlops.get_num_threads()
+
+    def block(count: int) -> Iterator[None]:
+        with dmlops.num_threads(count):
+            yield
+
+    blocks = [block(count) for count in (2, 3)]
+    for generator in blocks:
+        next(generator)
+    for generator in blocks:
+        assert next(generator, "ended") == "ended"
+    assert dmlops.get_num_threads() == before
+    begun_elsewhere = block(2)
+    thread = threading.Thread(target=lambda: next(begun_elsewhere))
+    thread.start()
+    thread.join()
+    assert next(begun_elsewhere, "ended") == "ended"
+    assert dmlops.get_num_threads() == before

@@ -3,6 +3,7 @@
 import operator
 import platform
 import sys
+import threading
 from pathlib import Path
 from typing import TypedDict
 
@@ -110,6 +111,20 @@ def _thread_count(function: str, n: int) -> int:
     return n
 
 
+class _Blocks(threading.local):
+    """The blocks that the current thread has entered, of all `num_threads` objects.
+
+    One stack for all objects leaves no number behind if blocks end out of order, as those of
+    interleaved coroutines do.
+    """
+
+    def __init__(self) -> None:
+        self.before: list[int] = []  # the numbers to restore
+
+
+_blocks = _Blocks()
+
+
 class num_threads:  # noqa: N801 a function to its users
     """Set the number of threads for the calls of the current thread within a ``with`` block.
 
@@ -128,7 +143,7 @@ class num_threads:  # noqa: N801 a function to its users
     Notes
     -----
     Other threads keep the number of the process, which `set_num_threads` sets. Blocks may be
-    nested.
+    nested, and threads may share the object.
 
     Examples
     --------
@@ -143,15 +158,15 @@ class num_threads:  # noqa: N801 a function to its users
         self._n = _thread_count("num_threads", n)
         if not 1 <= self._n <= _MAX_THREADS:
             raise ValueError(f"num_threads: n must be from 1 to {_MAX_THREADS}, not {n}")
-        self._before: list[int] = []
 
     def __enter__(self) -> None:
         """Set the number of threads for the calls of this thread."""
-        self._before.append(_core.exchange_own_num_threads(self._n))
+        _blocks.before.append(_core.exchange_own_num_threads(self._n))
 
     def __exit__(self, *error: object) -> None:
         """Restore the previous number."""
-        _core.exchange_own_num_threads(self._before.pop())
+        if _blocks.before:  # empty for a generator that another thread began
+            _core.exchange_own_num_threads(_blocks.before.pop())
 
 
 class BuildInfo(TypedDict):
