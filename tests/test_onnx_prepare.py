@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,42 @@ def test_constants_are_not_given_away() -> None:
         assert [np.ravel(output).tolist() for output in outputs] == [[1, 2], [3], [1, 2]]
         for output in outputs:
             output[...] = 9
+
+
+@pytest.mark.parametrize("fallback", [None, "onnxruntime"])
+def test_results_share_no_memory(fallback: str | None) -> None:
+    """Neither with inputs, given initializers and constants nor with each other."""
+    if fallback:
+        pytest.importorskip("onnxruntime")
+    views = (
+        "v = Reshape (x, s)  u = Transpose (v)" if fallback else "v = Identity (x)  u = Relu (v)"
+    )
+    model = parsed(f"""
+        <ir_version: 8, opset_import: ["": 17]>
+        g (float[1, 2] x, float[1, 2] w)
+        => (float[1, 2] x, float[1, 2] w, float[1, 2] c, float[1, 2] y, float[1, 2] y,
+            float[N, M] z, float[N, M] v, float[1, 2] u)
+        <float[1, 2] w = {{1, 2}}, float[1, 2] c = {{3, 4}}, int64[2] s = {{2, 1}}>
+        {{ y = Relu (x)  z = Identity (y)  {views} }}
+    """)
+    x, w = np.ones((1, 2), np.float32), np.ones((1, 2), np.float32)
+    for given in ({"x": x}, {"x": x, "w": w}):
+        results = [*backend.prepare(model, fallback=fallback).run(given)]
+        arrays = [*given.values(), *results]
+        pairs = itertools.combinations(range(len(arrays)), 2)
+        assert not [pair for pair in pairs if np.shares_memory(*(arrays[i] for i in pair))]
+        assert all(result.flags.writeable for result in results)
+
+
+def test_sequences_are_copied() -> None:
+    sequence = onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(1, [2]))
+    x, y = (onnx.helper.make_value_info(name, sequence) for name in "xy")
+    node = onnx.helper.make_node("Identity", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [x, y]))
+    given = [np.ones(2, np.float32)]
+    for result in backend.prepare(model).run([given]):
+        assert result is not given
+        assert not np.shares_memory(result[0], given[0])
 
 
 def test_the_import_error_names_the_extra() -> None:

@@ -19,6 +19,7 @@ from dmlops.onnx._values import (
     ONNX_DOMAINS,
     ModelError,
     Value,
+    copied,
     fits,
     model_errors,
     of_array,
@@ -97,7 +98,8 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         Returns
         -------
         namedtuple of numpy.ndarray
-            The graph's outputs, by position or by name.
+            The graph's outputs, by position or by name. They share no memory with the inputs, the
+            model or each other.
 
         Raises
         ------
@@ -123,11 +125,20 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
             values.pop("", None)
             for name in step.finished:
                 del values[name]
+        return self._own_results(values)
+
+    def _own_results(self, values: dict[str, Any]) -> Any:
+        """Return the outputs, to which the caller may write.
+
+        Constants, inputs and values that are returned twice are copied. Steps return new arrays.
+        """
         names = [value.name for value in self._outputs]
-        # Copies constants, since callers may write to the results.
-        return namedtupledict("Outputs", names)(
-            *(values[name].copy() if name in self._constants else values[name] for name in names)
-        )
+        shared = {*self._constants, *self._declared}
+        results = []
+        for name in names:
+            results.append(copied(values[name]) if name in shared else values[name])
+            shared.add(name)
+        return namedtupledict("Outputs", names)(*results)
 
     def _named(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):

@@ -27,7 +27,14 @@ from dmlops.onnx._node import (
     require_broadcastable,
     with_checked_parameters,
 )
-from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Value, array_of, require_consistent
+from dmlops.onnx._values import (
+    ONNX_DOMAINS,
+    ModelError,
+    Value,
+    array_of,
+    copied,
+    require_consistent,
+)
 
 
 def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Step:
@@ -176,10 +183,6 @@ def _prelu(node: Node) -> Step:
     return with_checked_parameters(node, run, one=True)
 
 
-def _identity(node: Node) -> Step:
-    return lambda x: x.copy() if isinstance(x, np.ndarray) else x
-
-
 def _constant(node: Node) -> Step:
     kinds = [name for name in node.attributes if name.startswith(("value", "sparse"))]
     if len(kinds) != 1:
@@ -237,7 +240,7 @@ OPERATORS: dict[str, Operator] = {
     "Gelu": _calls("gelu", _gelu, '`approximate="none"` only'),
     "GroupNormalization": _calls(_MVN, _normalization.group_normalization),
     "Hardmax": _calls_softmax("hardmax"),
-    "Identity": Operator(_identity),
+    "Identity": Operator(lambda _: copied),
     "InstanceNormalization": _calls(_MVN, _normalization.instance_normalization),
     "LayerNormalization": _calls(_MVN, _normalization.layer_normalization),
     "LogSoftmax": _calls_softmax("log_softmax"),

@@ -107,6 +107,13 @@ def of_array(name: str, array: Any) -> Value:
     return Value(name, array.dtype, array.shape) if isinstance(array, np.ndarray) else Value(name)
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of an array, or of a list of arrays, which stands for a sequence."""
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def array_of(what: str, tensor: onnx.TensorProto) -> Any:
     """Return the array of a tensor."""
     try:
