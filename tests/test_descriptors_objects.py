@@ -6,12 +6,24 @@ import copy
 import dataclasses
 import math
 import pickle
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from activation_rows import ROWS, Row
-from descriptors import ACTIVATIONS, FURTHER, TABLE, batch_normalization, changed, clip, tensor
+from descriptors import (
+    ACTIVATIONS,
+    FURTHER,
+    TABLE,
+    batch_normalization,
+    changed,
+    clip,
+    clip1,
+    tensor,
+)
 
 import dmlops
 from dmlops import TensorDataType, TensorFlags
@@ -68,6 +80,71 @@ def test_lists_and_numbers_are_taken() -> None:
         dmlops.BufferTensorDesc(14, (2,))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         tensor((2.0,))  # type: ignore[arg-type]
+
+
+NUMBERS: list[tuple[Any, Any]] = [
+    (np.array(1.5), 1.5),
+    (np.float32(0.1), float(np.float32(0.1))),
+    (np.array(2**53 + 1, np.int64), 2**53 + 1),
+    (np.uint64(2**64 - 1), 2**64 - 1),
+    (np.float16("nan"), math.nan),
+    (np.bool_(True), True),
+    (Decimal("sNaN"), math.nan),
+    (Fraction(1, 3), Fraction(1, 3)),
+    (10**400, 10**400),
+]
+
+
+@pytest.mark.parametrize(("given", "plain"), NUMBERS, ids=repr)
+def test_numbers_become_immutable(given: Any, plain: Any) -> None:
+    """Equal numbers make equal descriptors; an array of the caller's is not kept."""
+    makers: dict[str, Any] = {
+        "min": partial(clip, tensor()),
+        "max": partial(clip1, tensor()),
+        "epsilon": partial(batch_normalization, tensor()),
+        "alpha": dmlops.ActivationEluOperatorDesc,
+        "bias": dmlops.ScaleBias,
+    }
+    for name, make in makers.items():
+        desc, same = make(**{name: given}), make(**{name: plain})
+        assert (desc, hash(desc), repr(desc)) == (same, hash(same), repr(same))
+        assert type(getattr(desc, name)) is type(plain)
+
+
+def test_sizes_in_bytes_and_booleans_become_plain() -> None:
+    given = tensor(
+        total_tensor_size_in_bytes=np.array(64), guaranteed_base_offset_alignment=np.array(32)
+    )
+    assert repr(given) == repr(
+        tensor(total_tensor_size_in_bytes=64, guaranteed_base_offset_alignment=32)
+    )
+    for value in (np.array(False), np.False_, 0):
+        assert batch_normalization(tensor(), spatial=value).spatial is False
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (np.ones(1), "numpy.ndarray"),
+        (np.array("1"), "str"),
+        (np.array(1j), "complex"),
+        ([1], "list"),
+        (None, "NoneType"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_number_is_refused_at_once(given: Any, kind: str) -> None:
+    words = rf"ElementWiseClipOperatorDesc: min must be a number, not {kind}$"
+    with pytest.raises(TypeError, match=words):
+        clip(tensor(), min=given)
+    with pytest.raises(TypeError, match=rf"ScaleBias: bias must be a number, not {kind}$"):
+        dmlops.ScaleBias(bias=given)
+    if given is not None:
+        name = "total_tensor_size_in_bytes"
+        with pytest.raises(TypeError, match=f"BufferTensorDesc: {name} must be an integer, not"):
+            tensor(**{name: given})
+    with pytest.raises(TypeError, match=r"ClipOperatorDesc: max is a masked .*max\.filled"):
+        clip(tensor(), max=np.ma.masked)
 
 
 def test_fields_are_in_the_order_of_the_structs() -> None:

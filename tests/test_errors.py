@@ -197,7 +197,7 @@ def clip_scaled(**fields: Any) -> Any:
 @pytest.mark.parametrize("field", ["scale", "bias"])
 def test_scale_bias_of_wrong_values(field: str) -> None:
     for value in ("1", None, 1j):
-        words = ["clip", field, type(value).__name__]
+        words = ["ScaleBias", field, type(value).__name__]
         refused(TypeError, words, clip_scaled, **{field: value})
     words = ["clip", field, "1e+39", "float32"]
     refused(ValueError, words, clip_scaled, **{field: 1e39})

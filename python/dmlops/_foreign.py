@@ -39,7 +39,8 @@ def is_instance(value: object, module: str, name: str) -> bool:
     return isinstance(kind, type) and isinstance(value, kind)
 
 
-def _type_name(value: object) -> str:
+def type_name(value: object) -> str:
+    """Return the name of a value's type, with the module unless it is a built-in type."""
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
@@ -116,7 +117,7 @@ def refuse_value(
     dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if error is None:
         message = f"{function}: {argument} must be a numpy.ndarray, or offer DLPack or the buffer "
-        message += f"protocol, not {_type_name(value)}"
+        message += f"protocol, not {type_name(value)}"
         advice = _advice(function, argument, value, Wanted(*wanted))
         raise TypeError(message + f"; {advice}" * (advice != ""))
     if is_instance(value, "jax.core", "Tracer"):

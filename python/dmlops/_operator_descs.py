@@ -129,6 +129,7 @@ class ElementWiseClip1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_data_type(self, "min_max_data_type")
 
 
@@ -223,6 +224,7 @@ class ElementWiseClipGrad1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_data_type(self, "min_max_data_type")
 
 
@@ -379,6 +381,7 @@ class BatchNormalizationOperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_activation(self, "fused_activation")
 
 
@@ -453,6 +456,7 @@ class MeanVarianceNormalizationOperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_activation(self, "fused_activation")
 
 
@@ -528,6 +532,7 @@ class MeanVarianceNormalization1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_axes(self, "axes")
         as_activation(self, "fused_activation")
 
@@ -607,6 +612,7 @@ class MeanVarianceNormalization2OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_axes(self, "axes")
         as_activation(self, "fused_activation")
 
@@ -690,6 +696,7 @@ class BatchNormalizationTrainingOperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_activation(self, "fused_activation")
 
 
@@ -897,6 +904,7 @@ class ActivationLogSoftmax1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_axes(self, "axes")
 
 
@@ -980,6 +988,7 @@ class ActivationSoftmax1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_axes(self, "axes")
 
 
@@ -1063,6 +1072,7 @@ class ActivationHardmax1OperatorDesc(Descriptor):
 
     def __post_init__(self) -> None:
         """Convert convenient forms of fields, such as names."""
+        super().__post_init__()
         as_axes(self, "axes")
 
 

@@ -1,5 +1,7 @@
 """DML_SCALE_BIAS: the scale and bias that clip applies to its input."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from dmlops._tensor_desc import Descriptor

@@ -6,13 +6,15 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from dmlops import _core
 from dmlops._enums import TensorDataType, TensorFlags, member
-from dmlops._foreign import as_array
+from dmlops._foreign import as_array, require_unmasked, type_name
 
 _FLOATS = (float, np.floating)
 
@@ -26,6 +28,26 @@ def _text(value: object) -> str:
 
 class Descriptor:
     """A frozen dataclass, compared by value, whose repr evaluates to an equal object."""
+
+    def __post_init__(self) -> None:
+        """Convert numbers and bools to immutable objects."""
+        for f in fields(self):  # type: ignore[arg-type]
+            if f.type == "float":
+                self._set(f.name, self._number(f.name, "a number"))
+            elif f.type == "bool":
+                self._set(f.name, bool(self._number(f.name, "a bool")))
+
+    def _number(self, name: str, expected: str) -> Any:
+        """Return a field's number; that of an array without dimensions, as a plain number."""
+        value = getattr(self, name)
+        require_unmasked(type(self).__name__, name, value)
+        if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):  # also NumPy's scalars
+            value = value.item()
+        if not isinstance(value, (Real, Decimal)):
+            raise TypeError(
+                f"{type(self).__name__}: {name} must be {expected}, not {type_name(value)}"
+            )
+        return math.nan if isinstance(value, Decimal) and value.is_nan() else value
 
     def __repr__(self) -> str:
         named = (f"{f.name}={_text(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
@@ -120,8 +142,8 @@ class BufferTensorDesc(Descriptor):
             *,
             strides: Sequence[SupportsIndex] | None = None,
             flags: TensorFlags | str = TensorFlags.NONE,
-            total_tensor_size_in_bytes: int | None = None,
-            guaranteed_base_offset_alignment: int = 0,
+            total_tensor_size_in_bytes: SupportsIndex | None = None,
+            guaranteed_base_offset_alignment: SupportsIndex = 0,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -132,6 +154,10 @@ class BufferTensorDesc(Descriptor):
         if self.strides is not None:
             self._set("strides", integers(f"{where} strides", self.strides))
         self._set("flags", member(f"{where} flags", TensorFlags, self.flags))
+        for name in ("total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"):
+            value = getattr(self, name)
+            if value is not None:  # the core refuses None as an alignment
+                self._set(name, integer(f"{where} {name}", value))
 
     @staticmethod
     def from_array(array: Any, *, flags: TensorFlags | str = TensorFlags.NONE) -> BufferTensorDesc:

@@ -202,6 +202,7 @@ def operator_descs() -> str:
             yield ""
         yield "    def __post_init__(self) -> None:"
         yield '        """Convert convenient forms of fields, such as names."""'
+        yield "        super().__post_init__()"
         for field in special:
             convert = {
                 schema.DataType: "as_data_type",
