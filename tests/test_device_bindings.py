@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import mmap
 from collections.abc import Callable
 from multiprocessing import shared_memory
@@ -55,6 +56,15 @@ _MEMORY: dict[str, Callable[[Array], Any]] = {
     "mmap": _mmap,
     "shared memory": _shared,
     "BufferBinding": lambda values: BufferBinding(values.copy()),
+    "BufferBinding of ctypes": lambda values: BufferBinding(
+        ctypes.create_string_buffer(values.tobytes(), values.nbytes)
+    ),
+    "BufferBinding of structures": lambda values: BufferBinding(
+        values.copy().view([("a", ">i2"), ("b", "S2")])
+    ),
+    "BufferBinding in Fortran order": lambda values: BufferBinding(
+        np.asfortranarray(values.reshape(3, 2, order="F"))
+    ),
     "DLPack": lambda values: DLPack(values.copy()),
 }
 
@@ -62,6 +72,8 @@ _MEMORY: dict[str, Callable[[Array], Any]] = {
 def _values(memory: Any) -> Array:
     if isinstance(memory, BufferBinding):
         memory = memory.buffer
+        if isinstance(memory, np.ndarray):
+            memory = memory.reshape(-1, order="A").view(np.float32)
     if isinstance(memory, DLPack):
         return memory.values
     return np.frombuffer(memory, np.float32)
@@ -94,6 +106,36 @@ def test_read_only_outputs() -> None:
     out.flags.writeable = False
     refused("output_tensor is bound to memory that is read-only", [X], [out])
     refused("read-only", [X], [BufferBinding(out)])
+    assert not out.any()
+
+
+def test_memory_of_buffer_bindings() -> None:
+    refused("not contiguous", [X], [BufferBinding(np.zeros((6, 2), np.float32)[:, 0])])
+    for memory in (np.zeros(3, object), (ctypes.py_object * 3)()):
+        with pytest.raises(TypeError, match="output_tensor is bound to memory that holds Python"):
+            CLIP.dispatch([X], [BufferBinding(memory)])
+
+
+class Name(str):
+    """A key that differs from others of the same characters."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+def test_a_tensor_that_is_bound_twice() -> None:
+    heap, out = np.zeros(1 << 20, np.uint8), np.zeros_like(X)
+    first = BufferBinding(heap, 1 << 19)
+    refused(
+        "output_tensor is bound twice by outputs",
+        [X],
+        {"output_tensor": first, Name("output_tensor"): out},
+    )
+    assert not heap.any()
     assert not out.any()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -195,3 +196,24 @@ def test_factor_is_exact_where_it_can_be() -> None:
     quarter = np.full(67, 0.25, np.float32)
     assert (factor(quarter, quarter, 0.75) == 0.25).all()
     assert (factor(quarter, quarter, 3.75) == 0.125).all()
+
+
+@pytest.mark.parametrize("use_mean", [True, False])
+@pytest.mark.parametrize("magnitude", [5e-44, 1e-40, 1e-20, 1e-10])
+@pytest.mark.parametrize("shape", [(3, 40), (200, 3), (40, 700)])
+def test_quotients_below_the_range_of_float32(
+    shape: tuple[int, int], magnitude: float, use_mean: bool
+) -> None:
+    """A scale of each element amplifies their rounding."""
+    x = samples.uniform(shape, "float32", -magnitude, magnitude, seed=1)
+    scale = samples.uniform(shape, "float32", 1e36, 3e37, seed=2)
+    for axis, epsilon in itertools.product((0, 1), (1e-5, 1e30)):
+        wide = x.astype(np.float64)
+        d = wide - wide.mean(axis, keepdims=True) if use_mean else wide
+        variance = (d * d).mean(axis, keepdims=True) + np.float64(np.float32(epsilon))
+        expected = d / np.sqrt(variance) * scale
+        result = dmlops.mean_variance_normalization(
+            x, scale, axes=axis, use_mean=use_mean, epsilon=epsilon
+        )
+        terms = np.abs(wide).max() / np.sqrt(variance) * scale if use_mean else np.abs(expected)
+        assert (np.abs(result - expected) <= 2 * np.spacing(terms.astype(np.float32))).all()

@@ -257,3 +257,12 @@ def test_small_dense_calls_as_others(operator: str, dtype: str) -> None:
                     planned = function(x, reduced)
                 assert_same_bits(result, planned, f"{shape}, {reduced}")
                 assert_same_bits(in_place, planned, f"{shape}, {reduced}, in place")
+
+
+def test_axes_as_arrays() -> None:
+    x = samples.uniform((3, 4), "float32", -8, 8, seed=1)
+    for axes in (np.array(1), np.array([1]), [np.array(1)], np.int8(1)):
+        assert_same_bits(dmlops.softmax(x, axes), dmlops.softmax(x, 1))
+    for axes in (np.array(1.5), np.array([[0, 1]]), [np.array([0, 1])]):
+        with pytest.raises(TypeError, match=r"softmax: axes must be an int or .*, not numpy.ndarray"):
+            dmlops.softmax(x, axes)

@@ -23,18 +23,19 @@ DMLOPS_COLD bool refuse_axis(const char* function, PyObject* axis, const ConstTe
 
 bool read_axes(const char* function, PyObject* value, const ConstTensorView& input,
                std::int64_t (&axes)[kMaxRank], std::size_t& count) {
-  const auto read_axis = [&](PyObject* item, std::int64_t& axis) {
-    const Py_ssize_t read = PyNumber_AsSsize_t(item, PyExc_OverflowError);
-    axis = static_cast<std::int64_t>(read);
-    if (read != -1 || PyErr_Occurred() == nullptr) return true;
-    return PyErr_ExceptionMatches(PyExc_OverflowError) != 0 && refuse_axis(function, item, input);
-  };
   const auto wrong_type = [&](PyObject* item) {
     const bool advises = value == Py_None && input.rank > 0;
     PyErr_Format(PyExc_TypeError, "%s: axes must be an int or a sequence of ints, not %s%s",
                  function, Py_TYPE(item)->tp_name,
                  advises ? "; for all axes, use axes=range(input.ndim)" : "");
     return false;
+  };
+  const auto read_axis = [&](PyObject* item, std::int64_t& axis) {
+    const Py_ssize_t read = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+    axis = static_cast<std::int64_t>(read);
+    if (read != -1 || PyErr_Occurred() == nullptr) return true;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) return wrong_type(item);  // array of several
+    return PyErr_ExceptionMatches(PyExc_OverflowError) != 0 && refuse_axis(function, item, input);
   };
   count = 1;
   if (value == nullptr) {
@@ -48,7 +49,8 @@ bool read_axes(const char* function, PyObject* value, const ConstTensorView& inp
   if (items == nullptr) {
     if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
     PyErr_Clear();
-    return wrong_type(value);
+    // An array without dimensions is an index.
+    return PyIndex_Check(value) ? read_axis(value, axes[0]) : wrong_type(value);
   }
   const Py_ssize_t length = PyTuple_GET_SIZE(items);
   bool done = length <= kMaxRank;

@@ -58,6 +58,8 @@ bool is_shaped_like(int rank, const Size* sizes, const BufferTensorDesc& tensor)
   return true;
 }
 
+constexpr const char* kReadOnly = "is bound to memory that is read-only";
+
 class Reference {
  public:
   explicit Reference(PyObject* object) : object_(object) {}
@@ -95,37 +97,50 @@ void Bindings::refuse(int i, const std::string& what) const {
   throw BindingError(concat(op_.name, ": ", tensor_name(op_, first_ + i), " ", what));
 }
 
-// Raw memory may have any type. An array must have the tensor's type or be bytes, since a float64
-// array for a float32 tensor is a mistake.
-bool Bindings::read_array(int i, PyObject* value, bool raw) {
+// An array must have the tensor's type or be bytes, since a float64 array for a float32 tensor is a
+// mistake.
+bool Bindings::read_array(int i, PyObject* value) {
   ConstBinding& binding = bindings_[i];
   const BufferTensorDesc& tensor = tensors_[first_ + i];
   const AcceptedTypes accepted = {kAllTypes.set, name(tensor.data_type)};  // others are bytes
   InputArray array;
   if (!array.read_input(op_.name, tensor_name(op_, first_ + i), value, accepted)) return false;
   const ConstTensorView& view = array.view();
-  if (is_output() && !array.is_writable()) refuse(i, "is bound to memory that is read-only");
-  if (!raw && view.type != tensor.data_type && element_size(view.type) != 1) {
+  if (is_output() && !array.is_writable()) refuse(i, kReadOnly);
+  if (view.type != tensor.data_type && element_size(view.type) != 1) {
     refuse_binding(op_.name, tensor_name(op_, first_ + i), value, name(view.type),
                    name(tensor.data_type));
     return false;
   }
-  if (!raw && view.type == tensor.data_type &&
-      !is_shaped_like(view.rank, view.sizes.data(), tensor)) {
+  if (view.type == tensor.data_type && !is_shaped_like(view.rank, view.sizes.data(), tensor)) {
     refuse(i, concat("is bound to an array of shape ", shape_text(view), "; the tensor has sizes ",
                      shape_text(view_of(tensor)),
                      "; to bind the memory as it is, pass array.reshape(-1)"));
   }
-  binding.buffer = view.data;
-  binding.is_array = !raw;
-  if (is_dense(view) || (!raw && same_layout(view, tensor))) {
-    binding.size_in_bytes = extent_of(view);
-  } else {
+  if (!is_dense(view) && !same_layout(view, tensor)) {
     refuse(i,
            "is bound to an array that is not contiguous; describe its strides with "
            "BufferTensorDesc.from_array, or bind the array that it is a view of");
   }
+  binding.buffer = view.data;
+  binding.is_array = true;
+  binding.size_in_bytes = extent_of(view);
   Py_XSETREF(kept_[i], array.release());
+  return true;
+}
+
+// Reads the memory of a BufferBinding, of any type.
+bool Bindings::read_memory(int i, PyObject* value) {
+  Memory memory;
+  if (!memory.read(op_.name, tensor_name(op_, first_ + i), value,
+                   name(tensors_[first_ + i].data_type))) {
+    return false;
+  }
+  if (is_output() && !memory.writable) refuse(i, kReadOnly);
+  if (!memory.contiguous) refuse(i, "is bound to memory that is not contiguous");
+  bindings_[i].buffer = memory.data;
+  bindings_[i].size_in_bytes = memory.size_in_bytes;
+  Py_XSETREF(kept_[i], memory.release());
   return true;
 }
 
@@ -134,7 +149,7 @@ bool Bindings::read_buffer_binding(int i, PyObject* value) {
   const Reference buffer(PyObject_GetAttrString(value, "buffer"));
   ConstBinding& binding = bindings_[i];
   std::uint64_t offset = 0, size = total_size(tensors_[first_ + i]);
-  if (buffer.get() == nullptr || !read_array(i, buffer.get(), true) ||
+  if (buffer.get() == nullptr || !read_memory(i, buffer.get()) ||
       !read_size(value, "offset", offset) || !read_size(value, "size_in_bytes", size)) {
     return false;
   }
@@ -166,7 +181,7 @@ bool Bindings::read_one(int i, PyObject* value) {
   }
   const int is_buffer_binding = is_array(value) ? 0 : has_attribute(value, "size_in_bytes");
   if (is_buffer_binding < 0) return false;
-  return is_buffer_binding != 0 ? read_buffer_binding(i, value) : read_array(i, value, false);
+  return is_buffer_binding != 0 ? read_buffer_binding(i, value) : read_array(i, value);
 }
 
 bool Bindings::read_sequence(PyObject* values) {
@@ -191,6 +206,7 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
   given_ = static_cast<std::size_t>(count_);
   const Reference keys(PyDict_Keys(values));
   if (keys.get() == nullptr) return false;
+  unsigned int read = 0;  // as bits
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) {
     PyObject* const key = PyList_GET_ITEM(keys.get(), k);
     const int i = find(key);
@@ -205,6 +221,9 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
       if (text == nullptr) return false;
       throw BindingError(text);
     }
+    // Keys that differ, such as of a subclass of str, may have the same characters.
+    if ((read & 1u << i) != 0) refuse(i, concat("is bound twice by ", argument));
+    read |= 1u << i;
     const Reference value(PyObject_GetItem(values, key));
     if (value.get() == nullptr || !read_one(i, value.get())) return false;
   }

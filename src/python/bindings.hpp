@@ -43,7 +43,8 @@ class Bindings {
   bool read_dictionary(const char* argument, PyObject* values);
   bool read_one(int i, PyObject* value);
   bool read_buffer_binding(int i, PyObject* value);
-  bool read_array(int i, PyObject* value, bool raw);
+  bool read_memory(int i, PyObject* value);
+  bool read_array(int i, PyObject* value);
   [[noreturn]] void refuse(int i, const std::string& what) const;
 
   const OperatorInfo& op_;

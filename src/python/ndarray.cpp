@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numpy/arrayobject.h>
 
 #include "core/attributes.hpp"
@@ -243,6 +244,35 @@ bool DenseMemory::read(PyObject* value, DataType type) {
   rank = PyArray_NDIM(array);
   sizes = PyArray_DIMS(array);
   return true;
+}
+
+bool Memory::read(const char* function, const char* argument, PyObject* value,
+                  const char* accepted) {
+  bool has_references = false;
+  if (!PyArray_Check(value) && PyObject_CheckBuffer(value) != 0) {
+    object_ = PyMemoryView_FromObject(value);
+    if (object_ == nullptr) return false;
+    const Py_buffer& view = *PyMemoryView_GET_BUFFER(object_);
+    data = view.buf;
+    size_in_bytes = static_cast<std::uint64_t>(view.len);
+    contiguous = PyBuffer_IsContiguous(&view, 'A') != 0;
+    writable = view.readonly == 0;
+    has_references = view.format != nullptr && std::strchr(view.format, 'O') != nullptr;
+  } else {
+    PyObject* foreign = nullptr;
+    object_ = share(function, argument, value, accepted, nullptr, foreign);
+    if (object_ == nullptr) return false;
+    PyArrayObject* const array = as_array(object_);
+    data = PyArray_DATA(array);
+    size_in_bytes = static_cast<std::uint64_t>(PyArray_NBYTES(array));
+    contiguous = PyArray_IS_C_CONTIGUOUS(array) || PyArray_IS_F_CONTIGUOUS(array);
+    writable = PyArray_ISWRITEABLE(array) != 0;
+    has_references = PyDataType_REFCHK(PyArray_DESCR(array));
+  }
+  if (!has_references) return true;
+  PyErr_Format(PyExc_TypeError, "%s: %s is bound to memory that holds Python objects", function,
+               argument);
+  return false;
 }
 
 template <class View>

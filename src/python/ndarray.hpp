@@ -26,6 +26,26 @@ struct DenseMemory {
   bool read(PyObject* value, DataType type);
 };
 
+// Memory of any type, of an object that offers it as an array, the buffer protocol or DLPack.
+class Memory {
+ public:
+  Memory() = default;
+  ~Memory() { Py_XDECREF(object_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  // Returns false with a Python error set; `accepted` is the dtype of an array that it advises.
+  bool read(const char* function, const char* argument, PyObject* value, const char* accepted);
+  PyObject* release() { return std::exchange(object_, nullptr); }  // transfers the reference
+
+  void* data = nullptr;
+  std::uint64_t size_in_bytes = 0;
+  bool contiguous = false, writable = false;
+
+ private:
+  PyObject* object_ = nullptr;  // keeps the memory alive
+};
+
 bool is_array(PyObject* object);
 
 constexpr AcceptedTypes kAllTypes = {((1u << kDataTypeCount) - 1) & ~1u, "every dtype of DirectML"};

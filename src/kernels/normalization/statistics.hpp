@@ -150,9 +150,12 @@ class Statistics {
     f.factor = HalfPair(factor);
     f.addend = HalfPair(addend);
     f.in_pairs = group.near_zero & fits_pair(factor) & fits_pair(addend);
+    if (kPerGroup) return f;
+    // A scale would amplify the rounding of quotients below float32's normal range.
+    const f64x squares = group.variance * group.inverse_deviation * group.inverse_deviation;
+    f.in_pairs = f.in_pairs & ((group.variance == 0.0) | (squares > 0x1p-160));
     // The low term of a large deviation times a large scale may overflow, with the opposite sign.
-    if (!kPerGroup && !parameters_.use_variance)
-      f.in_pairs = f.in_pairs & (group.variance < 0x1p14);
+    if (!parameters_.use_variance) f.in_pairs = f.in_pairs & (group.variance < 0x1p14);
     return f;
   }
   // Calls visit(kKind), as a constant.
