@@ -264,5 +264,7 @@ def test_axes_as_arrays() -> None:
     for axes in (np.array(1), np.array([1]), [np.array(1)], np.int8(1)):
         assert_same_bits(dmlops.softmax(x, axes), dmlops.softmax(x, 1))
     for axes in (np.array(1.5), np.array([[0, 1]]), [np.array([0, 1])]):
-        with pytest.raises(TypeError, match=r"softmax: axes must be an int or .*, not numpy.ndarray"):
+        with pytest.raises(
+            TypeError, match=r"softmax: axes must be an int or .*, not numpy.ndarray"
+        ):
             dmlops.softmax(x, axes)

@@ -71,3 +71,42 @@ def test_a_calling_thread_needs_512_kib_of_stack() -> None:
         assert done
         """
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the rest of a stack")
+def test_threads_with_small_stacks() -> None:
+    """An operator that does not fit is refused before it writes; small dense calls need little."""
+    run_script(
+        """
+        import threading, numpy as np, dmlops
+
+        def refused(function, *arrays, **options):
+            try:
+                function(*arrays, **options)
+            except ValueError as error:
+                return "the calling thread has" in str(error)
+            return False
+
+        def call():
+            x = np.full((300, 640), 7, np.float32)
+            out = np.zeros((640, 300), np.float32).T
+            one = np.ones((1, 640), np.float32)
+            assert refused(dmlops.tanh, x[::2, ::2])
+            for function in (dmlops.softmax, dmlops.hardmax, dmlops.mean_variance_normalization):
+                assert refused(function, x, axes=1, out=out)
+            assert refused(dmlops.batch_normalization_training, x, one, one)
+            assert refused(dmlops.softmax, x[:2, :9])
+            tensor = dmlops.BufferTensorDesc.from_array(x)
+            desc = dmlops.ActivationSoftmaxOperatorDesc(input_tensor=tensor, output_tensor=tensor)
+            assert refused(dmlops.Device().compile(desc).dispatch, [x], [x.copy()])
+            assert (x == 7).all() and not out.any()
+            assert (dmlops.clip(x[0], 0, 6) == 6).all()
+            done.append(True)
+
+        threading.stack_size(100 * 1024)
+        done = []
+        thread = threading.Thread(target=call)
+        thread.start(), thread.join()
+        assert done
+        """
+    )

@@ -19,6 +19,7 @@
 #include "core/environment.hpp"
 #include "core/float_environment.hpp"
 #include "core/processors.hpp"
+#include "core/stack.hpp"
 #include "core/text.hpp"
 
 #if defined(__x86_64__)
@@ -32,8 +33,9 @@
 namespace dmlops {
 namespace {
 
-// Kernels keep their blocks on the stack, up to 432 KiB; musl's threads have 128 KiB by default.
+// musl's threads have 128 KiB by default.
 [[maybe_unused]] constexpr std::size_t kStackBytes = 1024 * 1024;
+static_assert(kStackBytes >= 2 * kMomentsStack);
 
 constexpr long long kMaxThreads = 1024;  // a larger number is taken for a typing error
 

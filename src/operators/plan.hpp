@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/float_environment.hpp"
+#include "core/stack.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/repetition.hpp"
 #include "traversal/policy.hpp"
@@ -70,6 +71,7 @@ struct OperatorPlan {
     dmlops::run(nest, data, kernel, &p);
   }
   void run(char* const* data, const ReductionParameters& p) const {
+    require_stack(p.traits.stack);  // before the preparation writes
     char* operands[kReductionOperands];
     for (int k = 0; k < kReductionOperands; ++k)
       operands[k] = data[k] != nullptr ? data[k] : p.reduction.data[k];

@@ -18,7 +18,7 @@
 namespace dmlops {
 namespace {
 
-constexpr ReductionTraits kTraits = {4, kMaxPartSums* kMomentLanes, 16, true};
+constexpr ReductionTraits kTraits = {4, kMaxPartSums* kMomentLanes, 16, true, kMomentsStack};
 
 enum Number { kZero, kOne, kNan };
 

@@ -9,6 +9,7 @@
 
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
+#include "core/stack.hpp"
 #include "descriptors.hpp"
 #include "descriptors/compile.hpp"
 #include "module.hpp"
@@ -47,6 +48,7 @@ SoftmaxChunks softmax_chunks(const std::string& op) {
 
 template <class Call>
 void run_without_gil(const Call& call) {
+  require_stack(kSoftmaxStack);
   const py::gil_scoped_release released;
   const FloatEnvironment environment;
   call();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/float_environment.hpp"
+#include "core/stack.hpp"
 #include "core/views.hpp"
 #include "traversal/policy.hpp"
 
@@ -67,6 +68,7 @@ bool reduce_if_rows(const ConstTensorView& input, unsigned int reduced, const Te
   if (length == 1 || streams(2 * size * elements, false, output.data == input.data) ||
       shard_count(groups * group_work(length, traits)) > 1)
     return false;
+  require_stack(traits.stack);
   ReductionNest group, kept;
   group.rank = 1;
   group.sizes[0] = length;

@@ -2,6 +2,7 @@
 // groups.
 #pragma once
 
+#include "core/stack.hpp"
 #include "kernels/kernel.hpp"
 
 namespace dmlops {
@@ -33,6 +34,7 @@ struct ReductionTraits {
   // Groups side by side can be computed in parts by lanes, and are read in place if their elements
   // have a common step. Otherwise only dense rows can be computed in parts.
   bool has_lanes = false;
+  std::size_t stack = kSoftmaxStack;  // bytes, of the kernels
 };
 
 // The time of an element at weight 1, in bytes of an elementwise operator's traffic: float16

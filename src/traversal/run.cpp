@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/pool.hpp"
+#include "core/stack.hpp"
 #include "traversal/layout.hpp"
 #include "traversal/policy.hpp"
 
@@ -59,10 +60,21 @@ void LoopLayout::run(std::int64_t shards, RowKernel kernel, const void* paramete
   });
 }
 
-void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
+namespace {
+
+// Not inlined, since the layout takes as much of the stack as some kernels.
+[[gnu::noinline]] void run_layout(const Nest& nest, char* const* data, RowKernel kernel,
+                                  const void* parameters) {
   LoopLayout layout(nest, data, streams(nest, data));
   const std::int64_t work = nest.bytes_per_element + layout.packing_work();
   layout.run(shard_count(work * element_count(nest)), kernel, parameters);
+}
+
+}  // namespace
+
+void run(const Nest& nest, char* const* data, RowKernel kernel, const void* parameters) {
+  require_stack(kElementwiseStack);
+  run_layout(nest, data, kernel, parameters);
 }
 
 }  // namespace dmlops

@@ -1,0 +1,51 @@
+// Checks the stack of the calling thread.
+#include "core/stack.hpp"
+
+#include <cstdint>
+
+#include "core/text.hpp"
+#include "dmlops/error.hpp"
+
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
+namespace dmlops {
+
+#if defined(__linux__)
+namespace {
+
+// The lowest address of the calling thread's stack, or 0 if it is unknown.
+std::uintptr_t find_lowest() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void* address = nullptr;
+  std::size_t size = 0, guard = 0;
+  const bool found = pthread_attr_getstack(&attributes, &address, &size) == 0 &&
+                     pthread_attr_getguardsize(&attributes, &guard) == 0;
+  pthread_attr_destroy(&attributes);
+  return found ? reinterpret_cast<std::uintptr_t>(address) + guard : 0;
+}
+
+thread_local bool knows_stack = false;
+thread_local std::uintptr_t lowest_address = 0;
+
+}  // namespace
+
+void require_stack(std::size_t bytes) {
+  if (!knows_stack) {
+    lowest_address = find_lowest();
+    knows_stack = true;
+  }
+  const std::uintptr_t left =
+      reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - lowest_address;
+  if (left >= bytes) return;
+  throw Error(concat("the operator keeps up to ", bytes / 1024,
+                     " KiB on the stack, and the calling ", "thread has ", left / 1024,
+                     " KiB left; create threads with at least 512 KiB"));
+}
+#else
+void require_stack(std::size_t) {}
+#endif
+
+}  // namespace dmlops
