@@ -74,6 +74,7 @@ def test_a_calling_thread_needs_512_kib_of_stack() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the rest of a stack")
+@pytest.mark.skipif(b"__asan_init" in MODULE, reason="sanitizers enlarge frames")
 def test_threads_with_small_stacks() -> None:
     """An operator that does not fit is refused before it writes; small dense calls need little."""
     run_script(
