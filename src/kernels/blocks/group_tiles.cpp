@@ -23,11 +23,13 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Ro
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
   choose_tile_length();
-  in_place_length_ = in_whole_runs(batch_ > 1 ? kTileElements : longest_in_place(), run);
-  is_cached_ = 2 * (reduction.end - reduction.first) * count_ * size_ <= kLikelyCached;
-  // Short runs that alternate beyond the caches are read nearly in the order of memory.
-  const bool in_order = alternate && !is_cached_ && !has_long_runs();
-  const bool takes_runs = rows == Rows::in_runs && all_have_runs() && !in_order;
+  const std::int64_t bytes = 2 * (reduction.end - reduction.first) * count_ * size_;
+  is_cached_ = bytes <= kLikelyCached;
+  // Half, since the lines of a run must stay until the next group is read.
+  in_order_ = alternate && bytes > kLikelyCached / 2 && !has_long_runs();
+  if (!in_order_)
+    in_place_length_ = in_whole_runs(batch_ > 1 ? kTileElements : longest_in_place(), run);
+  const bool takes_runs = rows == Rows::in_runs && all_have_runs() && !in_order_;
   if (reduction.parts == 1 && (all_dense() || takes_runs)) take_groups_in_place(rows);
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)

@@ -33,6 +33,10 @@ class GroupTiles {
   std::int64_t shortest_results(unsigned int constant) const {
     return several_are_constant(constant) ? kShortestOfConstants : kShortestRun;
   }
+  // Returns the shortest runs in place for sums.
+  std::int64_t shortest_summed() const {
+    return in_order_ && inner_size() * size_ < kShortestInOrder ? kOneRun : kShortestRun;
+  }
 
   static constexpr std::int64_t kMaxSize = 4;  // of an element, in bytes
   static constexpr std::int64_t kBufferBytes = kFirstGroupOperand * kTileElements * kMaxSize;
@@ -158,6 +162,7 @@ class GroupTiles {
   // Minimum of whole groups to pack where groups share cache lines.
   static constexpr std::int64_t kMinWholeGroups = 8;
   static constexpr std::int64_t kNone = -1;
+  static constexpr std::int64_t kShortestInOrder = 192;  // bytes
   // Bytes; shorter rows share too many of their cache lines.
   static constexpr std::int64_t kShortestStreamed = 1024;
   // Shared rows that are aligned, and the fewest groups.
@@ -308,8 +313,9 @@ class GroupTiles {
   const ReductionNest& kept_;
   const std::int64_t size_;  // of an element, in bytes
   const int operands_;
-  std::int64_t count_ = 1, batch_, tile_length_, in_place_length_, groups_ = 0;
+  std::int64_t count_ = 1, batch_, tile_length_, in_place_length_ = 0, groups_ = 0;
   bool streams_, is_cached_;
+  bool in_order_;  // true if short runs of several groups are read nearly in the order of memory
   bool ends_groups_ = false, reads_several_ = false;  // of the loaded tile
   bool reads_runs_ = false;                           // true if runs are contiguous in an operand
   bool common_ = true;  // true if the selected groups have common steps

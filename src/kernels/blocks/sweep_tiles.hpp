@@ -27,7 +27,7 @@ DMLOPS_NO_INLINE __attribute__((aligned(64))) void sweep_tiles(
     int s, GroupTiles& tiles, Formula& formula, typename Formula::State* states, const bool* needed,
     std::int64_t groups, std::int64_t from, std::int64_t to) {
   const auto sweep = [&](std::int64_t begin, std::int64_t length) DMLOPS_LAMBDA_INLINE {
-    tiles.load(formula.reads(s), begin, length, GroupTiles::kShortestRun);
+    tiles.load(formula.reads(s), begin, length, tiles.shortest_summed());
     for (std::int64_t k = 0; k < groups; ++k) {
       if (needed[k]) formula.sweep(s, states, tiles, k, begin);
     }
