@@ -12,7 +12,6 @@ namespace dmlops::DMLOPS_TARGET {
 constexpr std::int64_t kStreamedAhead = 1024;      // bytes of the input of non-temporal stores
 constexpr std::int64_t kBlockAhead = kBlockBytes;  // the same if a block lies in between
 constexpr std::int64_t kPairsFurther = 4;          // as many times as far, of each of two inputs
-constexpr std::int64_t kColumnsAhead = 16;         // columns that are packed into rows
 constexpr std::int64_t kRowsAhead = 4;             // rows in place that are not near each other
 
 // Bytes of the gaps between rows from which rows are prefetched, up to a length.

@@ -213,7 +213,7 @@ void pack(char* target, std::int64_t target_pitch, std::int64_t length, std::int
   if (from.offsets != nullptr)
     return pack_gathered<U>(target, target_pitch, length, count, from, spills);
   if (has_contiguous_columns && !is_packed_by_vectors<U>(step, length)) {
-    const SteppedColumns columns{source, step, count * size, length};
+    const SteppedColumns columns{source, step};
     const bool packed =
         keeps_lines<U>(step)
             ? pack_columns<U, kWideQuads>(target, target_pitch, length, count, columns, spills)

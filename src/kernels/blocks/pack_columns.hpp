@@ -45,7 +45,6 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
   }
   for (std::int64_t begin = 0; begin < length; begin += block) {
     const std::int64_t c = min(begin, length - block);
-    column.prefetch(begin, block);
     for (std::int64_t row = 0; row < count; row += kWidth) {
       const std::int64_t r = min(row, count - kWidth);
       transpose_block<U, kWidth, kQuads>(
@@ -56,18 +55,12 @@ DMLOPS_INLINE bool pack_columns(char* target, std::int64_t target_pitch, std::in
   return true;
 }
 
-// Columns `step` bytes apart, prefetched if the hardware prefetcher does not follow them.
+// Columns `step` bytes apart.
 struct SteppedColumns {
   const char* source;
-  std::int64_t step, bytes, columns;
+  std::int64_t step;
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + c * step; }
-  DMLOPS_INLINE void prefetch(std::int64_t begin, std::int64_t count) const {
-    if (abs(step) <= kLineBytes) return;
-    const std::int64_t first = begin + kColumnsAhead;
-    for (std::int64_t c = first; c < min(first + count, columns); ++c)
-      prefetch_lines(source + c * step, bytes);
-  }
 };
 
 constexpr int kWideQuads = kVectorBytes / 16;
@@ -86,7 +79,6 @@ struct GatheredColumns {
   const std::int64_t* offsets;
 
   DMLOPS_INLINE const char* operator()(std::int64_t c) const { return source + offsets[c]; }
-  DMLOPS_INLINE void prefetch(std::int64_t, std::int64_t) const {}
 };
 
 // Transposes contiguous columns into rows narrower than 16 bytes, by way of dense rows. Returns
@@ -101,8 +93,7 @@ DMLOPS_NO_INLINE bool pack_narrow(char* target, std::int64_t target_pitch, std::
   for (std::int64_t r = 0, rows; r < count; r += rows) {
     const std::int64_t left = count - r;
     rows = left <= kRows ? left : min(kRows, left - kFewest);
-    pack_columns<U>(dense, bytes, length, rows,
-                    SteppedColumns{source + r * size, step, rows * size, length}, true);
+    pack_columns<U>(dense, bytes, length, rows, SteppedColumns{source + r * size, step}, true);
     if (target_pitch == bytes) {
       copy_run(target + r * bytes, dense, rows * bytes);
     } else {

@@ -249,13 +249,6 @@ constexpr Transforms transforms_of() {
 template <class T, class V, int kUnroll, bool kIsLong = false, class Formula>
 DMLOPS_INLINE void map(const Rows& rows, const Formula& formula) {
   static constexpr Transforms transforms = transforms_of<T, V, kUnroll, Formula, kIsLong>();
-  if constexpr (!kIsLong && !kForSize) {  // the smallest calls take less time
-    if (is_single_dense_row(rows) && rows.length < kLanes<V>) {
-      const auto* const input = reinterpret_cast<const T*>(rows.data[1]);
-      return store_partial(reinterpret_cast<T*>(rows.data[0]),
-                           formula(load_partial<V>(input, rows.length)), rows.length);
-    }
-  }
   traverse_elements(rows, sizeof(T), transforms, &formula);
 }
 template <class T, class Formula>

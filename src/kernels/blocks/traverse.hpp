@@ -75,16 +75,13 @@ namespace dmlops::DMLOPS_TARGET {
 
 using namespace DMLOPS_TRAVERSAL_TARGET;
 
-// True for a single row in place, the usual small call.
-DMLOPS_INLINE bool is_single_dense_row(const Rows& rows) {
-  return rows.count == 1 && rows.outer_rank == 0 && rows.layout[0] == Layout::in_place &&
-         rows.layout[1] == Layout::in_place;
-}
-
-// Traverses an elementwise operator. A single dense row is a single block.
+// Traverses an elementwise operator. A single dense row, the usual small call, is a single block.
 DMLOPS_INLINE void traverse_elements(const Rows& rows, std::int64_t size,
                                      const Transforms& transforms, const void* context) {
-  if (is_single_dense_row(rows) && !rows.streaming) {
+  const bool is_dense_row = rows.count == 1 && rows.outer_rank == 0 &&
+                            rows.layout[0] == Layout::in_place &&
+                            rows.layout[1] == Layout::in_place;
+  if (is_dense_row && !rows.streaming) {
     Block block;
     block.length = rows.length;
     block.output.data = rows.data[0];

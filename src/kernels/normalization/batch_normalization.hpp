@@ -129,48 +129,10 @@ class Normalization {
 
   // Normalizes elements with parameters of their own.
   DMLOPS_NO_INLINE void apply_unshared(const Block& chunk, const Rows& operands) const {
-    if (loops_.activate == nullptr) {
-      if (!kForSize && stalls(chunk, operands)) return normalize_through_blocks(chunk, operands);
-      return normalize_unshared<T, T>(chunk, operands, epsilon_);
-    }
+    if (loops_.activate == nullptr) return normalize_unshared<T, T>(chunk, operands, epsilon_);
     through_buffer(chunk, [&](const Block& normalized) {
       normalize_unshared<T, float>(normalized, operands, epsilon_);
     });
-  }
-
-  // True if normalize_unshared() would stall on store-to-load aliasing of the results and a
-  // parameter; the direction of its loop suits the input.
-  static bool stalls(const Block& chunk, const Rows& operands) {
-    if (chunk.length <= kUnalignedVectors * kLanes<f32x>) return false;
-    const char* const output = chunk.output[0];
-    const bool backwards = trails_closely(output, chunk.inputs[0][0]);
-    for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
-      const char* const operand =
-          row_of(operands, k, chunk.row) + chunk.column * std::int64_t{sizeof(T)};
-      if (backwards ? trails_closely(operand, output) : trails_closely(output, operand))
-        return true;
-    }
-    return false;
-  }
-
-  // Normalizes as normalize_unshared(), block by block into a buffer that is then copied, so that
-  // no load follows an aliased store.
-  void normalize_through_blocks(const Block& chunk, const Rows& operands) const {
-    constexpr std::int64_t kBlock = kBlockBytes / 2 / std::int64_t{sizeof(T)};
-    alignas(kVectorBytes) T buffer[kBlock];
-    for (std::int64_t r = 0; r < chunk.count; ++r) {
-      for (std::int64_t column = 0, length; column < chunk.length; column += length) {
-        const std::int64_t remaining = chunk.length - column;
-        length = min(kBlock, remaining);
-        // The last block, too, is at least a vector long.
-        if (length < remaining && remaining - length < kLanes<f32x>) length -= kLanes<f32x>;
-        Block block = part(chunk, column, r, length, 1);
-        char* const results = block.output[0];
-        block.output = {reinterpret_cast<char*>(buffer)};
-        normalize_unshared<T, T>(block, operands, epsilon_);
-        std::memcpy(results, buffer, static_cast<std::size_t>(length) * sizeof(T));
-      }
-    }
   }
 
   DMLOPS_NO_INLINE void normalize_long(const Block& chunk) const {
