@@ -72,7 +72,8 @@ struct Rows {
   // Byte offsets of an operand's rows, replacing the pitch, or null.
   const std::int64_t* row_offsets[kMaxOperands] = {};
   bool streaming = false;  // write the output by non-temporal stores
-  bool by_lines = false;   // rows share cache lines of an input, so blocks have many rows
+  // An input is transposed, or rows share its cache lines, so that blocks have many rows.
+  bool by_lines = false;
 };
 
 using RowKernel = void (*)(const Rows& rows, const void* parameters);

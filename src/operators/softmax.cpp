@@ -112,9 +112,9 @@ constexpr Operator kLogSoftmax = {"log_softmax", &KernelTable::log_softmax, kExp
                                   plan_log_softmax};
 constexpr Operator kHardmax = {"hardmax", &KernelTable::hardmax, kComparisons, true, plan_hardmax};
 
-// An input of another order is copied, by the traversal of elementwise operators. Instead, zeros
-// are written in the order of the output's memory, and the input is read in its own; the other
-// results would take long where groups are short.
+// An input of another order is copied, by the traversal of elementwise operators. If most results
+// are 0, zeros are written in the order of the output's memory instead, and the input is read in
+// its own; groups that are short are copied, since each writes a result by itself.
 Preparation prepare(const Operator& op, const ConstTensorView& input, const TensorView& output,
                     unsigned int reduced) {
   constexpr std::int64_t kShortest = 24;  // elements

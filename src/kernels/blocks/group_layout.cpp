@@ -1,7 +1,6 @@
 // The layout of groups, compiled once for all reductions.
 #include "kernels/blocks/group_layout.hpp"
 
-#include <utility>
 
 namespace dmlops::DMLOPS_TARGET {
 
@@ -68,7 +67,11 @@ bool sort_elements(const Reduction& groups, std::int64_t element_size, Reduction
   const auto stride = [&](int i) { return abs(elements.strides[1][order[i]]); };
   for (int d = 0; d < elements.rank; ++d) {
     order[d] = d;
-    for (int i = d; i > 0 && stride(i) > stride(i - 1); --i) std::swap(order[i], order[i - 1]);
+    for (int i = d; i > 0 && stride(i) > stride(i - 1); --i) {
+      const int outer = order[i - 1];
+      order[i - 1] = order[i];
+      order[i] = outer;
+    }
   }
   const int innermost = order[elements.rank - 1];
   if (innermost == elements.rank - 1) return false;

@@ -1,5 +1,6 @@
-// The memory policy of kernels: prefetch distances and the direction of loops, which depend on the
-// rows alone. traversal/policy.cpp has the decisions about whole calls.
+// The memory policy of kernels, which depends on the rows alone: prefetch distances, the direction
+// of loops, and the sizes from which rows are streamed, merged or repeated. traversal/policy.cpp
+// has the decisions about whole calls.
 #pragma once
 
 #include "kernels/kernel.hpp"

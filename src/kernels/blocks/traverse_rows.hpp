@@ -31,7 +31,7 @@ inline void write(const Rows& rows, std::int64_t size, std::int64_t row, std::in
 }
 
 // Bytes from which equal rows are packed once for all blocks.
-constexpr std::int64_t kLongRow = 384;
+constexpr std::int64_t kShortestEqual = 384;
 
 // Packs the rows of a traversal's inputs. Keeps what blocks and iterations of the outer loops have
 // in common: shuffles, and rows that are equal.
