@@ -1,7 +1,6 @@
 // The layout of groups, compiled once for all reductions.
 #include "kernels/blocks/group_layout.hpp"
 
-
 namespace dmlops::DMLOPS_TARGET {
 
 std::int64_t ElementLoops::count() const {

@@ -108,7 +108,8 @@ class BlockTraversal {
     for (int i = 0; i < t_.inputs; ++i) {
       if (!packed_[i] || t_.shared_columns > 0) continue;
       // Short rows are packed next to each other, to be merged.
-      if (rows_.length * t_.size >= kShortestEqual) equal_[i] = packer_.equal_row(rows_, i + 1, t_.size);
+      if (rows_.length * t_.size >= kShortestEqual)
+        equal_[i] = packer_.equal_row(rows_, i + 1, t_.size);
       if (equal_[i] != nullptr || (i == 0 && buffered_)) continue;
       repeats_[i] = broadcasts_row(rows_, i + 1);
       by_columns_ = by_columns_ || (repeats_[i] && block_length_ < rows_.length);
