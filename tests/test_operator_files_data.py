@@ -159,6 +159,18 @@ def test_size_of_an_output(runner: Runner) -> None:
     assert runner.arrays(followed(file, second))["y"].tolist() == [1, 2, 3]
 
 
+def test_an_output_beyond_its_size(runner: Runner) -> None:
+    file = copy_file("FLOAT32", [4], [1, 2, 3, 4])
+    for size, offset in ((4, 0), (16, 16), (76, 16)):
+        bound = {"name": "y", "elementOffset": offset}
+        short = put(file, "resources/y/sizeInBytes", size)
+        short = put(short, "commands/0/bindings/OutputTensor", bound)
+        runner.refused(
+            short, rf"OutputTensor is bound to 16 bytes at offset {4 * offset}", status=1
+        )
+    assert runner.arrays(put(file, "resources/y/sizeInBytes", 16))["y"].tolist() == [1, 2, 3, 4]
+
+
 def test_parts_of_one_resource(runner: Runner) -> None:
     """Four elements of one buffer are clipped into four others."""
     file = put(copy_file("FLOAT32", [4], list(range(8))), "dispatchables/copy/desc/Max", 2)

@@ -164,3 +164,24 @@ def test_sub_interpreters_are_refused(before: str) -> None:
         timeout=60,
     )
     assert run.stdout.startswith("refused: "), run.stdout + run.stderr
+
+
+def test_an_interrupt_while_numpy_is_imported() -> None:
+    run_script(
+        """
+        import sys
+
+        class Interrupted:
+            @staticmethod
+            def find_spec(name, path=None, target=None):
+                if name == "numpy":
+                    raise KeyboardInterrupt
+
+        sys.meta_path.insert(0, Interrupted)
+        try:
+            import dmlops
+        except KeyboardInterrupt:
+            sys.exit(0)
+        sys.exit(1)
+        """
+    )

@@ -75,6 +75,49 @@ def test_a_calling_thread_needs_512_kib_of_stack() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the rest of a stack")
 @pytest.mark.skipif(b"__asan_init" in MODULE, reason="sanitizers enlarge frames")
+@pytest.mark.parametrize("kib", range(144, 512, 24))
+def test_operators_that_are_not_refused_fit(kib: int) -> None:
+    run_script(
+        f"""
+        import threading, numpy as np, dmlops
+        from dmlops import _core
+
+        def attempt(function, *arguments, **options):
+            try:
+                function(*arguments, **options)
+            except ValueError as error:
+                assert "the calling thread has" in str(error)
+
+        def call():
+            for isa, dtype in ((i, t) for i in dmlops.available_isas() for t in ("f4", "f2")):
+                _core.set_isa(isa)
+                x = np.ones((21, 1120), dtype).T
+                out = np.empty(x.shape, dtype)
+                p = np.ones((1120, 1), dtype)
+                each = np.ones((1120, 21), dtype)
+                for parameters in ((p, p, p, p), (each, each, each, p)):
+                    attempt(dmlops.batch_normalization, x, *parameters, out=out)
+                    attempt(
+                        dmlops.batch_normalization, x, *parameters, fused_activation="tanh", out=out
+                    )
+                attempt(dmlops.softmax, x, axes=0, out=out)
+                attempt(dmlops.log_softmax, x, axes=0, out=out)
+                attempt(dmlops.mean_variance_normalization, x, each, axes=0, out=out)
+                attempt(dmlops.batch_normalization_training_grad, x, each, p, p, p)
+            done.append(True)
+
+        dmlops.set_num_threads(1)
+        threading.stack_size({kib} * 1024)
+        done = []
+        thread = threading.Thread(target=call)
+        thread.start(), thread.join()
+        assert done
+        """
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the rest of a stack")
+@pytest.mark.skipif(b"__asan_init" in MODULE, reason="sanitizers enlarge frames")
 def test_threads_with_small_stacks() -> None:
     """An operator that does not fit is refused before it writes; small dense calls need little."""
     run_script(

@@ -1,6 +1,10 @@
 """Tensor operators on the CPU with DirectML's semantics."""
 
 # Without a __getattr__, which would slow down every access by 20 ns, a third of a small call.
+
+# The core would import NumPy, too, but would report an interrupt as a failed import.
+import numpy as _numpy  # noqa: F401
+
 from dmlops import _core
 from dmlops import _foreign as _foreign  # the core calls it
 from dmlops._activation_descs import *

@@ -112,14 +112,10 @@ def _thread_count(function: str, n: int) -> int:
 
 
 class _Blocks(threading.local):
-    """The blocks that the current thread has entered, of all `num_threads` objects.
-
-    One stack for all objects leaves no number behind if blocks end out of order, as those of
-    interleaved coroutines do.
-    """
+    """The blocks that the current thread has entered and not ended, innermost last."""
 
     def __init__(self) -> None:
-        self.before: list[int] = []  # the numbers to restore
+        self.entered: list[tuple[num_threads, int]] = []  # with the number before
 
 
 _blocks = _Blocks()
@@ -161,12 +157,19 @@ class num_threads:  # noqa: N801 a function to its users
 
     def __enter__(self) -> None:
         """Set the number of threads for the calls of this thread."""
-        _blocks.before.append(_core.exchange_own_num_threads(self._n))
+        _blocks.entered.append((self, _core.exchange_own_num_threads(self._n)))
 
     def __exit__(self, *error: object) -> None:
         """Restore the previous number."""
-        if _blocks.before:  # empty for a generator that another thread began
-            _core.exchange_own_num_threads(_blocks.before.pop())
+        entered = _blocks.entered
+        mine = [k for k, (block, _) in enumerate(entered) if block is self]
+        if not mine:  # a generator that another thread began
+            return
+        _, before = entered.pop(mine[-1])
+        if mine[-1] == len(entered):
+            _core.exchange_own_num_threads(before)
+        else:  # interleaved coroutines: the inner block goes on
+            entered[mine[-1]] = (entered[mine[-1]][0], before)
 
 
 class BuildInfo(TypedDict):

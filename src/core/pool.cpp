@@ -228,7 +228,7 @@ class Pool {
     }
   }
 
-  std::deque<Worker> workers_;  // pointers, since workers must not move
+  std::deque<Worker> workers_;  // not a vector, since workers must not move
 };
 
 // The pool is never destroyed, as its threads may outlive every static object. A fork leaves the

@@ -6,8 +6,8 @@
 namespace dmlops {
 
 // The bytes that kernels keep on the stack, with the calls that lead to them.
-constexpr std::size_t kElementwiseStack = 144 * 1024, kSoftmaxStack = 240 * 1024,
-                      kMomentsStack = 472 * 1024;
+constexpr std::size_t kElementwiseStack = 176 * 1024, kSoftmaxStack = 240 * 1024,
+                      kMomentsStack = 480 * 1024;
 
 // Throws Error if the stack has fewer bytes left. Stacks that are not the thread's own, such as
 // those of coroutines, are not checked.

@@ -103,9 +103,11 @@ def create(
             array = allocate(tensor.sizes, dtype, resource.node)
             return Memory(array.reshape(-1), array, element_size)
     size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
-    size = max(size, tensor.total_tensor_size_in_bytes or 0, resource.size_in_bytes or 0)
-    offset = bound.offset * (bound.element_size or element_size)
-    array = allocate((offset + size,), np.dtype(np.uint8), resource.node)
+    size = max(size, tensor.total_tensor_size_in_bytes or 0)
+    size += bound.offset * (bound.element_size or element_size)
+    if resource.size_in_bytes is not None:  # if it is too small, the binding is refused
+        size = resource.size_in_bytes
+    array = allocate((-(-size // _GRANULARITY) * _GRANULARITY,), np.dtype(np.uint8), resource.node)
     values = array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype)
     return Memory(array, values, element_size)
 
