@@ -85,8 +85,9 @@ Scalar to_scalar(const char* argument, const dmlops_scalar* from) {
 Activation to_activation(const char* function, DML_OPERATOR_TYPE type) {
   const OperatorInfo* const op = find_operator(static_cast<OperatorType>(type));
   if (op != nullptr && op->family == Family::activation) return op->activation;
-  throw Error(concat(function, ": operator type ",
-                     op == nullptr ? std::to_string(static_cast<std::uint32_t>(type)) : op->name,
+  const std::string given =
+      op == nullptr ? std::to_string(static_cast<std::uint32_t>(type)) : directml_names(op->name);
+  throw Error(concat(function, ": operator type ", given,
                      " is not an activation of one input and up to two numbers"));
 }
 

@@ -88,6 +88,10 @@ TEST_F(CInterface, ComputesEveryFunction) {
     EXPECT_EQ(dmlops_batch_normalization(v, v, v, v, v, 10, &activation, &out),
               fusable ? DMLOPS_SUCCESS : DMLOPS_INVALID_ARGUMENT);
   }
+  EXPECT_EQ(dmlops_default_activation(DML_OPERATOR_ACTIVATION_LOG_SOFTMAX1, &activation),
+            DMLOPS_INVALID_ARGUMENT);
+  EXPECT_NE(error().find("operator type DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC is not an"),
+            std::string::npos);
   EXPECT_EQ(dmlops_default_activation(DML_OPERATOR_ACTIVATION_SCALED_TANH, &activation),
             DMLOPS_SUCCESS);
   EXPECT_EQ(activation.parameters[1], 0.5f);
