@@ -128,7 +128,7 @@ DMLOPS_API dmlops_status dmlops_calc_buffer_tensor_size(const DML_BUFFER_TENSOR_
 
 /** Compiles an operator, which the caller releases. No pointer into the descriptor is kept.
     `initial` binds the inputs that are OWNED_BY_DML, whose bytes are copied: a binding for each
-    input, or none at all. */
+    input, or none at all. `compiled` is null after a failure. */
 DMLOPS_API dmlops_status dmlops_compile(const DML_OPERATOR_DESC* desc, uint32_t feature_level,
                                         const dmlops_binding* initial, size_t initial_count,
                                         dmlops_compiled_operator** compiled);

@@ -223,6 +223,7 @@ dmlops_status dmlops_compile(const DML_OPERATOR_DESC* desc, uint32_t feature_lev
   constexpr const char* function = "dmlops_compile";
   return guarded([&] {
     dmlops_compiled_operator*& result = required(function, "compiled", compiled);
+    result = nullptr;
     const OperatorDesc read = to_operator_desc(required(function, "desc", desc));
     with_names(read.directml_names,
                [&] { require_initial_count(known_operator(read.type), initial_count); });

@@ -181,7 +181,7 @@ TEST_F(CInterface, CompilesAndDispatches) {
   EXPECT_EQ(dmlops_validate(&desc, 1), DMLOPS_VALIDATION_ERROR);
   EXPECT_EQ(dmlops_validate(nullptr, level), DMLOPS_INVALID_ARGUMENT);
 
-  dmlops_compiled_operator* compiled = nullptr;
+  auto* compiled = reinterpret_cast<dmlops_compiled_operator*>(&level);  // to be replaced
   EXPECT_EQ(dmlops_compile(&desc, DML_FEATURE_LEVEL_2_0, nullptr, 0, &compiled),
             DMLOPS_VALIDATION_ERROR);
   EXPECT_EQ(dmlops_compile(&desc, level, nullptr, 1, &compiled), DMLOPS_INVALID_ARGUMENT);
