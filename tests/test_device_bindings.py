@@ -59,6 +59,7 @@ _MEMORY: dict[str, Callable[[Array], Any]] = {
     "BufferBinding of ctypes": lambda values: BufferBinding(
         ctypes.create_string_buffer(values.tobytes(), values.nbytes)
     ),
+    "BufferBinding of DLPack": lambda values: BufferBinding(DLPack(values.copy())),
     "BufferBinding of structures": lambda values: BufferBinding(
         values.copy().view([("a", ">i2"), ("b", "S2")])
     ),

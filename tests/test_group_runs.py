@@ -73,6 +73,22 @@ def test_runs(sizes: tuple[int, ...], dtype: type[np.floating[Any]], offset: int
                 assert result.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_short_runs_beyond_the_caches(dtype: type[np.floating[Any]]) -> None:
+    """Runs of 256 bytes, read in the order of memory in place, and of 128 bytes, packed."""
+    rng = np.random.default_rng(1)
+    x, g = rng.standard_normal((2, 530, 64, 8, 8), np.float32).astype(dtype)
+    one = np.ones((1, 64, 1, 1), dtype)
+    with dmlops.num_threads(1):
+        for function, operands in (
+            (dmlops.batch_normalization_training, (x, one, one)),
+            (dmlops.batch_normalization_training_grad, (x, g, one, one, one)),
+        ):
+            expected = function(*map(dense, operands))
+            for result, of_dense in zip(function(*operands), expected, strict=True):
+                assert result.tobytes() == of_dense.tobytes()
+
+
 @pytest.mark.parametrize("threads", [1, 8])
 def test_runs_of_one_operand(threads: int) -> None:
     """Padded rows in the input, none in the output, and the reverse; several tiles."""

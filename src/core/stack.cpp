@@ -27,21 +27,15 @@ std::uintptr_t find_lowest() {
   return found ? reinterpret_cast<std::uintptr_t>(address) + guard : 0;
 }
 
-thread_local bool knows_stack = false;
-thread_local std::uintptr_t lowest_address = 0;
-
 }  // namespace
 
 void require_stack(std::size_t bytes) {
-  if (!knows_stack) {
-    lowest_address = find_lowest();
-    knows_stack = true;
-  }
+  thread_local const std::uintptr_t lowest_address = find_lowest();
   const std::uintptr_t left =
       reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - lowest_address;
   if (left >= bytes) return;
-  throw Error(concat("the operator keeps up to ", bytes / 1024,
-                     " KiB on the stack, and the calling ", "thread has ", left / 1024,
+  throw Error(concat("the operator keeps up to ", bytes / 1024, " KiB on the stack, and the ",
+                     "calling thread has ", left / 1024,
                      " KiB left; create threads with at least 512 KiB"));
 }
 #else

@@ -206,7 +206,7 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
   given_ = static_cast<std::size_t>(count_);
   const Reference keys(PyDict_Keys(values));
   if (keys.get() == nullptr) return false;
-  unsigned int read = 0;  // as bits
+  unsigned int bound = 0;  // tensors, as bits
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.get()); ++k) {
     PyObject* const key = PyList_GET_ITEM(keys.get(), k);
     const int i = find(key);
@@ -222,8 +222,8 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
       throw BindingError(text);
     }
     // Keys that differ, such as of a subclass of str, may have the same characters.
-    if ((read & 1u << i) != 0) refuse(i, concat("is bound twice by ", argument));
-    read |= 1u << i;
+    if ((bound & 1u << i) != 0) refuse(i, concat("is bound twice by ", argument));
+    bound |= 1u << i;
     const Reference value(PyObject_GetItem(values, key));
     if (value.get() == nullptr || !read_one(i, value.get())) return false;
   }

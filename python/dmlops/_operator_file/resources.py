@@ -73,7 +73,7 @@ def load(resource: Resource, *, written: bool) -> Memory:
     if size < needed:
         resource.node.refuse(f"sizeInBytes is {size}, but the initial values end at {needed}")
     if path is None:  # the size of a mapped file is fixed
-        size = -(-size // _GRANULARITY) * _GRANULARITY
+        size = _rounded_up(size)
     if size == values.nbytes:
         source = path if path is not None and is_npy(path) else None
         return Memory(values.reshape(-1), values, values.itemsize, source=source)
@@ -83,6 +83,11 @@ def load(resource: Resource, *, written: bool) -> Memory:
         return Memory(array, array, values.itemsize)
     inside = np.ndarray(values.shape, values.dtype, array, resource.offset)
     return Memory(array, inside, values.itemsize)
+
+
+def _rounded_up(size: int) -> int:
+    """Return the size of a buffer that holds as many bytes."""
+    return -(-size // _GRANULARITY) * _GRANULARITY
 
 
 def create(
@@ -107,7 +112,7 @@ def create(
     size += bound.offset * (bound.element_size or element_size)
     if resource.size_in_bytes is not None:  # if it is too small, the binding is refused
         size = resource.size_in_bytes
-    array = allocate((-(-size // _GRANULARITY) * _GRANULARITY,), np.dtype(np.uint8), resource.node)
+    array = allocate((_rounded_up(size),), np.dtype(np.uint8), resource.node)
     values = array[: len(array) // dtype.itemsize * dtype.itemsize].view(dtype)
     return Memory(array, values, element_size)
 

@@ -29,7 +29,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Ro
   in_order_ = alternate && bytes > kLikelyCached / 2 && !has_long_runs();
   if (!in_order_)
     in_place_length_ = in_whole_runs(batch_ > 1 ? kTileElements : longest_in_place(), run);
-  const bool takes_runs = rows == Rows::in_runs && all_have_runs() && !in_order_;
+  const bool takes_runs = rows == Rows::in_runs && all_in_place() && !in_order_;
   if (reduction.parts == 1 && (all_dense() || takes_runs)) take_groups_in_place(rows);
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
@@ -103,9 +103,9 @@ void GroupTiles::choose_tables() {
   }
 }
 
-bool GroupTiles::all_have_runs() const {
-  bool all = !has_short_runs();
-  for (int o = 0; o < operands_; ++o) all = all && (!varies(o) || step(o) == size_);
+bool GroupTiles::all_in_place() const {
+  bool all = true;
+  for (int o = 0; o < operands_; ++o) all = all && (!varies(o) || is_in_place(o));
   return all;
 }
 

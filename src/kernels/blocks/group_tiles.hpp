@@ -83,9 +83,7 @@ class GroupTiles {
   // Returns the length of the tiles of operands, given as bits: longer ones if all are in place.
   std::int64_t tile_length(unsigned int operands) const {
     for (int o = 0; o < operands_; ++o) {
-      if (!has_bit(operands, o) || !varies(o)) continue;
-      const bool has_runs = loops_[o].rank == 1 || !has_short_runs();
-      if (step(o) != size_ || !has_runs) return tile_length_;
+      if (has_bit(operands, o) && varies(o) && !is_in_place(o)) return tile_length_;
     }
     return max(tile_length_, in_place_length_);
   }
@@ -212,8 +210,11 @@ class GroupTiles {
   bool is_dense(int o) const { return loops_[o].rank == 1 && step(o) == size_; }
   // True if a group's elements are contiguous in all operands that vary.
   DMLOPS_INLINE bool all_dense() const;
-  // True if all operands that vary have runs which are read and written in place.
-  DMLOPS_INLINE bool all_have_runs() const;
+  // True if an operand that varies is read and written in place, as a whole or in runs.
+  bool is_in_place(int o) const {
+    return step(o) == size_ && (loops_[o].rank == 1 || !has_short_runs());
+  }
+  DMLOPS_INLINE bool all_in_place() const;
   // True if a tile's elements are contiguous in an operand.
   bool is_contiguous(int o, std::int64_t begin, std::int64_t length) const {
     const ElementLoops& loops = loops_[o];
