@@ -15,22 +15,23 @@ namespace dmlops {
 #if defined(__linux__)
 namespace {
 
-// The lowest address of the calling thread's stack, or 0 if it is unknown.
+// The lowest address of the calling thread's stack, or 1 if it is unknown.
 std::uintptr_t find_lowest() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 1;
   void* address = nullptr;
   std::size_t size = 0, guard = 0;
   const bool found = pthread_attr_getstack(&attributes, &address, &size) == 0 &&
                      pthread_attr_getguardsize(&attributes, &guard) == 0;
   pthread_attr_destroy(&attributes);
-  return found ? reinterpret_cast<std::uintptr_t>(address) + guard : 0;
+  return found ? reinterpret_cast<std::uintptr_t>(address) + guard : 1;
 }
 
 }  // namespace
 
 void require_stack(std::size_t bytes) {
-  thread_local const std::uintptr_t lowest_address = find_lowest();
+  thread_local std::uintptr_t lowest_address = 0;
+  if (lowest_address == 0) lowest_address = find_lowest();
   const std::uintptr_t left =
       reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - lowest_address;
   if (left >= bytes) return;
