@@ -11,6 +11,7 @@ import samples
 from dask_arrays import expect
 
 import dmlops as _dmlops
+from dmlops import _core
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -157,3 +158,11 @@ def test_masked_chunks_that_dask_does_not_know_of(name: str, length: int) -> Non
     )
     with pytest.raises(TypeError, match=rf"{name}: input is a masked array.*input\.filled"):
         getattr(dmlops, name)(lazy).compute()
+
+
+def test_a_stage_of_too_many_dimensions() -> None:
+    x = np.zeros((1,) * 9, np.float32)
+    normalization = int(_dmlops.OperatorType.MEAN_VARIANCE_NORMALIZATION1)
+    flags = [True, True, False]
+    with pytest.raises(ValueError, match="at most 8 dimensions"):
+        _core.run_stage(normalization, 0, 1, {"input_tensor": x}, [], 1, 1e-5, flags, None)

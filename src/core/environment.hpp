@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
-#include <string>
 
 #include "core/text.hpp"
 #include "dmlops/error.hpp"

@@ -97,13 +97,10 @@ const KernelTable& select(const std::string& name, const char* who) {
   for (const KernelTable& table : tables()) {
     if (table.name != nullptr && (name.empty() || name == table.name)) return table;
   }
-  std::string known, available;
-  for (const Candidate& candidate : kCandidates) {
-    known += concat(known.empty() ? "" : ", ", candidate.name);
-  }
-  for (const std::string& usable : available_isas()) {
-    available += concat(available.empty() ? "" : ", ", usable);
-  }
+  const std::string known =
+      joined(std::size(kCandidates), [](std::size_t i) { return kCandidates[i].name; });
+  const std::vector<std::string> usable = available_isas();
+  const std::string available = joined(usable.size(), [&](std::size_t i) { return usable[i]; });
   throw Error(concat(who, name, " cannot be used; known: ", known,
                      "; available on this processor: ", available));
 }

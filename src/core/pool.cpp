@@ -11,7 +11,6 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include "core/float16.hpp"
 #include "core/text.hpp"

@@ -44,4 +44,12 @@ std::string counted(Integer count, const char* noun) {
   return concat(count, " ", noun, count == 1 ? "" : "s");
 }
 
+// Returns the texts `part(0)` to `part(count - 1)`, separated by commas.
+template <class Part>
+std::string joined(std::size_t count, const Part& part) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += concat(i == 0 ? "" : ", ", part(i));
+  return text;
+}
+
 }  // namespace dmlops

@@ -123,7 +123,7 @@ dmlops_status dmlops_packed_view(const void* data, DML_TENSOR_DATA_TYPE type, in
   return guarded([&] {
     dmlops_view& result = required(function, "view", view);
     if (rank < 0 || rank > kMaxRank) {
-      throw Error(concat(function, ": rank is ", rank, "; it must be 0 to 8"));
+      throw Error(concat(function, ": rank is ", rank, "; it must be 0 to ", kMaxRank));
     }
     if (rank > 0) required(function, "sizes", sizes);
     const std::vector<int64_t> list(sizes, sizes + rank);

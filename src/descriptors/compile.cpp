@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "core/float16.hpp"
 #include "core/float_environment.hpp"
@@ -122,13 +121,13 @@ bool same_layout(const BufferTensorDesc& a, const BufferTensorDesc& b) {
 }
 
 // Copies the inputs that are OWNED_BY_DML.
-void copy_initial(CompiledOperator::Implementation& compiled,
+void copy_initial(CompiledOperator::Implementation& implementation,
                   const std::vector<ConstBinding>& initial) {
-  const OperatorInfo& op = *compiled.op;
+  const OperatorInfo& op = *implementation.op;
   const auto inputs = static_cast<std::size_t>(op.inputs);
   require_initial_count(op, initial.size());
   for (std::size_t i = 0; i < inputs; ++i) {
-    Slot& slot = compiled.slots[i];
+    Slot& slot = implementation.slots[i];
     const ConstBinding binding = initial.empty() ? ConstBinding() : initial[i];
     if (!slot.owned) {
       if (binding.buffer == nullptr) continue;
@@ -184,21 +183,21 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
                                  const std::vector<ConstBinding>& initial) const {
   const FloatEnvironment environment;
   validate(desc, level_);
-  auto compiled = std::make_shared<CompiledOperator::Implementation>();
+  auto implementation = std::make_shared<CompiledOperator::Implementation>();
   const OperatorInfo& op = *find_operator(desc.type);
-  compiled->op = &op;
-  compiled->directml_names = desc.directml_names;
-  compiled->plan = plan_operator(desc, op);
+  implementation->op = &op;
+  implementation->directml_names = desc.directml_names;
+  implementation->plan = plan_operator(desc, op);
   const BufferTensorDesc& input = *desc.tensors[0];
   const BufferTensorDesc& output = *desc.tensors[static_cast<std::size_t>(op.inputs)];
   for (int i = 0; i < op.tensor_count(); ++i) {
-    Slot& slot = compiled->slots[i];
+    Slot& slot = implementation->slots[i];
     slot.name = tensor_name(op, i);
     slot.operand = operand_of(op, i);
     slot.absent = !desc.tensors[static_cast<std::size_t>(i)].has_value();
     const BufferTensorDesc tensor =
         desc.tensors[static_cast<std::size_t>(i)].value_or(BufferTensorDesc());
-    compiled->tensors.push_back(tensor);
+    implementation->tensors.push_back(tensor);
     if (slot.absent) continue;
     slot.required = required_size(tensor);
     slot.total = total_size(tensor);
@@ -207,11 +206,12 @@ CompiledOperator Device::compile(const OperatorDesc& desc,
     slot.same_layout = same_layout(tensor, output);
     slot.owned = tensor.flags == TensorFlags::owned_by_dml;
   }
-  compiled->elements = 1;
-  for (std::size_t d = 0; d < input.dimension_count; ++d) compiled->elements *= input.sizes[d];
+  implementation->elements = 1;
+  for (std::size_t d = 0; d < input.dimension_count; ++d)
+    implementation->elements *= input.sizes[d];
 
-  with_names(desc.directml_names, [&] { copy_initial(*compiled, initial); });
-  return CompiledOperator(std::move(compiled));
+  with_names(desc.directml_names, [&] { copy_initial(*implementation, initial); });
+  return CompiledOperator(std::move(implementation));
 }
 
 }  // namespace dmlops

@@ -1,4 +1,5 @@
 // CompiledOperator::dispatch: checks the bindings, and runs the operator on them.
+#include <algorithm>
 #include <string>
 
 #include "core/text.hpp"
@@ -10,6 +11,8 @@ namespace {
 
 struct Range {
   std::uintptr_t begin, end;
+
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
 };
 
 Range range_of(const ConstBinding& binding) {
@@ -25,12 +28,10 @@ Range range_of(const ConstBinding& binding) {
 void require_count(const OperatorInfo& op, const char* what, std::size_t given, int needed,
                    const Slot* slots) {
   if (given == static_cast<std::size_t>(needed)) return;
-  std::string names;
-  bool lacks_tensors = false;
-  for (int i = 0; i < needed; ++i) {
-    names += concat(i == 0 ? "" : ", ", slots[i].name);
-    lacks_tensors = lacks_tensors || slots[i].absent;
-  }
+  const std::string names =
+      joined(static_cast<std::size_t>(needed), [&](std::size_t i) { return slots[i].name; });
+  const bool lacks_tensors =
+      std::any_of(slots, slots + needed, [](const Slot& slot) { return slot.absent; });
   refuse(op, concat(counted(given, what), given == 1 ? " is" : " are",
                     " bound, but the operator has ", needed, ": ", names,
                     lacks_tensors
@@ -39,13 +40,13 @@ void require_count(const OperatorInfo& op, const char* what, std::size_t given, 
 }
 
 // Output memory may be read only as the first input of an operator that works in place.
-void check_aliasing(const CompiledOperator::Implementation& compiled, const Slot& slot,
+void check_aliasing(const CompiledOperator::Implementation& implementation, const Slot& slot,
                     const Range& input, const Slot& other, const Range& output) {
-  if (input.end <= output.begin || output.end <= input.begin) return;
-  const OperatorInfo& op = *compiled.op;
+  if (!input.overlaps(output)) return;
+  const OperatorInfo& op = *implementation.op;
   const std::string both = concat(slot.name, " and ", other.name, " are bound to ");
-  if (&slot != compiled.slots && op.in_place) {
-    refuse(op, concat(both, "overlapping memory; only ", compiled.slots[0].name,
+  if (&slot != implementation.slots && op.in_place) {
+    refuse(op, concat(both, "overlapping memory; only ", implementation.slots[0].name,
                       " may be bound to the output's memory"));
   }
   if (!op.in_place) refuse(op, concat(both, "overlapping memory, and it does not work in place"));
@@ -92,13 +93,13 @@ namespace {
 
 // Checks the bindings, and sets the addresses of the plan's operands; those of absent tensors stay
 // null.
-void read_bindings(const CompiledOperator::Implementation& compiled, const ConstBinding* inputs,
-                   std::size_t input_count, const Binding* outputs, std::size_t output_count,
-                   char* (&data)[kReductionOperands]) {
-  const OperatorInfo& op = *compiled.op;
+void read_bindings(const CompiledOperator::Implementation& implementation,
+                   const ConstBinding* inputs, std::size_t input_count, const Binding* outputs,
+                   std::size_t output_count, char* (&data)[kReductionOperands]) {
+  const OperatorInfo& op = *implementation.op;
   const int count = op.inputs, written_count = op.outputs;
-  const Slot* const output_slots = compiled.slots + count;
-  require_count(op, "input", input_count, count, compiled.slots);
+  const Slot* const output_slots = implementation.slots + count;
+  require_count(op, "input", input_count, count, implementation.slots);
   require_count(op, "output", output_count, written_count, output_slots);
   if (inputs == nullptr || outputs == nullptr) refuse(op, "the list of bindings is null");
   Range written[OperatorDesc::kMaxTensors];
@@ -110,14 +111,14 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
     slot.check(op, output);
     written[i] = range_of(output);
     for (int k = 0; k < i; ++k) {
-      if (written[i].end <= written[k].begin || written[k].end <= written[i].begin) continue;
+      if (!written[i].overlaps(written[k])) continue;
       refuse(op,
              concat(output_slots[k].name, " and ", slot.name, " are bound to overlapping memory"));
     }
     data[slot.operand] = static_cast<char*>(outputs[i].buffer) + outputs[i].offset;
   }
   for (int i = 0; i < count; ++i) {
-    const Slot& slot = compiled.slots[i];
+    const Slot& slot = implementation.slots[i];
     const ConstBinding& binding = inputs[i];
     const void* begin = slot.content.data();
     if (slot.absent) {
@@ -134,7 +135,7 @@ void read_bindings(const CompiledOperator::Implementation& compiled, const Const
       if (binding.buffer == nullptr) refuse(op, concat(slot.name, " is not bound"));
       slot.check(op, binding);
       for (int k = 0; k < written_count; ++k)
-        check_aliasing(compiled, slot, range_of(binding), output_slots[k], written[k]);
+        check_aliasing(implementation, slot, range_of(binding), output_slots[k], written[k]);
       begin = static_cast<const char*>(binding.buffer) + binding.offset;
     }
     // Kernels write outputs only.
@@ -149,11 +150,12 @@ CompiledOperator::CompiledOperator(std::shared_ptr<const Implementation> impleme
 
 void CompiledOperator::dispatch(const ConstBinding* inputs, std::size_t input_count,
                                 const Binding* outputs, std::size_t output_count) const {
-  const Implementation& compiled = *implementation_;
+  const Implementation& implementation = *implementation_;
   char* data[kReductionOperands] = {};  // the plan has tensors at address 0
-  with_names(compiled.directml_names,
-             [&] { read_bindings(compiled, inputs, input_count, outputs, output_count, data); });
-  compiled.plan.run(data);
+  with_names(implementation.directml_names, [&] {
+    read_bindings(implementation, inputs, input_count, outputs, output_count, data);
+  });
+  implementation.plan.run(data);
 }
 
 }  // namespace dmlops

@@ -66,8 +66,8 @@ std::string upper_name(DataType type) {
 std::string types_text(TypeSet types) {
   std::string text;
   for (std::uint32_t i = 0; i < kDataTypeCount; ++i) {
-    if ((types >> i & 1u) == 0) continue;
-    text += concat(text.empty() ? "" : ", ", upper_name(static_cast<DataType>(i)));
+    const auto type = static_cast<DataType>(i);
+    if (contains(types, type)) text += concat(text.empty() ? "" : ", ", upper_name(type));
   }
   return text;
 }

@@ -23,7 +23,8 @@ unsigned int bits_per_element(DataType type) {
 
 void check_shape(const BufferTensorDesc& tensor, const std::string& where) {
   if (tensor.dimension_count < 1 || tensor.dimension_count > kMaxRank) {
-    refuse(where, concat("has ", tensor.dimension_count, " dimensions; a tensor has 1 to 8"));
+    refuse(where,
+           concat("has ", tensor.dimension_count, " dimensions; a tensor has 1 to ", kMaxRank));
   }
   for (std::size_t d = 0; d < tensor.dimension_count; ++d) {
     if (tensor.sizes[d] == 0) {
@@ -60,18 +61,19 @@ std::uint64_t bytes_of(DataType type, std::uint64_t elements) {
 
 std::uint64_t round_up_to_4(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
 
-}  // namespace
-
-std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor) {
-  const std::string where = "calc_buffer_tensor_size: the tensor";
+std::uint64_t checked_size(const BufferTensorDesc& tensor, const std::string& where) {
   check_shape(tensor, where);
   return round_up_to_4(bytes_of(tensor.data_type, count_elements(tensor, where)));
 }
 
+}  // namespace
+
+std::uint64_t calc_buffer_tensor_size(const BufferTensorDesc& tensor) {
+  return checked_size(tensor, "calc_buffer_tensor_size: the tensor");
+}
+
 void check_tensor(const BufferTensorDesc& tensor, const std::string& where) {
-  check_shape(tensor, where);
-  const std::uint64_t minimum =
-      round_up_to_4(bytes_of(tensor.data_type, count_elements(tensor, where)));
+  const std::uint64_t minimum = checked_size(tensor, where);
   if (tensor.total_tensor_size_in_bytes.value_or(minimum) < minimum) {
     refuse(where, concat("has total_tensor_size_in_bytes ", *tensor.total_tensor_size_in_bytes,
                          "; its type, sizes and strides need at least ", minimum));
@@ -128,12 +130,6 @@ std::uint64_t required_size(const BufferTensorDesc& tensor) {
   return total == round_up_to_4(exact) ? exact : total;
 }
 
-std::string sizes_text(const BufferTensorDesc& tensor) {
-  std::string text = "(";
-  for (std::size_t d = 0; d < tensor.dimension_count && d < kMaxRank; ++d) {
-    text += concat(d == 0 ? "" : ", ", tensor.sizes[d]);
-  }
-  return concat(text, tensor.dimension_count == 1 ? ",)" : ")");
-}
+std::string sizes_text(const BufferTensorDesc& tensor) { return shape_text(view_of(tensor)); }
 
 }  // namespace dmlops

@@ -61,13 +61,12 @@ class Rules {
   // Checks data type and rank of the input, which the other tensors must share.
   void check_level() const {
     const std::uint32_t rank = input().dimension_count;
-    const auto type = static_cast<std::uint32_t>(input().data_type);
     TypeSet types = 0;
     std::uint32_t min_rank = kMaxRank, max_rank = 0;  // with this type
     for (const Support& support : op_.supports) {
       if (support.since > level_ || support.types == 0) continue;
       types |= support.types;
-      if (type >= kDataTypeCount || (support.types >> type & 1u) == 0) continue;
+      if (!contains(support.types, input().data_type)) continue;
       if (support.min_rank <= rank && rank <= support.max_rank) return;
       min_rank = std::min(min_rank, support.min_rank);
       max_rank = std::max(max_rank, support.max_rank);
@@ -124,10 +123,8 @@ class Rules {
       refuse(concat(name_of(i), " has the flag OWNED_BY_DML, which only inputs may have"));
     }
     if (overlaps_itself(view_of(written))) {
-      std::string strides;
-      for (std::size_t d = 0; d < written.dimension_count; ++d) {
-        strides += concat(d == 0 ? "" : ", ", (*written.strides)[d]);
-      }
+      const std::string strides =
+          joined(written.dimension_count, [&](std::size_t d) { return (*written.strides)[d]; });
       refuse(concat(name_of(i), " has strides (", strides, ") with sizes ", sizes_text(written),
                     ", which make elements overlap one another"));
     }
@@ -224,7 +221,7 @@ class Rules {
                       counted(input().dimension_count, "dimension"), " (0 to ",
                       input().dimension_count - 1, ")"));
       }
-      if ((seen >> axis & 1u) != 0) refuse(concat("axes has ", axis, " twice"));
+      if (has_bit(seen, axis)) refuse(concat("axes has ", axis, " twice"));
       seen |= 1u << axis;
     }
   }

@@ -76,6 +76,17 @@ struct Rows {
   bool by_lines = false;
 };
 
+// A contiguous row of an output and an input, which may be the same.
+[[gnu::always_inline]] inline Rows dense_row(char* output, char* input, std::int64_t length) {
+  Rows rows;
+  rows.length = length;
+  rows.count = 1;
+  rows.data[0] = output;
+  rows.data[1] = input;
+  rows.layout[0] = rows.layout[1] = Layout::in_place;
+  return rows;
+}
+
 using RowKernel = void (*)(const Rows& rows, const void* parameters);
 
 // Bounds as bits of the tensor's type; only scaled kernels read `scale` and `bias`.

@@ -16,10 +16,7 @@ DMLOPS_COLD void refuse_unknown(const char* where, Activation type) {
 }
 
 std::string fusable_names() {
-  std::string names;
-  for (std::uint32_t i = 0; i < kFusableActivationCount; ++i)
-    names += concat(i == 0 ? "" : ", ", kActivationInfos[i].name);
-  return names;
+  return joined(kFusableActivationCount, [](std::size_t i) { return kActivationInfos[i].name; });
 }
 
 void require_fusable(const char* op, const std::optional<FusedActivation>& activation) {

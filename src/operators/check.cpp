@@ -84,11 +84,8 @@ std::string number_text(double value) {
 }
 
 std::string shape_text(const ConstTensorView& view) {
-  std::string text = "(";
-  for (std::size_t d = 0; d < rank_of(view); ++d) {
-    text += concat(d == 0 ? "" : ", ", view.sizes[d]);
-  }
-  return concat(text, view.rank == 1 ? ",)" : ")");
+  const std::string sizes = joined(rank_of(view), [&](std::size_t d) { return view.sizes[d]; });
+  return concat("(", sizes, view.rank == 1 ? ",)" : ")");
 }
 
 void require_addressable(const char* op, const char* argument, const ConstTensorView& view) {
@@ -97,7 +94,7 @@ void require_addressable(const char* op, const char* argument, const ConstTensor
     throw Error(concat(op, ": ", argument, " ", what));
   };
   if (view.rank < 0 || view.rank > kMaxRank) {
-    refuse(concat("has rank ", view.rank, "; at most 8 dimensions are supported"));
+    refuse(concat("has rank ", view.rank, "; at most ", kMaxRank, " dimensions are supported"));
   }
   bool empty = false;
   for (std::size_t d = 0; d < rank_of(view); ++d) {
@@ -132,8 +129,9 @@ DMLOPS_COLD void refuse_type(const char* op, DataType type, const AcceptedTypes&
   throw TypeError(concat(op, ": input has dtype ", name(type), "; it takes ", accepted.text));
 }
 
-void refuse_fraction(const char* op, const char* argument, double value) {
-  throw Error(concat(op, ": ", argument, "=", number_text(value),
+void require_whole(const char* op, const char* argument, const Scalar& bound) {
+  if (is_whole(bound)) return;
+  throw Error(concat(op, ": ", argument, "=", number_text(bound.floating),
                      " is not a whole number, but the tensor's elements are integers"));
 }
 
@@ -199,17 +197,12 @@ unsigned int reduced_axes(const char* op, const ConstTensorView& input, const st
       throw Error(concat(op, ": axis ", axes[i], " is out of range for input with ",
                          counted(input.rank, "dimension"), ", shape ", shape_text(input)));
     }
-    const unsigned int bit = 1u << axis;
-    if ((reduced & bit) != 0) {
+    if (has_bit(reduced, static_cast<std::size_t>(axis))) {
       throw Error(concat(op, ": axes names axis ", axis, " twice"));
     }
-    reduced |= bit;
+    reduced |= 1u << axis;
   }
   return reduced;
-}
-
-void require_axes(const char* op, unsigned int reduced) {
-  if (reduced == 0) throw Error(concat(op, ": axes is empty; it needs at least one axis"));
 }
 
 void require_disjoint(const char* op,

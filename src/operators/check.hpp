@@ -65,8 +65,8 @@ inline void require_type(const char* op, DataType type, const AcceptedTypes& acc
   if (!accepted.has(type)) refuse_type(op, type, accepted);
 }
 
-// Throws Error: a bound of integers has a fraction.
-[[noreturn]] void refuse_fraction(const char* op, const char* argument, double value);
+// Throws Error if a bound of integers has a fraction.
+void require_whole(const char* op, const char* argument, const Scalar& bound);
 
 // Throws unless a tensor has the type and the sizes of `like`, named `other`, is addressable and
 // has data. `like` has the input's type.
@@ -91,8 +91,6 @@ void require_broadcastable(const char* op, const char* argument, const ConstTens
 // tensor without dimensions has axis 0, as in NumPy's reductions.
 unsigned int reduced_axes(const char* op, const ConstTensorView& input, const std::int64_t* axes,
                           std::size_t axis_count);
-// Throws Error for an empty set of axes.
-void require_axes(const char* op, unsigned int reduced);
 
 // Throws Error if elements of two outputs, given with their names, overlap.
 void require_disjoint(const char* op,

@@ -26,7 +26,7 @@ std::uint64_t bound_bits(const Scalar& bound, const char* argument, T none) {
     return to_bits(to_float16(value_of<double>(bound)));
   } else {
     using Limits = std::numeric_limits<T>;
-    if (!is_whole(bound)) refuse_fraction(kClip, argument, bound.floating);
+    require_whole(kClip, argument, bound);
     const int where = side<T>(bound);
     return to_bits(where < 0 ? Limits::min() : where > 0 ? Limits::max() : value_of<T>(bound));
   }

@@ -26,10 +26,6 @@ ClipGradParameters interval(T first, T last) {
 }
 constexpr ClipGradParameters kNowhere = {0, 0, true};
 
-void require_whole(const char* argument, const Scalar& bound) {
-  if (!is_whole(bound)) refuse_fraction(kClipGrad, argument, bound.floating);
-}
-
 // Returns the integers strictly between the bounds, which may lie outside the range of T.
 template <class T>
 ClipGradParameters between(const Scalar& min, const Scalar& max) {
@@ -37,13 +33,13 @@ ClipGradParameters between(const Scalar& min, const Scalar& max) {
   const T lowest = first, highest = last;
   bool empty = false;
   if (is_given(min)) {
-    require_whole("min", min);
+    require_whole(kClipGrad, "min", min);
     const int where = side<T>(min);
     empty = where > 0 || (where == 0 && value_of<T>(min) == highest);
     if (where == 0 && !empty) first = static_cast<T>(value_of<T>(min) + 1);
   }
   if (is_given(max)) {
-    require_whole("max", max);
+    require_whole(kClipGrad, "max", max);
     const int where = side<T>(max);
     empty = empty || where < 0 || (where == 0 && value_of<T>(max) == lowest);
     if (where == 0 && !empty) last = static_cast<T>(value_of<T>(max) - 1);

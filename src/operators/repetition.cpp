@@ -10,12 +10,6 @@
 namespace dmlops {
 namespace {
 
-ConstTensorView first_along(const TensorView& output, std::size_t axis) {
-  ConstTensorView first = output;
-  first.sizes[axis] = 1;
-  return first;
-}
-
 // True if the results along a dimension are runs that are contiguous if the first result is written
 // again, to itself. Short runs are then filled together, without non-temporal stores.
 bool fills_runs(const TensorView& output, std::size_t axis) {
@@ -25,18 +19,15 @@ bool fills_runs(const TensorView& output, std::size_t axis) {
          output.sizes[axis] * size <= kLongestFilled;
 }
 
-TensorView others_along(const TensorView& output, std::size_t axis) {
-  TensorView others = output;
-  others.sizes[axis] -= 1;
-  return others;
-}
-
 }  // namespace
 
 ResultCopy::ResultCopy(const TensorView& output, std::size_t axis) {
-  const ConstTensorView first = first_along(output, axis);
   const bool fills = fills_runs(output, axis);
-  nest_ = make_nest(fills ? output : others_along(output, axis), &first, 1);
+  ConstTensorView first = output;
+  first.sizes[axis] = 1;
+  TensorView written = output;
+  if (!fills) --written.sizes[axis];
+  nest_ = make_nest(written, &first, 1);
   kernel_ = copy_kernel(element_size(output.type));
   offset_ = fills ? 0 : output.strides[axis];
 }

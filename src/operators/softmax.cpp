@@ -143,7 +143,7 @@ void reduce(const Operator& op, const ConstTensorView& input, const std::int64_t
   const std::int64_t elements = plain_elements(input, output, kReducedBytes);
   if (elements == 0) require_input(op.name, input);
   const unsigned int reduced = reduced_axes(op.name, input, axes, axis_count);
-  require_axes(op.name, reduced);
+  if (reduced == 0) throw Error(concat(op.name, ": axes is empty; it needs at least one axis"));
   if (elements > 0 && reduce_if_rows(input, reduced, output, elements, op.traits,
                                      (kernels().*op.kernels)[float_index(input.type)]))
     return;

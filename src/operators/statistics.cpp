@@ -88,7 +88,8 @@ bool copies_first(const ReductionOperands& operands, unsigned int reduced) {
   const Distances in_output(*output, reduced);
   std::int64_t groups = 1;  // between two elements of a group in the output
   for (std::size_t d = 0; d < rank_of(input); ++d) {
-    if (!has_bit(reduced, d) && std::llabs(output->strides[d]) < in_output.elements)
+    if (!has_bit(reduced, d) && output->sizes[d] > 1 &&
+        std::llabs(output->strides[d]) < in_output.elements)
       groups *= input.sizes[d];
   }
   const auto has_every_element = [&](const ConstTensorView* operand) {

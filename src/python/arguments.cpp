@@ -115,8 +115,8 @@ int find_parameter(const Signature& signature, PyObject* name) {
   return find_letters(signature, name);
 }
 
-bool not_a_number(const char* function, const char* argument, PyObject* value, const char* expected,
-                  const char* fix = "") {
+bool refuse_wrong_type(const char* function, const char* argument, PyObject* value,
+                       const char* expected, const char* fix = "") {
   PyErr_Format(PyExc_TypeError, "%s: %s must be %s, not %s%s", function, argument, expected,
                Py_TYPE(value)->tp_name, fix);
   return false;
@@ -128,10 +128,10 @@ DMLOPS_COLD bool has_elements(PyObject* value) {
 }
 
 // Sets the error for a bound that is no number: an array or a list is one of NumPy's clip.
-DMLOPS_COLD bool not_a_bound(const char* function, const char* argument, PyObject* value) {
+DMLOPS_COLD bool refuse_bound(const char* function, const char* argument, PyObject* value) {
   const bool is_array = has_elements(value) && !PyUnicode_Check(value) && !PyBytes_Check(value);
   const bool is_clip = std::strcmp(function, "clip") == 0;
-  return not_a_number(
+  return refuse_wrong_type(
       function, argument, value, "a number or None",
       is_array && is_clip ? "; for bounds that differ by element, use numpy.clip" : "");
 }
@@ -207,7 +207,7 @@ bool read_double(const char* function, const char* argument, PyObject* value, do
   // Errors of PyTorch's tensors vary.
   if (!is_wrong_type && !(has_elements(value) && value_is_at_fault())) return false;
   PyErr_Clear();
-  return not_a_number(function, argument, value, "a number");
+  return refuse_wrong_type(function, argument, value, "a number");
 }
 
 bool refuse_overflow(const char* function, const char* argument, PyObject* value) {
@@ -225,7 +225,7 @@ bool read_bool(const char* function, const char* argument, PyObject* value, bool
     if (!value_is_at_fault()) return false;
     PyErr_Clear();  // such as an array of 2 elements
   }
-  return not_a_number(function, argument, value, "a bool");
+  return refuse_wrong_type(function, argument, value, "a bool");
 }
 
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
@@ -244,7 +244,7 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
   if (!read_double(function, argument, value, wide)) {
     if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
     PyErr_Clear();
-    return not_a_bound(function, argument, value);
+    return refuse_bound(function, argument, value);
   }
   result = Scalar(wide);
   const bool may_be_longer = std::fabs(wide) >= 0x1p53 && std::fabs(wide) <= 0x1p64;
@@ -252,12 +252,13 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
 }
 
 bool read_scale_bias(const char* function, PyObject* value, std::optional<ScaleBias>& result) {
-  if (value == nullptr || value == Py_None) return true;
+  if (!is_given(value)) return true;
   PyObject* const scale = PyObject_GetAttrString(value, "scale");
   PyObject* const bias = scale == nullptr ? nullptr : PyObject_GetAttrString(value, "bias");
   bool done = false;
   if (bias == nullptr) {
-    if (value_is_at_fault()) not_a_number(function, "scale_bias", value, "a ScaleBias or None");
+    if (value_is_at_fault())
+      refuse_wrong_type(function, "scale_bias", value, "a ScaleBias or None");
   } else {
     ScaleBias read;
     done = read_float(function, "scale of scale_bias", scale, read.scale) &&

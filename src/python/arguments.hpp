@@ -29,6 +29,9 @@ struct Signature {
   PyObject* interned[kMaxParameters] = {};  // the interned names
 };
 
+// True for an argument other than None.
+inline bool is_given(PyObject* value) { return value != nullptr && value != Py_None; }
+
 // Stores the arguments in values[signature.count], null for those not given. Returns false with a
 // Python error set.
 bool match(const Signature& signature, PyObject* const* arguments, Py_ssize_t positional,
@@ -57,7 +60,7 @@ bool read_bool(const char* function, const char* argument, PyObject* value, bool
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result);
 inline bool read_bound(const char* function, const char* argument, PyObject* value,
                        Scalar& result) {
-  if (value == nullptr || value == Py_None) return true;  // no bound
+  if (!is_given(value)) return true;
   if (!PyFloat_CheckExact(value)) return read_any_bound(function, argument, value, result);
   result = Scalar(PyFloat_AS_DOUBLE(value));
   return true;

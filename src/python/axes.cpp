@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "numbers.hpp"
 #include "operators/check.hpp"
+#include "reference.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -45,26 +46,25 @@ bool read_axes(const char* function, PyObject* value, const ConstTensorView& inp
   if (PyIndex_Check(value) && !PySequence_Check(value)) return read_axis(value, axes[0]);
   // Copies the sequence, since reading an item can run arbitrary code that changes the caller's
   // list.
-  PyObject* const items = PyUnicode_Check(value) ? nullptr : PySequence_Tuple(value);
-  if (items == nullptr) {
+  const Reference items(PyUnicode_Check(value) ? nullptr : PySequence_Tuple(value));
+  if (items.get() == nullptr) {
     if (PyErr_Occurred() != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) == 0) return false;
     PyErr_Clear();
     // An array without dimensions is an index.
     return PyIndex_Check(value) ? read_axis(value, axes[0]) : wrong_type(value);
   }
-  const Py_ssize_t length = PyTuple_GET_SIZE(items);
-  bool done = length <= kMaxRank;
-  if (!done) {
+  const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
+  if (length > kMaxRank) {
     PyErr_Format(PyExc_ValueError, "%s: axes names %zd axes; a tensor has at most %d", function,
                  length, kMaxRank);
+    return false;
   }
-  for (Py_ssize_t i = 0; done && i < length; ++i) {
-    PyObject* const item = PyTuple_GET_ITEM(items, i);
-    done = PyIndex_Check(item) ? read_axis(item, axes[i]) : wrong_type(item);
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    PyObject* const item = PyTuple_GET_ITEM(items.get(), i);
+    if (!(PyIndex_Check(item) ? read_axis(item, axes[i]) : wrong_type(item))) return false;
   }
   count = static_cast<std::size_t>(length);
-  Py_DECREF(items);
-  return done;
+  return true;
 }
 
 }  // namespace dmlops::python

@@ -8,6 +8,7 @@
 #include "descriptors/tensor.hpp"
 #include "errors.hpp"
 #include "foreign.hpp"
+#include "reference.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -59,18 +60,6 @@ bool is_shaped_like(int rank, const Size* sizes, const BufferTensorDesc& tensor)
 }
 
 constexpr const char* kReadOnly = "is bound to memory that is read-only";
-
-class Reference {
- public:
-  explicit Reference(PyObject* object) : object_(object) {}
-  ~Reference() { Py_XDECREF(object_); }
-  Reference(const Reference&) = delete;
-  Reference& operator=(const Reference&) = delete;
-  PyObject* get() const { return object_; }
-
- private:
-  PyObject* object_;
-};
 
 // Returns a new reference, since reading an item can run arbitrary code that removes it from the
 // list.
@@ -211,10 +200,9 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
     PyObject* const key = PyList_GET_ITEM(keys.get(), k);
     const int i = find(key);
     if (i < 0) {
-      std::string names;
-      for (int n = 0; n < count_; ++n) {
-        names += concat(n == 0 ? "" : ", ", tensor_name(op_, first_ + n));
-      }
+      const std::string names = joined(static_cast<std::size_t>(count_), [&](std::size_t n) {
+        return tensor_name(op_, first_ + static_cast<int>(n));
+      });
       const Reference message(PyUnicode_FromFormat("%s: %s has the key %R; it takes %s", op_.name,
                                                    argument, key, names.c_str()));
       const char* const text = message.get() == nullptr ? nullptr : PyUnicode_AsUTF8(message.get());

@@ -4,7 +4,6 @@
 #include <pybind11/pybind11.h>  // before structmember.h, which needs Python.h
 #include <structmember.h>
 // clang-format on
-#include <utility>
 
 #include "arguments.hpp"
 #include "bindings.hpp"
@@ -44,20 +43,21 @@ PyObject* represent(PyObject* self) {
 PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positional,
                    PyObject* keyword_names) {
   PyObject* values[2] = {};
-  if (!match(dispatch_signature, arguments, positional, keyword_names, values)) return nullptr;
   const CompiledOperator& compiled = *reinterpret_cast<Object*>(self)->compiled;
-  const CompiledOperator::Implementation& made = compiled.implementation();
-  const int inputs_needed = made.op->inputs;
+  const CompiledOperator::Implementation& implementation = compiled.implementation();
+  const int inputs_needed = implementation.op->inputs;
   try {
-    Bindings inputs(*made.op, made.tensors.data(), 0, inputs_needed);
-    Bindings outputs(*made.op, made.tensors.data(), inputs_needed, made.op->outputs);
+    if (!match(dispatch_signature, arguments, positional, keyword_names, values)) return nullptr;
+    Bindings inputs(*implementation.op, implementation.tensors.data(), 0, inputs_needed);
+    Bindings outputs(*implementation.op, implementation.tensors.data(), inputs_needed,
+                     implementation.op->outputs);
     if (!inputs.read("inputs", values[0]) || !outputs.read("outputs", values[1])) return nullptr;
     Binding written[OperatorDesc::kMaxTensors];
-    for (int i = 0; i < made.op->outputs; ++i) {
+    for (int i = 0; i < implementation.op->outputs; ++i) {
       const ConstBinding& out = outputs.data()[i];  // checked to be writable
       written[i] = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes, out.is_array};
     }
-    const GilReleased released(made.elements);
+    const GilReleased released(implementation.elements);
     compiled.dispatch(inputs.data(), inputs.given(), written, outputs.given());
   } catch (...) {
     return set_descriptor_error();  // holds the GIL again
@@ -68,11 +68,11 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
 // Pickles the descriptor and feature level, and OWNED_BY_DML inputs as bytes.
 PyObject* reduce(PyObject* self, PyObject*) {
   const auto& object = *reinterpret_cast<Object*>(self);
-  const CompiledOperator::Implementation& made = object.compiled->implementation();
+  const CompiledOperator::Implementation& implementation = object.compiled->implementation();
   try {
     py::list initial;
-    for (int i = 0; i < made.op->inputs; ++i) {
-      const Slot& slot = made.slots[i];
+    for (int i = 0; i < implementation.op->inputs; ++i) {
+      const Slot& slot = implementation.slots[i];
       if (slot.owned) {
         initial.append(py::bytes(slot.content.data(), slot.content.size()));
       } else {

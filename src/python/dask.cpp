@@ -10,8 +10,10 @@
 #include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "core/stack.hpp"
+#include "core/text.hpp"
 #include "descriptors.hpp"
 #include "descriptors/compile.hpp"
+#include "gil.hpp"
 #include "module.hpp"
 #include "operators/plan.hpp"
 
@@ -23,7 +25,9 @@ namespace {
 template <class T>
 using Dense = py::array_t<T, py::array::c_style>;
 
-std::size_t type_index(const py::array& x) { return x.itemsize() == sizeof(float) ? 0 : 1; }
+DataType float_type(const py::array& x) {
+  return x.itemsize() == sizeof(float) ? DataType::float32 : DataType::float16;
+}
 
 // x[groups][length], float32 or float16.
 GroupChunks chunks_of(const py::array& x, const Dense<float>& max) {
@@ -38,7 +42,7 @@ GroupChunks chunks_of(const py::array& x, const Dense<float>& max) {
 struct SoftmaxChunks {
   GroupSumsKernel (KernelTable::*sums)[kFloatTypes];
   GroupFinishKernel (KernelTable::*finish)[kFloatTypes];
-  std::int64_t count;
+  std::int64_t sum_count;
 };
 
 SoftmaxChunks softmax_chunks(const std::string& op) {
@@ -47,9 +51,9 @@ SoftmaxChunks softmax_chunks(const std::string& op) {
 }
 
 template <class Call>
-void run_without_gil(const Call& call) {
+void run_chunks(const Call& call) {
   require_stack(kSoftmaxStack);
-  const py::gil_scoped_release released;
+  const GilReleased released;
   const FloatEnvironment environment;
   call();
 }
@@ -57,14 +61,14 @@ void run_without_gil(const Call& call) {
 // (lanes[groups][blocks][kSumLanes][sums], maxima[groups])
 py::tuple softmax_sums(const std::string& op, const py::array& x, const Dense<float>& max) {
   const GroupChunks chunks = chunks_of(x, max);
-  const SoftmaxChunks kernels_of = softmax_chunks(op);
+  const SoftmaxChunks of_operator = softmax_chunks(op);
   const std::int64_t blocks = sum_blocks(chunks.length);
-  Dense<double> lanes({chunks.count, blocks, std::int64_t{kSumLanes}, kernels_of.count});
+  Dense<double> lanes({chunks.count, blocks, std::int64_t{kSumLanes}, of_operator.sum_count});
   Dense<double> maxima(chunks.count);
-  const auto kernel = (kernels().*kernels_of.sums)[type_index(x)];
+  const auto kernel = (kernels().*of_operator.sums)[float_index(float_type(x))];
   double* const lanes_data = lanes.mutable_data();
   double* const maxima_data = maxima.mutable_data();
-  run_without_gil([&] { kernel(chunks, lanes_data, maxima_data); });
+  run_chunks([&] { kernel(chunks, lanes_data, maxima_data); });
   return py::make_tuple(lanes, maxima);
 }
 
@@ -72,18 +76,18 @@ py::tuple softmax_sums(const std::string& op, const py::array& x, const Dense<fl
 py::array softmax_finish(const std::string& op, const py::array& x, const Dense<float>& max,
                          const Dense<double>& sums, const Dense<double>& maxima) {
   const GroupChunks chunks = chunks_of(x, max);
-  const SoftmaxChunks kernels_of = softmax_chunks(op);
+  const SoftmaxChunks of_operator = softmax_chunks(op);
   const bool fits =
-      sums.ndim() == 2 && sums.shape(0) == chunks.count && sums.shape(1) == kernels_of.count;
+      sums.ndim() == 2 && sums.shape(0) == chunks.count && sums.shape(1) == of_operator.sum_count;
   if (!fits || maxima.ndim() != 1 || maxima.shape(0) != chunks.count)
     throw py::value_error("a chunk has sums, and one number of maxima, per row");
   py::array result(x.dtype(), std::vector<py::ssize_t>{chunks.count, chunks.length});
   if (chunks.length == 0) return result;
-  const auto kernel = (kernels().*kernels_of.finish)[type_index(x)];
+  const auto kernel = (kernels().*of_operator.finish)[float_index(float_type(x))];
   void* const output = result.mutable_data();
   const double* const sums_data = sums.data();
   const double* const maxima_data = maxima.data();
-  run_without_gil([&] { kernel(chunks, sums_data, maxima_data, output); });
+  run_chunks([&] { kernel(chunks, sums_data, maxima_data, output); });
   return result;
 }
 
@@ -109,11 +113,12 @@ void run_stage(std::uint32_t operator_type, int stage, std::int64_t group_elemen
                const py::object& fused_activation) {
   const OperatorInfo& op = known_operator(static_cast<OperatorType>(operator_type));
   if (tensors.count("input_tensor") == 0 || kGroupSums + sums.size() > kReductionOperands ||
-      flags.size() != 3) {
-    throw py::value_error("a stage has an input, at most 2 sums, and 3 flags");
+      flags.size() != 3 || tensors.at("input_tensor").ndim() > kMaxRank) {
+    throw py::value_error(concat("a stage has an input of at most ", kMaxRank,
+                                 " dimensions, at most 2 sums, and 3 flags"));
   }
   const py::array& x = tensors.at("input_tensor");
-  const DataType type = type_index(x) == 0 ? DataType::float32 : DataType::float16;
+  const DataType type = float_type(x);
   ConstTensorView views[kReductionOperands];
   ReductionOperands given = {};
   const auto set = [&](std::size_t k, const py::array& array) {
@@ -144,7 +149,7 @@ void run_stage(std::uint32_t operator_type, int stage, std::int64_t group_elemen
   PlannedReduction& reduction = std::get<ReductionParameters>(plan.parameters).reduction;
   reduction.stage = stage;
   reduction.group_elements = group_elements;
-  run_without_gil([&plan] { plan.run(); });
+  run_chunks([&plan] { plan.run(); });
 }
 
 }  // namespace

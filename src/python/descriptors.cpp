@@ -38,11 +38,11 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
   if (!items) {
     if (!value_is_at_fault()) throw_python_error();
     PyErr_Clear();
-    refuse_type(where, "a sequence of integers", values);
+    throw_type_error(where, "a sequence of integers", values);
   }
   const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr()));
   for (std::size_t i = 0; i < count && i < result.size(); ++i) {
-    result[i] = read_uint(where + "[" + std::to_string(i) + "]",
+    result[i] = uint_from(where + "[" + std::to_string(i) + "]",
                           PyTuple_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i)));
   }
   return static_cast<std::uint32_t>(count);
@@ -51,12 +51,12 @@ std::uint32_t read_dimensions(const std::string& where, py::handle values,
 BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
                              bool optional = false) {
   if (!has(value, "guaranteed_base_offset_alignment")) {
-    refuse_type(where, optional ? "a BufferTensorDesc or None" : "a BufferTensorDesc", value);
+    throw_type_error(where, optional ? "a BufferTensorDesc or None" : "a BufferTensorDesc", value);
   }
   BufferTensorDesc tensor;
   tensor.data_type =
-      static_cast<DataType>(read_uint(where + ".data_type", value.attr("data_type")));
-  tensor.flags = static_cast<TensorFlags>(read_uint(where + ".flags", value.attr("flags")));
+      static_cast<DataType>(uint_from(where + ".data_type", value.attr("data_type")));
+  tensor.flags = static_cast<TensorFlags>(uint_from(where + ".flags", value.attr("flags")));
   tensor.dimension_count = read_dimensions(where + ".sizes", value.attr("sizes"), tensor.sizes);
   const py::object strides = value.attr("strides");
   if (!strides.is_none()) {
@@ -69,9 +69,9 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
   }
   const py::object total = value.attr("total_tensor_size_in_bytes");
   if (!total.is_none()) {
-    tensor.total_tensor_size_in_bytes = read_uint64(where + ".total_tensor_size_in_bytes", total);
+    tensor.total_tensor_size_in_bytes = uint64_from(where + ".total_tensor_size_in_bytes", total);
   }
-  tensor.guaranteed_base_offset_alignment = read_uint(
+  tensor.guaranteed_base_offset_alignment = uint_from(
       where + ".guaranteed_base_offset_alignment", value.attr("guaranteed_base_offset_alignment"));
   return tensor;
 }
@@ -79,10 +79,10 @@ BufferTensorDesc read_tensor(const std::string& where, const py::object& value,
 std::optional<ScaleBias> scale_bias_of(const std::string& where, const py::object& value) {
   if (value.is_none()) return std::nullopt;
   if (!has(value, "scale") || !has(value, "bias")) {
-    refuse_type(where, "a ScaleBias or None", value);
+    throw_type_error(where, "a ScaleBias or None", value);
   }
-  return ScaleBias{read_float(where + ".scale", value.attr("scale")),
-                   read_float(where + ".bias", value.attr("bias"))};
+  return ScaleBias{float_from(where + ".scale", value.attr("scale")),
+                   float_from(where + ".bias", value.attr("bias"))};
 }
 
 // Reads the axes of a tensor; `rank` is its number of dimensions.
@@ -98,7 +98,7 @@ std::vector<std::uint32_t> axes_of(const std::string& where, const py::object& v
       throw ValidationError(
           concat(element, " is ", axis, "; descriptors count axes from 0: use ", axis + rank));
     }
-    axes.push_back(read_uint(element, item));
+    axes.push_back(uint_from(element, item));
   }
   return axes;
 }
@@ -127,13 +127,13 @@ class Reader {
         ++tensors_;
         break;
       case FieldKind::number:
-        result_.numbers[numbers_++] = read_float(where, value);
+        result_.numbers[numbers_++] = float_from(where, value);
         break;
       case FieldKind::scalar:
-        result_.scalars[scalars_++] = read_scalar(where, value, result_.min_max_data_type);
+        result_.scalars[scalars_++] = scalar_from(where, value, result_.min_max_data_type);
         break;
       case FieldKind::data_type:
-        result_.min_max_data_type = static_cast<DataType>(read_uint(where, value));
+        result_.min_max_data_type = static_cast<DataType>(uint_from(where, value));
         break;
       case FieldKind::scale_bias:
         result_.scale_bias = scale_bias_of(where, value);
@@ -150,7 +150,7 @@ class Reader {
       case FieldKind::activation:
         if (value.is_none()) break;
         if (!is_operator_desc(value)) {
-          refuse_type(where, "the descriptor of an activation or None", value);
+          throw_type_error(where, "the descriptor of an activation or None", value);
         }
         // Reads activations only: other operators are refused by their type, which bounds the
         // nesting.
@@ -161,7 +161,7 @@ class Reader {
 
   static OperatorDesc read_fused(const py::object& value) {
     OperatorDesc fused;
-    fused.type = static_cast<OperatorType>(read_uint("operator_type", value.attr("operator_type")));
+    fused.type = static_cast<OperatorType>(uint_from("operator_type", value.attr("operator_type")));
     const OperatorInfo* const op = find_operator(fused.type);
     return op == nullptr || !op->is_fusable ? fused : Reader(*op, value).take();
   }
@@ -197,20 +197,20 @@ OperatorDesc read_desc(const std::string& where, const py::object& desc) {
   const FloatEnvironment environment;  // numbers are rounded to FLOAT
   const OperatorInfo* op = nullptr;
   if (is_operator_desc(desc)) {
-    const std::uint32_t type = read_uint("operator_type", desc.attr("operator_type"));
+    const std::uint32_t type = uint_from("operator_type", desc.attr("operator_type"));
     op = find_operator(static_cast<OperatorType>(type));
   }
   if (op == nullptr && PyType_Check(desc.ptr()) && has(desc, "operator_type")) {
     const auto name = desc.attr("__name__").cast<std::string>();
     throw py::type_error(concat(where, " is the class ", name, "; write ", name, "(...)"));
   }
-  if (op == nullptr) refuse_type(where, "the descriptor of an operator", desc);
+  if (op == nullptr) throw_type_error(where, "the descriptor of an operator", desc);
   return Reader(*op, desc).take();
 }
 
 bool read_fused_activation(const char* function, PyObject* value,
                            std::optional<FusedActivation>& result) {
-  if (value == nullptr || value == Py_None) return true;
+  if (!is_given(value)) return true;
   if (const std::optional<Activation> type = fusable_activation(value)) {
     result = *type;
     return true;
@@ -226,7 +226,7 @@ bool read_fused_activation(const char* function, PyObject* value,
     const OperatorInfo& op = *find_operator(desc.type);
     if (!op.is_fusable) {
       from_python();  // raises a TypeError that lists the activations
-      refuse_type(where, "the descriptor of an activation that can be fused, or None", given);
+      throw_type_error(where, "the descriptor of an activation that can be fused, or None", given);
     }
     if (desc.tensors[0].has_value() || desc.tensors[1].has_value()) {
       throw ValidationError(concat(where, " has tensors; a fused activation must have none"));

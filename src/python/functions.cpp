@@ -77,6 +77,7 @@ void run(const BatchNormalizationTrainingGradArguments& a) {
 // A function other than an activation.
 template <class Arguments>
 PyObject* function(PyObject* const* given, Py_ssize_t positional, PyObject* keyword_names) {
+  static_assert(Arguments::kCount <= Signature::kMaxParameters);
   const Signature& signature = signature_of<&function<Arguments>>;
   PyObject* values[Arguments::kCount] = {};
   Arguments arguments;
@@ -87,15 +88,12 @@ PyObject* function(PyObject* const* given, Py_ssize_t positional, PyObject* keyw
   return finish(arguments.input, arguments.out, [&] { run(arguments); });
 }
 
-template <Activation kType>
-const AcceptedTypes& kTypesOf = accepted_types(kType);
-
 // An activation: f(input, parameters..., *, out).
 template <Activation kType>
 PyObject* activation(PyObject* const* arguments, Py_ssize_t positional, PyObject* keyword_names) {
   const ActivationInfo& about = info(kType);
   const Signature& signature = signature_of<&activation<kType>>;
-  const AcceptedTypes& accepted = kTypesOf<kType>;
+  const AcceptedTypes& accepted = accepted_types(kType);
   const char* const function = signature.function;
   PyObject* values[4] = {};
   InputArray input;
@@ -119,7 +117,12 @@ PyObject* activation(PyObject* const* arguments, Py_ssize_t positional, PyObject
 template <auto kFunction>
 PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t positional,
                PyObject* keyword_names) {
-  PyObject* const result = kFunction(arguments, positional, keyword_names);
+  PyObject* result = nullptr;
+  try {
+    result = kFunction(arguments, positional, keyword_names);
+  } catch (...) {
+    return set_error();
+  }
   if (result != nullptr) return result;
   return call_foreign(signature_of<kFunction>.function, arguments, positional, keyword_names);
 }

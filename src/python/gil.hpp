@@ -10,12 +10,12 @@ namespace dmlops::python {
 // PyEval_RestoreThread that never returns after the interpreter has shut down.
 void restore_thread(PyThreadState* state);
 
-// Releases the GIL if there is enough work to pay for the hand-over.
+// Releases the GIL, for a number of elements only if they pay for the hand-over.
 class GilReleased {
  public:
-  explicit GilReleased(std::int64_t elements) {
-    if (elements >= kWorthwhile) state_ = PyEval_SaveThread();
-  }
+  GilReleased() : state_(PyEval_SaveThread()) {}
+  explicit GilReleased(std::int64_t elements)
+      : state_(elements >= kWorthwhile ? PyEval_SaveThread() : nullptr) {}
   ~GilReleased() {
     if (state_ != nullptr) restore_thread(state_);
   }
@@ -24,7 +24,7 @@ class GilReleased {
 
  private:
   static constexpr std::int64_t kWorthwhile = 16 * 1024;
-  PyThreadState* state_ = nullptr;
+  PyThreadState* const state_;
 };
 
 }  // namespace dmlops::python

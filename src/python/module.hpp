@@ -11,7 +11,8 @@ void add_functions(pybind11::module_& module);
 // Adds the type CompiledOperator, and compile(), which creates instances.
 void add_compiled_operator(pybind11::module_& module);
 
-// Adds validate, required_feature_level, calc_buffer_tensor_size, ValidationError and BindingError.
+// Adds validate, required_feature_level, calc_buffer_tensor_size, directml_names,
+// ValidationError and BindingError.
 void add_descriptors(pybind11::module_& module);
 
 // Adds functions for dask arrays: reductions of groups in chunks.

@@ -1,4 +1,4 @@
-// Runs an operator without the GIL, and returns its output, or a tuple of its outputs.
+// Reads `out`, runs an operator without the GIL, and returns its output or a tuple of its outputs.
 #pragma once
 
 #include <string>
@@ -11,8 +11,6 @@
 #include "ndarray.hpp"
 
 namespace dmlops::python {
-
-inline bool is_given(PyObject* value) { return value != nullptr && value != Py_None; }
 
 inline std::int64_t element_count(const ConstTensorView& view) {
   std::int64_t elements = 1;

@@ -16,8 +16,8 @@ namespace py = pybind11;
 namespace dmlops::python {
 namespace {
 
-[[noreturn]] void refuse_value(const std::string& where, py::handle value,
-                               const std::string& type) {
+[[noreturn]] void throw_range_error(const std::string& where, py::handle value,
+                                    const std::string& type) {
   throw ValidationError(concat(where, " is ", text_of(value.ptr()), ", which does not fit ", type));
 }
 
@@ -28,11 +28,11 @@ T read_whole(const std::string& where, py::handle value, const std::string& type
   if (!index) {
     if (!value_is_at_fault()) throw_python_error();
     PyErr_Clear();
-    refuse_type(where, "an integer", value);
+    throw_type_error(where, "an integer", value);
   }
   const auto refuse = [&] {
     using Limits = std::numeric_limits<T>;
-    refuse_value(where, value, concat(type, " (", Limits::min(), " to ", Limits::max(), ")"));
+    throw_range_error(where, value, concat(type, " (", Limits::min(), " to ", Limits::max(), ")"));
   };
   T result = 0;
   if constexpr (std::is_signed_v<T>) {
@@ -50,49 +50,49 @@ T read_whole(const std::string& where, py::handle value, const std::string& type
   return result;
 }
 
-double read_double(const std::string& where, py::handle value) {
+double double_from(const std::string& where, py::handle value) {
   double result = 0;
   if (to_double(value.ptr(), result)) return result;
   if (!value_is_at_fault()) throw_python_error();
   PyErr_Clear();
-  refuse_type(where, "a number", value);
+  throw_type_error(where, "a number", value);
 }
 
 // Reads a number that must not become infinite when it is rounded to T.
 template <class T>
 T read_rounded(const std::string& where, py::handle value, T (*round)(double), const char* type) {
-  const double wide = read_double(where, value);
+  const double wide = double_from(where, value);
   const T result = round(wide);
-  if (is_overflow(static_cast<float>(result), wide)) refuse_value(where, value, type);
+  if (is_overflow(static_cast<float>(result), wide)) throw_range_error(where, value, type);
   return result;
 }
 
 }  // namespace
 
-void refuse_type(const std::string& where, const char* expected, py::handle value) {
+void throw_type_error(const std::string& where, const char* expected, py::handle value) {
   throw py::type_error(
       concat(where, " must be ", expected, ", not ", Py_TYPE(value.ptr())->tp_name));
 }
 
-std::uint64_t read_uint64(const std::string& where, py::handle value) {
+std::uint64_t uint64_from(const std::string& where, py::handle value) {
   return read_whole<std::uint64_t>(where, value, "UINT64");
 }
 
-std::uint32_t read_uint(const std::string& where, py::handle value) {
+std::uint32_t uint_from(const std::string& where, py::handle value) {
   return read_whole<std::uint32_t>(where, value, "UINT");
 }
 
-float read_float(const std::string& where, py::handle value) {
+float float_from(const std::string& where, py::handle value) {
   return read_rounded<float>(
       where, value, [](double wide) { return static_cast<float>(wide); }, "FLOAT");
 }
 
 // Reads a value of the data type in min_max_data_type; integers are exact.
-ScalarUnion read_scalar(const std::string& where, py::handle value, DataType type) {
-  if (type == DataType::float32) return {to_bits(read_float(where, value))};
+ScalarUnion scalar_from(const std::string& where, py::handle value, DataType type) {
+  if (type == DataType::float32) return {to_bits(float_from(where, value))};
   if (type == DataType::float16)
     return {to_bits(read_rounded(where, value, to_float16, "FLOAT16"))};
-  if (!kNumbers64.has(type)) return {to_bits(read_double(where, value))};
+  if (!kNumbers64.has(type)) return {to_bits(double_from(where, value))};
   return visit_integer(type, [&](auto integer) {
     return ScalarUnion{to_bits(read_whole<decltype(integer)>(where, value, upper_name(type)))};
   });

@@ -12,16 +12,16 @@
 
 namespace dmlops::python {
 
-[[noreturn]] void refuse_type(const std::string& where, const char* expected,
-                              pybind11::handle value);
+[[noreturn]] void throw_type_error(const std::string& where, const char* expected,
+                                   pybind11::handle value);
 
-std::uint32_t read_uint(const std::string& where, pybind11::handle value);
-std::uint64_t read_uint64(const std::string& where, pybind11::handle value);
+std::uint32_t uint_from(const std::string& where, pybind11::handle value);
+std::uint64_t uint64_from(const std::string& where, pybind11::handle value);
 
 // Rounds once.
-float read_float(const std::string& where, pybind11::handle value);
+float float_from(const std::string& where, pybind11::handle value);
 
 // Converts to the given data type; integers are exact.
-ScalarUnion read_scalar(const std::string& where, pybind11::handle value, DataType type);
+ScalarUnion scalar_from(const std::string& where, pybind11::handle value, DataType type);
 
 }  // namespace dmlops::python

@@ -1,5 +1,6 @@
 // The layout of a loop nest: the dimensions that form the rows for the kernels, and each operand's
-// access pattern, by which it is packed into dense blocks.
+// access pattern, by which it is packed into dense blocks. layout.cpp has packing and outer loops,
+// choose_rows.cpp rows and columns, run.cpp the shards.
 #pragma once
 
 #include <algorithm>

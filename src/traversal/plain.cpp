@@ -38,13 +38,7 @@ bool run_if_plain(const ConstTensorView& input, const TensorView& output, RowKer
   const std::int64_t size = element_bytes(input.type);
   const std::int64_t length = plain_elements(input, output, std::max(2 * size, work));
   if (length == 0) return false;
-  Rows rows;
-  rows.length = length;
-  rows.count = 1;
-  rows.data[0] = data_of(output);
-  rows.data[1] = data_of(input);
-  rows.layout[0] = rows.layout[1] = Layout::in_place;
-  kernel(rows, parameters);
+  kernel(dense_row(data_of(output), data_of(input), length), parameters);
   return true;
 }
 

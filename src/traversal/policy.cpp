@@ -13,6 +13,8 @@
 namespace dmlops {
 namespace {
 
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();  // as a threshold
+
 #if defined(DMLOPS_X86)
 // The size of AMD's last-level cache, where CPUID reports it.
 std::int64_t llc_bytes() {
@@ -50,7 +52,7 @@ std::int64_t measured() {
   if (vendor == kAmd) return std::max(kLargeOutput, llc_bytes());
   if (vendor == kIntel && has(CpuId(7).d, bits({23}))) return kLargeOutput;
 #endif
-  return std::numeric_limits<std::int64_t>::max();
+  return kNever;
 }
 
 constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
@@ -65,8 +67,7 @@ std::atomic<std::int64_t> split_bytes{512 * 1024};
 std::int64_t non_temporal_threshold() {
   std::int64_t bytes = non_temporal_bytes.load(std::memory_order_relaxed);
   if (bytes == kUnknown) {
-    constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();  // never
-    bytes = whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD", 0, kLargest).value_or(measured());
+    bytes = whole_number_from("DMLOPS_NON_TEMPORAL_THRESHOLD", 0, kNever).value_or(measured());
     std::int64_t unknown = kUnknown;  // keeps a value that another thread has set
     if (!non_temporal_bytes.compare_exchange_strong(unknown, bytes)) bytes = unknown;
   }

@@ -42,7 +42,7 @@ class ColumnBlock {
   static constexpr std::int64_t kSize = sizeof(T);
   static constexpr std::int64_t kPitch = kWidth * kSize;
   // The rows that load_shared() packs.
-  static constexpr std::int64_t kSharedRows = kBlockRows * kWidth / kLanes<f32x>;
+  static constexpr std::int64_t kSharedRows = kBlockRows * kWidth / kFloatLanes;
 
   ColumnBlock(const ColumnBlock&) = delete;  // in_ and out_ refer to members
   explicit ColumnBlock(const Reduction& groups, bool overlaps = false)
@@ -116,7 +116,7 @@ class ColumnBlock {
   std::int64_t columns() const { return columns_; }
   // Returns the number of lanes that have the numbers of the selected columns.
   std::int64_t lanes() const {
-    return fills_vectors() ? round_up(columns_, kLanes<f32x>) : columns_;
+    return fills_vectors() ? round_up(columns_, kFloatLanes) : columns_;
   }
   std::int64_t blocks() const { return ceil_div(count_, kBlockRows); }
   std::int64_t rows(std::int64_t block) const {
@@ -126,11 +126,11 @@ class ColumnBlock {
   // Returns the first column of the vector at c, a multiple of the lanes: c, but the last vector
   // ends at the last column, and so may overlap the previous one.
   DMLOPS_INLINE std::int64_t column(std::int64_t c) const {
-    return fills_vectors() ? min(c, columns_ - kLanes<f32x>) : c;
+    return fills_vectors() ? min(c, columns_ - kFloatLanes) : c;
   }
   // True if vectors cover exactly the selected columns, perhaps with an overlap.
   bool fills_vectors() const {
-    return columns_ % kLanes<f32x> == 0 || (overlaps_here_ && columns_ > kLanes<f32x>);
+    return columns_ % kFloatLanes == 0 || (overlaps_here_ && columns_ > kFloatLanes);
   }
   // Ends the overlap in this selection, for packed rows that results replace in the buffer: a
   // vector that overlaps would read results.
@@ -179,12 +179,12 @@ class ColumnBlock {
   // Packs elements that all groups share, `count` from `begin` on, at most kSharedRows: each row is
   // a vector that repeats its element.
   ColumnRows load_shared(std::int64_t begin, std::int64_t count) {
-    constexpr std::int64_t pitch = kLanes<f32x> * kSize;
+    constexpr std::int64_t pitch = kFloatLanes * kSize;
     if (packed_begin_ == kNone || begin < packed_begin_ ||
         begin + count > packed_begin_ + kSharedRows) {
       in_.for_each_run(begin, min(begin + kSharedRows, count_),
                        [&](std::int64_t offset, std::int64_t i, std::int64_t length) {
-                         pack<Bits<T>>(buffer_ + i * pitch, pitch, kLanes<f32x>, length,
+                         pack<Bits<T>>(buffer_ + i * pitch, pitch, kFloatLanes, length,
                                        {input_ + offset, in_.step(), 0, nullptr});
                        });
       packed_begin_ = begin;

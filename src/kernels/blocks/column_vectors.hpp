@@ -13,7 +13,7 @@ DMLOPS_INLINE f32x load_columns(const ColumnRows& rows, std::int64_t row, std::i
 // Calls visit(c) for the first lane of each vector of columns.
 template <class Visit>
 DMLOPS_INLINE void for_each_vector(std::int64_t columns, const Visit& visit) {
-  for (std::int64_t c = 0; c < columns; c += kLanes<f32x>) visit(c);
+  for (std::int64_t c = 0; c < columns; c += kFloatLanes) visit(c);
 }
 
 // Returns how many vectors of columns are computed together, which hides latencies and shares cache

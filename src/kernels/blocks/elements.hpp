@@ -1,4 +1,4 @@
-// Elements as bits.
+// Elements as bits, and offsets of elements.
 #pragma once
 
 #include "kernels/simd/vec.hpp"

@@ -98,7 +98,7 @@ bool leave_lanes_empty(const Reduction& groups) {
   if (count <= 8 && 8 * count <= elements) return true;
   constexpr std::int64_t kNarrowAlongRows = 96;
   const std::int64_t columns = groups.kept.rank == 0 ? 1 : groups.kept.sizes[0];
-  return columns < kLanes<f32x> && elements >= max(kNarrowAlongRows, 2 * columns * columns);
+  return columns < kFloatLanes && elements >= max(kNarrowAlongRows, 2 * columns * columns);
 }
 
 }  // namespace dmlops::DMLOPS_TARGET

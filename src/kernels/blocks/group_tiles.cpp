@@ -3,7 +3,7 @@
 
 namespace dmlops::DMLOPS_TARGET {
 
-GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Rows rows,
+GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Access access,
                        int operands)
     : reduction_(reduction),
       elements_(reduction.elements),
@@ -18,7 +18,7 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Ro
   // together.
   const bool alternate = alternates(1);
   const bool packed_once =
-      count_ <= kTileElements && (rows == Rows::in_runs ? has_short_runs() : !has_long_runs());
+      count_ <= kTileElements && (access == Access::in_runs ? has_short_runs() : !has_long_runs());
   if (alternate && !packed_once)
     batch_ = max(batch_, min(kTileElements / kRunsTogether / run, kept_.sizes[0]));
   batch_ = min(batch_, kTileGroups);
@@ -29,12 +29,12 @@ GroupTiles::GroupTiles(const Reduction& reduction, std::int64_t element_size, Ro
   in_order_ = alternate && bytes > kLikelyCached / 2 && !has_long_runs();
   if (!in_order_)
     in_place_length_ = in_whole_runs(batch_ > 1 ? kTileElements : longest_in_place(), run);
-  const bool takes_runs = rows == Rows::in_runs && all_in_place() && !in_order_;
-  if (reduction.parts == 1 && (all_dense() || takes_runs)) take_groups_in_place(rows);
+  const bool takes_runs = access == Access::in_runs && all_in_place() && !in_order_;
+  if (reduction.parts == 1 && (all_dense() || takes_runs)) take_groups_in_place(access);
   choose_tables();
   if (alternate && packed_once && buffers() > 0 && count_ / run <= kTableEntries)
     take_whole_groups(min(kTileGroups, max(batch_, kept_.sizes[0])), buffers(), 1);
-  if (rows == Rows::whole && !has_short_runs()) {
+  if (access == Access::whole && !has_short_runs()) {
     const bool in_place = has_long_runs() && step(0) == size_ && step(1) == size_;
     const bool are_packed = !is_dense(0) || !is_dense(1);
     // Groups that share cache lines are packed together.
@@ -135,9 +135,9 @@ void GroupTiles::take_whole_groups(std::int64_t max_groups, int buffers, std::in
   buffer_bytes_ = bytes;
 }
 
-void GroupTiles::take_groups_in_place(Rows rows) {
+void GroupTiles::take_groups_in_place(Access access) {
   constexpr std::int64_t lanes = kLanes<f64x>;  // of the groups' numbers
-  const std::int64_t longest = rows == Rows::in_runs ? longest_in_place() : kTileElements;
+  const std::int64_t longest = access == Access::in_runs ? longest_in_place() : kTileElements;
   const std::int64_t groups = min(kTileGroups, kInPlaceBytes / (count_ * size_));
   if (count_ > longest || groups == 0) return;
   batch_ = groups < lanes ? groups : groups / lanes * lanes;

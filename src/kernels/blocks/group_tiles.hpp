@@ -47,10 +47,10 @@ class GroupTiles {
   // finish_tiles(), or in tiles of a single run; whole: groups that are dense, or of which enough
   // fit the buffers, are selected as a whole, and packed once for all passes. Short groups that
   // alternate in memory always are.
-  enum class Rows { in_runs, single, whole };
+  enum class Access { in_runs, single, whole };
 
   // `operands`: those that have elements of a group, absent ones included.
-  GroupTiles(const Reduction& reduction, std::int64_t element_size, Rows rows = Rows::in_runs,
+  GroupTiles(const Reduction& reduction, std::int64_t element_size, Access access = Access::in_runs,
              int operands = kFirstGroupOperand);
 
   std::int64_t count() const { return count_; }  // elements in a group
@@ -109,11 +109,6 @@ class GroupTiles {
   // The runs of the loaded tile, in order.
   const TileRun* begin() const { return loaded_; }
   const TileRun* end() const { return loaded_ + run_count_; }
-  // Calls visit(run) for the runs of the loaded tile, in order.
-  template <class Visit>
-  DMLOPS_INLINE void for_each_run(const Visit& visit) const {
-    for (const TileRun& run : *this) visit(run);
-  }
   // Returns the elements of the loaded tile.
   std::int64_t length() const { return loaded_[run_count_].begin; }
 
@@ -265,7 +260,7 @@ class GroupTiles {
   int buffers() const;
   // Selects whole groups that are not packed: several vectors of their numbers, as far as L2 has
   // the groups and their results.
-  DMLOPS_INLINE void take_groups_in_place(Rows rows);
+  DMLOPS_INLINE void take_groups_in_place(Access access);
   // Returns the most elements of a tile that is in place.
   std::int64_t longest_in_place() const { return max(kTileElements, kMostRuns * inner_size()); }
   // Copies rows that all groups share to the place in a cache line that the output's rows begin at,

@@ -87,14 +87,13 @@ DMLOPS_INLINE Source source_of(const Rows& rows, int k, std::int64_t row, std::i
   source = source.from_row(row);
   if (rows.offsets[k] == nullptr) {
     source.data += column * source.step;
-  } else {
-    source.run = rows.run[k];
-    source.period = rows.period[k];
-    source.period_step = rows.period_step[k];
-    source.offsets = rows.offsets[k];
-    return source.from_element(column);
+    return source;
   }
-  return source;
+  source.run = rows.run[k];
+  source.period = rows.period[k];
+  source.period_step = rows.period_step[k];
+  source.offsets = rows.offsets[k];
+  return source.from_element(column);
 }
 
 // Packs `count` rows of `length` elements, `target_pitch` bytes apart in the target. If `spills`,

@@ -172,7 +172,7 @@ DMLOPS_INLINE void stream_row(T* target, Input source, std::int64_t count, const
 }
 
 // The memory accesses of a loop.
-enum class Access : std::uint8_t {
+enum class MemoryAccess : std::uint8_t {
   dense,
   every_second,  // reads every second element; writes by non-temporal stores if the rows do
   streaming,     // writes by non-temporal stores
@@ -180,7 +180,8 @@ enum class Access : std::uint8_t {
 
 // Transforms of elements of type T by a formula on vectors of type V. The formula is copied, so
 // that stores cannot alias it and it stays in registers.
-template <class T, class In, class V, int kUnroll, class Formula, Access kAccess = Access::dense>
+template <class T, class In, class V, int kUnroll, class Formula,
+          MemoryAccess kAccess = MemoryAccess::dense>
 void transform(const Block& block, const void* context) {
   const Formula formula = *static_cast<const Formula*>(context);
   const std::int64_t length = block.length;
@@ -188,9 +189,9 @@ void transform(const Block& block, const void* context) {
     const In* const input = reinterpret_cast<const In*>(block.inputs[0][r]);
     T* const output = reinterpret_cast<T*>(block.output[r]);
     const auto indexed = [&formula](V v, std::int64_t) DMLOPS_LAMBDA_INLINE { return formula(v); };
-    if constexpr (kAccess == Access::streaming) {
+    if constexpr (kAccess == MemoryAccess::streaming) {
       stream_row<V>(output, input, length, indexed);
-    } else if constexpr (kAccess == Access::every_second) {
+    } else if constexpr (kAccess == MemoryAccess::every_second) {
       const EverySecond<In> every_second{block.inputs[0][r]};
       if (block.rows->streaming && length * std::int64_t{sizeof(T)} >= kShortestStreamedInPlace) {
         stream_row<V>(output, every_second, length, indexed);
@@ -240,8 +241,8 @@ constexpr Transforms transforms_of() {
     return {&transform<T, T, V, kUnroll, Formula>};
   } else {
     return {&transform<T, T, V, kUnroll, Formula>,
-            &transform<T, T, V, kUnroll, Formula, Access::every_second>,
-            &transform<T, T, V, kUnroll, Formula, Access::streaming>};
+            &transform<T, T, V, kUnroll, Formula, MemoryAccess::every_second>,
+            &transform<T, T, V, kUnroll, Formula, MemoryAccess::streaming>};
   }
 }
 

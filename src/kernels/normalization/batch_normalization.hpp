@@ -18,7 +18,7 @@ class Normalization {
       dense_ = dense_ && rows.layout[k] == Layout::in_place;
     }
     // Unpacked parameters are loaded as whole vectors.
-    dense_ = dense_ && (own_ || rows.count == 1) && rows.length >= kLanes<f32x>;
+    dense_ = dense_ && (own_ || rows.count == 1) && rows.length >= kFloatLanes;
     if (along_ || own_ || rows.outer_rank == 0) return;
     const Loop& loop = rows.outer[0];
     for (int k = kMean; k < kBatchNormalizationEnd; ++k) {
@@ -31,7 +31,7 @@ class Normalization {
   void traverse_rows() {
     // Non-temporal stores need rows of several cache lines, or vectors that cross them.
     const bool crosses =
-        own_ != along_ && rows_.length >= kLanes<f32x> && is_contiguous(0) && is_contiguous(1);
+        own_ != along_ && rows_.length >= kFloatLanes && is_contiguous(0) && is_contiguous(1);
     const bool streams = loops_.by_row[1] != nullptr && !dense_ && (rows_.length >= 256 || crosses);
     const Transform streaming = streams ? &normalize<true> : nullptr;
     traverse(rows_, {sizeof(T),
@@ -58,7 +58,7 @@ class Normalization {
     // Rows of a block share the packed parameters of a chunk's columns.
     for (std::int64_t column = 0, length; column < block.length; column += length) {
       length = min(largest, block.length - column);
-      const bool shared = !own_ || (dense_ && length >= kLanes<f32x>);
+      const bool shared = !own_ || (dense_ && length >= kFloatLanes);
       const std::int64_t together = shared ? block.count : along_ ? 1 : capacity;
       const std::int64_t count = min(min(block.count, limit / length), together);
       if (length == block.length && count == block.count) return normalize_chunk(block, streaming);
@@ -87,14 +87,14 @@ class Normalization {
   // Returns the number of elements between an aligned vector and the begin of the output's row.
   static std::int64_t past_vector(const Block& chunk) {
     const auto address = reinterpret_cast<std::uintptr_t>(chunk.output.data) / sizeof(T);
-    return (static_cast<std::int64_t>(address) - chunk.column) & (kLanes<f32x> - 1);
+    return (static_cast<std::int64_t>(address) - chunk.column) & (kFloatLanes - 1);
   }
 
   bool is_long() const { return loops_.by_row[0] == nullptr; }
 
   DMLOPS_INLINE void normalize_chunk(const Block& chunk, bool streaming) {
     const std::int64_t length = chunk.length;
-    if (dense_ && length >= kLanes<f32x>) return apply_unshared(chunk, *chunk.rows);
+    if (dense_ && length >= kFloatLanes) return apply_unshared(chunk, *chunk.rows);
     // Parameters that all rows share are packed once for the whole row, if they fit; parameters of
     // an iteration of the outer loop, once for many iterations.
     const bool whole = along_ && !own_ && rows_.length <= Channels<T>::kCapacity;

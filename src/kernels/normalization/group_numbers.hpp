@@ -19,7 +19,7 @@ void load_numbers(const Reduction& reduction, int operand, std::int64_t first, s
       store(numbers + c, load_doubles(reinterpret_cast<const T*>(elements) + c));
     });
   };
-  if (uniform && groups.step == sizeof(T) && count % kLanes<f32x> == 0)
+  if (uniform && groups.step == sizeof(T) && count % kFloatLanes == 0)
     return convert(data + groups.runs[0].offset);
   alignas(kVectorBytes) char packed[kColumns * sizeof(T)] = {};
   pack<Bits<T>>(packed, 0, count, 1,

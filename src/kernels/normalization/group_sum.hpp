@@ -15,7 +15,7 @@ namespace dmlops::DMLOPS_TARGET {
 // Returns v in the lanes [first, used), and 0 in the others.
 template <class Number>
 DMLOPS_INLINE Number existing(std::int64_t first, std::int64_t used, Number v) {
-  using Index = DMLOPS_TARGET::Lane<decltype(v != v)>;
+  using Index = Lane<decltype(v != v)>;
   decltype(v != v) lane;
   for (int i = 0; i < kLanes<Number>; ++i) lane[i] = i;
   const auto exists = (lane >= static_cast<Index>(first)) & (lane < static_cast<Index>(used));

@@ -62,10 +62,10 @@ class MomentColumnOperands {
   }
 
   // The loaded rows, from the vector of columns at c on, a value of column().
-  struct Rows {
+  struct OperandRows {
     ColumnRows x, second, scale, bias;
   };
-  DMLOPS_INLINE Rows rows_at(std::int64_t c) const {
+  DMLOPS_INLINE OperandRows rows_at(std::int64_t c) const {
     return {x_.from(c * std::int64_t{sizeof(T)}), second_.rows_at(c), scale_.rows_at(c),
             bias_.rows_at(c)};
   }
@@ -74,7 +74,7 @@ class MomentColumnOperands {
   struct At {
     using W = typename Formula::W;
 
-    const Rows& rows;
+    const OperandRows& rows;
     std::int64_t r;
 
     DMLOPS_INLINE f32x x() const { return load<f32x>(row_of<T>(rows.x, r)); }

@@ -98,7 +98,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   using Operands::rows_at;
   using Operands::scale_;
   using typename Operands::At;
-  using typename Operands::Rows;
+  using typename Operands::OperandRows;
 
   using Numbers = typename Formula::Numbers;
   using W = typename Formula::W;
@@ -358,7 +358,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
                                    std::index_sequence<kIndex...>, const Result& result) const {
     constexpr int kCount = sizeof...(kIndex);
     const std::int64_t columns[] = {column(c + static_cast<std::int64_t>(kIndex) * kFloatLanes)...};
-    const Rows operands[] = {rows_at(columns[kIndex])...};
+    const OperandRows operands[] = {rows_at(columns[kIndex])...};
     Results terms[] = {results.of[c / kFloatLanes + static_cast<std::int64_t>(kIndex)]...};
     char* row = reinterpret_cast<char*>(rows.target);
     for (std::int64_t r = rows.first; r < rows.first + rows.count; ++r, row += rows.pitch) {

@@ -57,7 +57,7 @@ struct Wide {
 
   DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used,
                                    std::int64_t first = 0) {
-    if (used - first == kLanes<f32x>) return load_doubles(row + i);
+    if (used - first == kFloatLanes) return load_doubles(row + i);
     return load_doubles(row + i, first, used);
   }
   DMLOPS_INLINE static Vector of(f32x v) { return to_double(v); }
@@ -208,7 +208,7 @@ struct MomentRow {
   using Wide = DMLOPS_TARGET::Wide<T>;
 
   const T* elements;
-  OperandRow<T> added;
+  OperandRow<T> seconds;
   Scale scales = {};
   Bias biases = {};
 
@@ -219,8 +219,8 @@ struct MomentRow {
 
     DMLOPS_INLINE f32x x() const { return load_elements(row.elements, i, used); }
     DMLOPS_INLINE auto wide_x() const { return Wide::load(row.elements, i, used, first); }
-    DMLOPS_INLINE f32x second() const { return row.added.load(i, used); }
-    DMLOPS_INLINE auto wide_second() const { return row.added.load_wide(i, used, first); }
+    DMLOPS_INLINE f32x second() const { return row.seconds.load(i, used); }
+    DMLOPS_INLINE auto wide_second() const { return row.seconds.load_wide(i, used, first); }
     // Returns v, with 0 for elements that do not exist.
     template <class V>
     DMLOPS_INLINE V existing(V v) const {
@@ -258,7 +258,7 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
   } else {
     results.set_wide(factors);
   }
-  tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+  for (const TileRun& run : tiles) {
     const auto row = row_of(run);
     const auto results_row = target.row(run);
     using At = typename decltype(row_of(run))::At;
@@ -268,7 +268,7 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
           [&](std::int64_t i, std::int64_t used) DMLOPS_LAMBDA_INLINE {
             return canonical_nan(result(At{row, i, used}));
           },
-          row.elements, row.added.row());
+          row.elements, row.seconds.row());
     };
     if (in_pairs) {
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
@@ -276,7 +276,7 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
     }
     target.end(run);
-  });
+  }
 }
 
 // The output of group k in the loaded tile, for store_group().

@@ -43,13 +43,13 @@ class MomentParts {
   }
 
  private:
-  using Rows = MomentRows<Formula>;
-  using State = typename Rows::State;
-  static constexpr std::int64_t kLanes = Formula::kSums * kMomentLanes;
+  using GroupRows = MomentRows<Formula>;
+  using State = typename GroupRows::State;
+  static constexpr std::int64_t kBlockLanes = Formula::kSums * kMomentLanes;
   static_assert(kPartGroups <= kTileGroups);
 
   std::int64_t count() const { return groups_.end - groups_.first; }
-  Rows rows() { return Rows(groups_, parameters_, moments_); }
+  GroupRows rows() { return GroupRows(groups_, parameters_, moments_); }
 
   // The selections of groups that share tiles, and the number of elements at whose multiples parts
   // begin.
@@ -73,7 +73,7 @@ class MomentParts {
   }
   // Sets the numbers of the groups.
   DMLOPS_NO_INLINE void begin() {
-    Rows rows = this->rows();
+    GroupRows rows = this->rows();
     begin(of_sums_, [&](const GroupTiles& tiles, std::int64_t first, std::int64_t selected) {
       rows.set_first(first - groups_.first);
       rows.load(tiles, selected);
@@ -85,7 +85,7 @@ class MomentParts {
   // Computes the sweeps that groups need; add_blocks(s, sums) adds up the blocks of a sweep's sums.
   template <class AddBlocks>
   void reduce(const AddBlocks& add_blocks) {
-    const BlockSums sums(groups_, elements_, kLanes);
+    const BlockSums sums(groups_, elements_, kBlockLanes);
     for (int s = 0; s < Formula::kSweeps; ++s) {
       if (!is_needed(s)) continue;
       add_blocks(s, sums);
@@ -97,7 +97,7 @@ class MomentParts {
   DMLOPS_NO_INLINE void prepare() { rows().prepare(count()); }
 
   DMLOPS_NO_INLINE bool is_needed(int s) {
-    const Rows rows = this->rows();
+    const GroupRows rows = this->rows();
     for (std::int64_t g = 0; g < count(); ++g) {
       if (rows.needs(s, g)) return true;
     }
@@ -123,7 +123,7 @@ class MomentParts {
   }
 
   void add_up(int s, const BlockSums& sums, int part) {
-    Rows rows = this->rows();
+    GroupRows rows = this->rows();
     State states[kTileGroups];
     for_each_range(of_sums_, part,
                    [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
@@ -137,7 +137,7 @@ class MomentParts {
                        if (needed[k]) continue;
                        // The lanes of all groups are added up.
                        for (std::int64_t b = from / kSumBlock; b * kSumBlock < to; ++b)
-                         std::memset(sums.lanes(first + k, b), 0, kLanes * sizeof(double));
+                         std::memset(sums.lanes(first + k, b), 0, kBlockLanes * sizeof(double));
                      }
                      sweep_tiles(s, tiles, rows, states, needed, selected, from, to);
                      for (std::int64_t k = 0; k < selected; ++k) states[k].end_blocks();
@@ -151,7 +151,7 @@ class MomentParts {
   }
 
   void finish(int part) {
-    Rows rows = this->rows();
+    GroupRows rows = this->rows();
     const Ranges& ranges = sorts_ ? of_results_ : of_sums_;
     for_each_range(ranges, part,
                    [&](GroupTiles& tiles, std::int64_t first, std::int64_t selected,
@@ -163,7 +163,7 @@ class MomentParts {
 
   DMLOPS_NO_INLINE void report() {
     GroupTiles tiles(groups_, sizeof(T));
-    Rows rows = this->rows();
+    GroupRows rows = this->rows();
     for (std::int64_t first = groups_.first, selected; first < groups_.end; first += selected) {
       selected = tiles.select(first);
       rows.set_first(first - groups_.first);

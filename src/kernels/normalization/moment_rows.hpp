@@ -149,7 +149,7 @@ class MomentRows : public Formula {
     DMLOPS_INLINE std::int64_t left() const { return left_; }
     DMLOPS_INLINE void skip(std::int64_t length) {
       row_.elements += length;
-      row_.added = row_.added.from(length);
+      row_.seconds = row_.seconds.from(length);
       left_ -= length;
       if (left_ > 0) return;
       ++run_;
@@ -159,7 +159,7 @@ class MomentRows : public Formula {
       const std::int64_t ahead = tiles_->jump(1, *run_);
       if (ahead != 0) prefetch_row(row_.elements, ahead, length);
       const std::int64_t second = reads_second_ ? tiles_->jump(kSecond, *run_) : 0;
-      if (second != 0) prefetch_row(row_.added.row(), second, length);
+      if (second != 0) prefetch_row(row_.seconds.row(), second, length);
     }
     DMLOPS_INLINE void add_terms(std::int64_t i, std::int64_t first, std::int64_t used,
                                  Vector* sums) const {
@@ -169,7 +169,7 @@ class MomentRows : public Formula {
    private:
     DMLOPS_INLINE void begin() {
       row_.elements = tiles_->row<T>(1, k_, *run_);
-      if (reads_second_) row_.added = {*tiles_, kSecond, k_, *run_};
+      if (reads_second_) row_.seconds = {*tiles_, kSecond, k_, *run_};
       left_ = run_->length;
     }
 

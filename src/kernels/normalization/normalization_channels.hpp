@@ -76,7 +76,7 @@ class Channels {
     load_operand(bias_, kBias);
     i32x extreme = {};
     const std::int64_t end = past + count;
-    for (std::int64_t i = past; i < end; i += kLanes<f32x>) {
+    for (std::int64_t i = past; i < end; i += kFloatLanes) {
       const f32x scale = load<f32x>(factor_[0] + i), variance = load<f32x>(variance_ + i);
       const f32x epsilons = splat<f32x>(epsilon);
       const auto computed = normalization_factor<T>(scale, variance, epsilons);
@@ -92,7 +92,7 @@ class Channels {
 
  private:
   // For whole vectors from any index on.
-  static constexpr std::int64_t kPaddedCapacity = kCapacity + 2 * kLanes<f32x>;
+  static constexpr std::int64_t kPaddedCapacity = kCapacity + 2 * kFloatLanes;
 
   // Repeats the first parameters after the last one, for vectors that extend into the next row.
   void repeat_first() {
@@ -107,7 +107,7 @@ class Channels {
   // Fills the last vector, whose unused lanes enter the computation of factors: subnormal numbers
   // are slow.
   void load_floats(float* target, const Source& source) const {
-    const std::int64_t last = (count_ - 1) / kLanes<f32x> * kLanes<f32x>;
+    const std::int64_t last = (count_ - 1) / kFloatLanes * kFloatLanes;
     if constexpr (std::is_same_v<T, float>) {
       store(target + last, splat<f32x>(1.0f));
       pack<std::uint32_t>(reinterpret_cast<char*>(target), 0, count_, 1, source);
@@ -115,7 +115,7 @@ class Channels {
       alignas(kVectorBytes) float16 halves[kPaddedCapacity];
       store(halves + last, splat<f32x>(1.0f));
       pack<std::uint16_t>(reinterpret_cast<char*>(halves), 0, count_, 1, source);
-      for (std::int64_t i = 0; i < count_; i += kLanes<f32x>)
+      for (std::int64_t i = 0; i < count_; i += kFloatLanes)
         store(target + i, load<f32x>(halves + i));
     }
   }

@@ -173,12 +173,8 @@ class Statistics {
   bool activates() const { return parameters_.activation != nullptr; }
   // Applies the activation to dense results.
   void activate(float* results, std::int64_t length) const {
-    Rows rows;
-    rows.length = length;
-    rows.count = 1;
-    rows.data[0] = rows.data[1] = reinterpret_cast<char*>(results);
-    rows.layout[0] = rows.layout[1] = Layout::in_place;
-    parameters_.activation(rows, &parameters_.activation_parameters);
+    char* const data = reinterpret_cast<char*>(results);
+    parameters_.activation(dense_row(data, data, length), &parameters_.activation_parameters);
   }
 
   DMLOPS_INLINE void finish(const LaneOf<Factors>& factors, const GroupTiles& tiles,
@@ -189,9 +185,8 @@ class Statistics {
     normalize(factors, tiles, k, ActivatedTarget{*this, {tiles, k}, normalized, whole});
     if (!whole) return;
     activate(normalized, tiles.length());
-    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+    for (const TileRun& run : tiles)
       store_floats(ResultRow<T>(tiles, k, run), normalized + run.begin, run.length);
-    });
   }
 
  private:

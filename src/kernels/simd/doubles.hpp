@@ -23,7 +23,7 @@ struct Doubles {
   f64x lower, upper;
 };
 DMLOPS_INLINE_SMALL Doubles to_double(f32x v) {
-  alignas(kVectorBytes) float lanes[kLanes<f32x>];
+  alignas(kVectorBytes) float lanes[kFloatLanes];
   store(lanes, v);
 #if defined(__AVX2__)
   // Conversions with memory operands cost no shuffle, unlike extracting a half from a register.

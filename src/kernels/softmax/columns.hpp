@@ -103,7 +103,7 @@ class ColumnSums {
   void add_up(SoftmaxBlock<T>& block, const MakeTerms& terms, const Done& done,
               const IsNeeded& is_needed = {}) {
     const std::int64_t columns = block.lanes(), blocks = block.blocks();
-    Seen seen[kSoftmaxColumns / kLanes<f32x>];
+    Seen seen[kSoftmaxColumns / kFloatLanes];
     for (std::int64_t b = 0; b < blocks; ++b) {
       const auto x = block.view(b);
       const std::int64_t rows = block.rows(b), step = b % kSteps;
@@ -139,12 +139,12 @@ class ColumnSums {
                                  DMLOPS_LAMBDA_INLINE { return lane_sum(lane, nullptr); };
           return done(c, block_sum(rows, whole), seen_here);
         }
-        seen_here = seen[c / kLanes<f32x>];
+        seen_here = seen[c / kFloatLanes];
         for (std::int64_t lane = 0; lane < min(rows, kSumLanes); ++lane) {
           Lane* const sum = sums_[lane] + c;
           lane_sum(lane, step != 0 ? sum : nullptr).store_to(sum);
         }
-        seen[c / kLanes<f32x>] = seen_here;
+        seen[c / kFloatLanes] = seen_here;
       });
     }
     if (blocks == 1) return;
@@ -154,7 +154,7 @@ class ColumnSums {
       if (!is_needed(c)) return;
       const Sums total = blocks > kSteps ? Sums::of(combined<LaneSums<float>>(blocks_, c).sums)
                                          : combined<Sums>(sums_, c);
-      done(c, total, seen[c / kLanes<f32x>]);
+      done(c, total, seen[c / kFloatLanes]);
     });
   }
 

@@ -66,15 +66,13 @@ struct HardmaxRows {
   }
 
   static void sweep(int, State* states, GroupTiles& tiles, std::int64_t k, std::int64_t begin) {
-    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+    for (const TileRun& run : tiles)
       find(states[k], tiles.row<T>(1, k, run), begin + run.begin, run.length);
-    });
   }
   void finish(const GroupTiles& tiles, std::int64_t k, std::int64_t begin) const {
     if (has_zeros_) return;
-    tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
+    for (const TileRun& run : tiles)
       write(states_[k], tiles.row<T>(0, k, run), begin + run.begin, run.length);
-    });
   }
 
  private:

@@ -24,7 +24,7 @@ DMLOPS_INLINE Product masked(Product terms, i32x used) {
   return {terms.factor, masked(terms.power, used)};
 }
 
-// kLanes<f32x> lanes of a sum, over the elements of a block: in double for float32, of which half
+// kFloatLanes lanes of a sum, over the elements of a block: in double for float32, of which half
 // an ulp per addition would show in the results of small sums; in float32 for float16.
 template <class T>
 struct LaneSums {

@@ -17,8 +17,7 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
   void run() {
     block_.for_each_selection([this] {
       if constexpr (std::is_same_v<T, float>) {
-        if (is_short_ && inexact_ <= exact_ + kSoftmaxColumns / kLanes<f32x>)
-          return compute_short();
+        if (is_short_ && inexact_ <= exact_ + kSoftmaxColumns / kFloatLanes) return compute_short();
       }
       Base::run(block_.lanes());
     });
@@ -38,7 +37,7 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
     constexpr float kExactRange = 16;
     const std::int64_t columns = block_.lanes();
     const auto x = block_.view(0);
-    bool exact[kSoftmaxColumns / kLanes<f32x>], all_exact = true;  // by vector
+    bool exact[kSoftmaxColumns / kFloatLanes], all_exact = true;  // by vector
     for_each_vector(columns, [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
       const std::int64_t column = block_.column(c);
       const auto element = [&](std::int64_t r) DMLOPS_LAMBDA_INLINE {
@@ -57,13 +56,13 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
       store(smallest_ + c, smallest);
       sum.store_to(log_sum_exp_.plain_sum + c);
       const i32x in_range = largest - smallest <= kExactRange;
-      bool& exact_here = exact[c / kLanes<f32x>];
+      bool& exact_here = exact[c / kFloatLanes];
       exact_here = !any_lane(~in_range);
       all_exact = all_exact && exact_here;
       ++(exact_here ? exact_ : inexact_);
     });
     if (!all_exact && elements() > 2) {  // the smaller one of two terms does not suffice, anyway
-      const auto is_inexact = [&](std::int64_t c) { return !exact[c / kLanes<f32x>]; };
+      const auto is_inexact = [&](std::int64_t c) { return !exact[c / kFloatLanes]; };
       add_plain(is_inexact);
       for_each_vector(columns, [&](std::int64_t c) {
         if (is_inexact(c)) log_sum_exp_.subtract_max(c);
@@ -96,12 +95,12 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
     sums_.template add_up<NonMaxCount>(
         block_,
         [&](std::int64_t c) { return TermsExcludingMax<T>(load<f32x>(log_sum_exp_.largest + c)); },
-        [&](std::int64_t c, const LaneSums<T>& sums, const NonMaxCount& below_max)
-            DMLOPS_LAMBDA_INLINE {
-              const i32x maxima = static_cast<std::int32_t>(block_.count()) - below_max.count;
-              sums.store_to(log_sum_exp_.sum_excluding_maxima + c);
-              store(log_sum_exp_.max_count + c, __builtin_convertvector(maxima, f32x));
-            },
+        [&](std::int64_t c, const LaneSums<T>& sums,
+            const NonMaxCount& below_max) DMLOPS_LAMBDA_INLINE {
+          const i32x maxima = static_cast<std::int32_t>(block_.count()) - below_max.count;
+          sums.store_to(log_sum_exp_.sum_excluding_maxima + c);
+          store(log_sum_exp_.max_count + c, __builtin_convertvector(bit_cast<u32x>(maxima), f32x));
+        },
         is_needed);
   }
 

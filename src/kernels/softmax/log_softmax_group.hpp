@@ -17,7 +17,7 @@ class GroupBatch {
  protected:
   void run(std::int64_t count) {
     Passes& passes = static_cast<Passes&>(*this);
-    log_sum_exp_.begin(count);
+    log_sum_exp_.clear_past(count);
     bool enough = false;
     if (kPlainFirst<T> == 0 || passes.elements() >= kPlainFirst<T>) {
       passes.add_plain();

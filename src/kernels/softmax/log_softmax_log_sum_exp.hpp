@@ -39,17 +39,17 @@ struct LogSumExp {
   alignas(kVectorBytes) float low[kCapacity];
 
   // Sets the lanes past the last group, which are computed with; the numbers of groups follow.
-  DMLOPS_INLINE void begin(std::int64_t count) {
-    const std::int64_t last = (count - 1) / kLanes<f32x> * kLanes<f32x>;
+  DMLOPS_INLINE void clear_past(std::int64_t count) {
+    const std::int64_t last = (count - 1) / kFloatLanes * kFloatLanes;
     for (float* const numbers : {largest, max_count, high, low}) store(numbers + last, f32x{});
     for (Sum* const sums : {plain_sum, sum_excluding_maxima, sum_excluding_max})
-      std::memset(sums + last, 0, kLanes<f32x> * sizeof(Sum));
+      std::memset(sums + last, 0, kFloatLanes * sizeof(Sum));
   }
 
   // Computes sum_excluding_max from plain_sum, from which it subtracts the term of the maximum.
   // Returns true if that is accurate enough for all groups.
   bool take_plain(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) subtract_max(i);
+    for (std::int64_t i = 0; i < count; i += kFloatLanes) subtract_max(i);
     return take_plain_excluding_max(count);
   }
   // Subtracts the term of the maximum from plain_sum, in the vector at i.
@@ -66,7 +66,7 @@ struct LogSumExp {
   // float16 it is 2^-24, 2^-18 in all: 1/64 ulp of float16 for the logarithm of 1.5.
   bool take_plain_excluding_max(std::int64_t count) {
     constexpr float kLargest = kIsFloat ? 40 : 32;
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {  // high + low: e^-max
+    for (std::int64_t i = 0; i < count; i += kFloatLanes) {  // high + low: e^-max
       const f32x top = load<f32x>(largest + i);
       RangeReduction reduced = reduce_range<64>(top);
       const f32x inverse_power = bit_cast<f32x>((318u << 23) - bit_cast<u32x>(reduced.power));
@@ -100,7 +100,7 @@ struct LogSumExp {
   // True if plain_sum does not suffice for a group of the vector at i.
   DMLOPS_INLINE bool lacks_sum(std::int64_t i) const {
     Vec<Sum> worst = {};
-    for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>)
+    for (std::int64_t j = i; j < i + kFloatLanes; j += kLanes<Vec<Sum>>)
       worst = min(worst, load<Vec<Sum>>(sum_excluding_max + j));
     return any_bit(bit_cast<u32x>(worst), 1u << 31);  // 0 or -1
   }
@@ -116,14 +116,14 @@ struct LogSumExp {
       const auto before = load<Vec<Sum>>(sum_excluding_max + i);
       store(sum_excluding_max + i, before >= Sum{0} ? before : sum);
     };
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+    for (std::int64_t i = 0; i < count; i += kFloatLanes) {
       if (!lacks_sum(i)) continue;
       const f32x top = load<f32x>(largest + i);
       const f32x further_maxima =
           load<f32x>(max_count + i) - 1.0f + (top - top);  // NaN if the maximum is infinite
       if constexpr (std::is_same_v<T, float>) {
         const TermsExcludingMax<T> terms(top);
-        alignas(kVectorBytes) float shifted[kLanes<f32x>], n[kLanes<f32x>], added[kLanes<f32x>];
+        alignas(kVectorBytes) float shifted[kFloatLanes], n[kFloatLanes], added[kFloatLanes];
         store(shifted, terms.shifted_max());
         store(n, terms.n());
         store(added, further_maxima);
@@ -161,7 +161,7 @@ struct LogSumExp {
         store(low + i, to_float(log - (to_double(high + i) - top)));
       }
     } else {
-      for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+      for (std::int64_t i = 0; i < count; i += kFloatLanes) {
         store(high + i, load<f32x>(largest + i));
         store(low + i, log1p(load<f32x>(sum_excluding_max + i)));
       }

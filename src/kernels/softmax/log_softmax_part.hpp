@@ -21,7 +21,7 @@ void log_softmax_in_parts(const Reduction& group) {
     part.largest = fold(seen.largest, Maximum());
   });
   using Sum = typename LaneSums<T>::Lane;
-  LogSumExp<T, kLanes<f32x>> log_sum_exp = {};
+  LogSumExp<T, kFloatLanes> log_sum_exp = {};
   float smallest;
   row.set_extrema(smallest, log_sum_exp.largest[0]);
   log_sum_exp.plain_sum[0] = static_cast<Sum>(row.sum());

@@ -55,7 +55,7 @@ class LogSoftmaxRows : RowTiles<T>, GroupBatch<LogSoftmaxRows<T>, T, kTileGroups
   friend Batch;
 
  public:
-  explicit LogSoftmaxRows(const Reduction& groups) : Tiles(groups, GroupTiles::Rows::whole) {}
+  explicit LogSoftmaxRows(const Reduction& groups) : Tiles(groups, GroupTiles::Access::whole) {}
 
   void run() {
     for (std::int64_t first = reduction_.first; first < reduction_.end; first += groups_) {

@@ -27,7 +27,7 @@ inline bool fills_rows(const Reduction& groups, std::int64_t along_rows) {
 // Loads a vector of a row's elements from i on; lanes past the end get `filler`.
 template <class T>
 DMLOPS_INLINE f32x load_filled(const T* x, std::int64_t i, std::int64_t used, T filler) {
-  return used == kLanes<f32x> ? load<f32x>(x + i) : load_partial<f32x>(x + i, used, filler);
+  return used == kFloatLanes ? load<f32x>(x + i) : load_partial<f32x>(x + i, used, filler);
 }
 // Lanes past the end repeat an element.
 template <class T>
@@ -133,8 +133,8 @@ class RowTiles {
   using Sum = typename RowSum<T>::Lane;
   static constexpr unsigned int kOperands = 3;  // the output and the input, as bits
 
-  RowTiles(const Reduction& reduction, GroupTiles::Rows rows)
-      : reduction_(reduction), tiles_(reduction, sizeof(T), rows, 2) {}
+  RowTiles(const Reduction& reduction, GroupTiles::Access access)
+      : reduction_(reduction), tiles_(reduction, sizeof(T), access, 2) {}
 
   // Calls visit(k, row, begin, length) for the elements from `begin` on of the groups [first, end),
   // tile by tile.

@@ -45,7 +45,7 @@ void softmax_in_parts(const Reduction& group) {
   const bool plain =
       smallest >= -PlainGroupTerms<T>::kLargest && largest <= PlainGroupTerms<T>::kLargest;
   const GroupTerms<T> terms(splat<f32x>(largest));
-  TermSums<T, kLanes<f32x>> sums = {};
+  TermSums<T, kFloatLanes> sums = {};
   const double all = plain ? add_parts(row, PlainGroupTerms<T>()) : add_parts(row, terms);
   sums.sum[0] = static_cast<typename RowSum<T>::Lane>(all);
   const bool ordered = sums.compute(1, !plain);

@@ -34,7 +34,7 @@ class SoftmaxRows : RowTiles<T> {
   using Tiles = RowTiles<T>;
 
  public:
-  explicit SoftmaxRows(const Reduction& groups) : Tiles(groups, GroupTiles::Rows::single) {}
+  explicit SoftmaxRows(const Reduction& groups) : Tiles(groups, GroupTiles::Access::single) {}
 
   void run() {
     const std::int64_t steps = round_up(tiles_.count(), kGroupStep);
@@ -110,7 +110,7 @@ class SoftmaxRows : RowTiles<T> {
 
   // Computes the reciprocals of the sums of the groups [first, end).
   bool invert(std::int64_t first, std::int64_t end) {
-    term_sums_.begin(end - first);
+    term_sums_.clear_past(end - first);
     Tiles::fold_sums(first, end, term_sums_.sum);
     return term_sums_.compute(end - first, !plain_);
   }

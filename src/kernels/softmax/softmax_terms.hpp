@@ -183,17 +183,17 @@ struct TermSums {
   alignas(kVectorBytes) float low[kCapacity];
 
   // Sets the lanes past the last group, which are computed with; the sums follow.
-  DMLOPS_INLINE void begin(std::int64_t count) {
-    std::memset(sum + (count - 1) / kLanes<f32x> * kLanes<f32x>, 0, kLanes<f32x> * sizeof(Sum));
+  DMLOPS_INLINE void clear_past(std::int64_t count) {
+    std::memset(sum + (count - 1) / kFloatLanes * kFloatLanes, 0, kFloatLanes * sizeof(Sum));
   }
 
   // Computes the reciprocals times 2^kScale if the terms are scaled. Returns true if no sum is NaN.
   bool compute(std::int64_t count, bool is_scaled) {
     const Sum numerator = is_scaled && SoftmaxTerm<T>::kScale != 0 ? Sum{0x1p64f} : Sum{1};
     i32x unordered = {};
-    for (std::int64_t i = 0; i < count; i += kLanes<f32x>) {
+    for (std::int64_t i = 0; i < count; i += kFloatLanes) {
 #pragma GCC unroll 16
-      for (std::int64_t j = i; j < i + kLanes<f32x>; j += kLanes<Vec<Sum>>) {
+      for (std::int64_t j = i; j < i + kFloatLanes; j += kLanes<Vec<Sum>>) {
         const Vec<Sum> sums = load<Vec<Sum>>(sum + j), exact = numerator / sums;
         if constexpr (std::is_same_v<T, float>) {
           store(rounded + j, to_float(sums));
