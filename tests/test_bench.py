@@ -202,6 +202,19 @@ def test_caches_and_cores() -> None:
     assert sorted(machine.one_per_core(processors)) == processors
 
 
+def test_caches_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux omits a size that the firmware does not state."""
+    monkeypatch.setattr(machine, "SYSTEM", tmp_path)
+    assert machine.caches() == {}
+    facts = {"level": "1", "type": "Data", "size": "32K"}
+    for index, known in (("index0", facts), ("index1", {"level": "2", "type": "Unified"})):
+        folder = tmp_path / "cpu0" / "cache" / index
+        folder.mkdir(parents=True)
+        for name, text in known.items():
+            (folder / name).write_text(f"{text}\n")
+    assert machine.caches() == {"L1": 32 << 10}
+
+
 def test_json_of_a_small_run(tmp_path: Path) -> None:
     words = ["--quick", "--only", "clip/f32/c1", "--only", "128x1000", "--peers", "numpy"]
     words += ["--json", "figures.json"]

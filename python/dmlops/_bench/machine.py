@@ -26,9 +26,10 @@ def describe(processors: list[int]) -> dict[str, Any]:
 def caches() -> dict[str, int]:
     """Return the sizes of a processor's data caches in bytes, if the system reports them."""
     found = {}
-    for folder in sorted(SYSTEM.glob("cpu0/cache/index*")):
+    # Linux omits a size that the firmware does not state, as in virtual machines on aarch64.
+    for file in sorted(SYSTEM.glob("cpu0/cache/index*/size")):
         level, kind, size = (
-            (folder / name).read_text().strip() for name in ("level", "type", "size")
+            file.with_name(name).read_text().strip() for name in ("level", "type", "size")
         )
         if kind != "Instruction":
             unit = SUFFIXES.get(size[-1], 1)
