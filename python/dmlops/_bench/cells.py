@@ -16,6 +16,7 @@ DTYPES: dict[str, Any] = {
     "f32": np.float32, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i16": np.int16,
     "u16": np.uint16, "i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64,
 }  # fmt: skip
+FLOATS = ("f32", "f16")
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Cell:
     @property
     def quick(self) -> bool:
         """True if the short comparison includes the cell."""
-        common = self.dtype in ("f32", "f16") or (self.dtype, self.layout) == ("u8", "c1m")
+        common = self.dtype in FLOATS or (self.dtype, self.layout) == ("u8", "c1m")
         return common and self.layout in QUICK
 
 
@@ -141,13 +142,13 @@ def clip(dtype: str, name: str, layout: Layout, **scale_bias: float) -> Cell:
 def sweep() -> list[Cell]:
     """Return clip on dense vectors of many sizes, for the curves of bandwidth over size."""
     sizes = [1 << power for power in range(10, 25, 2)]
-    return [clip(dtype, f"dense_{n}", Layout((n,))) for dtype in ("f32", "f16") for n in sizes]
+    return [clip(dtype, f"dense_{n}", Layout((n,))) for dtype in FLOATS for n in sizes]
 
 
 def hard_sigmoids() -> Iterator[Cell]:
     """Yield the cells of hard_sigmoid; with alpha 1/6, which PyTorch has a function for."""
     for name, layout in LAYOUTS.items():
-        for dtype in ("f32", "f16"):
+        for dtype in FLOATS:
             yield elementwise("hard_sigmoid", dtype, name, layout, {"alpha": 1 / 6, "beta": 0.5})
 
 
@@ -161,7 +162,7 @@ def elementwise(
 def normalizations() -> Iterator[Cell]:
     """Yield the cells of batch_normalization."""
     for name, (layout, axes, relu) in NORMALIZATIONS.items():
-        for dtype in ("f32", "f16"):
+        for dtype in FLOATS:
             yield normalization(dtype, name, layout, axes, relu)
 
 
@@ -177,7 +178,7 @@ def softmaxes(operator: str, names: Iterable[str]) -> Iterator[Cell]:
     """Yield the cells of a reduction over axes."""
     for name in names:
         shape, axes = SOFTMAXES[name]
-        for dtype in ("f32", "f16"):
+        for dtype in FLOATS:
             yield elementwise(operator, dtype, name, Layout(shape), {"axes": axes})
 
 
@@ -186,7 +187,7 @@ def layers() -> Iterator[Cell]:
     for name, (shape, use_mean) in LAYERS.items():
         axes, parameters = (len(shape) - 1,), (1,) * (len(shape) - 1) + shape[-1:]
         numbers = {"axes": axes, "use_mean": use_mean, "epsilon": 1e-5}
-        for dtype in ("f32", "f16"):
+        for dtype in FLOATS:
             yield with_arrays(
                 "mean_variance_normalization", dtype, name, Layout(shape), numbers,
                 scale=parameters, bias=parameters,
@@ -199,7 +200,7 @@ def trainings() -> Iterator[Cell]:
     channels = tuple(n if d == 1 else 1 for d, n in enumerate(layout.shape))
     numbers = {"axes": (0, 2, 3), "use_mean": True, "epsilon": 1e-5}
     statistics = {"mean": channels, "variance": channels, "scale": channels}
-    for dtype in ("f32", "f16"):
+    for dtype in FLOATS:
         yield with_arrays(
             "batch_normalization_training", dtype, "nchw", layout, numbers,
             scale=channels, bias=channels,
@@ -214,7 +215,7 @@ def maps() -> Iterator[Cell]:
     """Yield the cells of the other elementwise operators."""
     layout = LAYOUTS["c1m"]
     gradient = {"gradient": layout.shape}
-    for dtype in ("f32", "f16"):
+    for dtype in FLOATS:
         yield elementwise("swish", dtype, "c1m", layout, {})
         yield elementwise("hard_swish", dtype, "c1m", layout, {"alpha": 1 / 6, "beta": 0.5})
         yield with_arrays("parameterized_relu", dtype, "c1m", layout, {}, slope=layout.shape)

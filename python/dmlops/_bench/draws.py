@@ -9,7 +9,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from dmlops._bench.cells import DTYPES, Cell, Layout, clip, normalization, with_arrays
+from dmlops._bench.cells import DTYPES, FLOATS, Cell, Layout, clip, normalization, with_arrays
 from dmlops._bench.problem import Problem, View, permutation
 
 USUAL = ("clip", "hard_sigmoid", "batch_normalization", "log_softmax")  # of published figures
@@ -23,7 +23,6 @@ OPERATORS = (
     *("softmax", "hardmax", "mean_variance_normalization", *STATISTICS),
     *("parameterized_relu", "relu_grad", "clip_grad", "swish", "hard_swish"),
 )
-FLOATS = ("f32", "f16")
 RANKS = (1, 6)
 BITS = (14.0, 20.0)  # of the number of elements
 STEPS = (2, 3, 4)

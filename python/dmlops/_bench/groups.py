@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dmlops._bench.cells import FLOATS
+
 Record = dict[str, Any]  # a cell with its figures, as in the JSON file
 
 TINY = ("c1", "c1k")
@@ -22,7 +24,7 @@ TRAINING = (
 )
 PAIRS = ("parameterized_relu", "relu_grad", "clip_grad")
 WIDE, NARROW = ("f32", "i32", "u32", "i64", "u64"), ("f16", "i8", "u8", "i16", "u16")
-FLOATS = (("float32", ("f32",)), ("float16", ("f16",)))
+FLOAT_TYPES = (("float32", ("f32",)), ("float16", ("f16",)))
 WIDTHS = (("32- and 64-bit", WIDE), ("8- and 16-bit", NARROW))
 MAPS = ("clip", "hard_sigmoid")
 LIMITS = (0.95, 0.8)  # cells with a lower ratio are counted
@@ -61,7 +63,7 @@ GROUPS = [
             ("mean_variance_normalization", "layer normalization", LAYERS),
             ("mean_variance_normalization", "RMS normalization", ("rms_4096x768",)),
         )
-        for width, dtypes in FLOATS
+        for width, dtypes in FLOAT_TYPES
     ),
     *(
         (f"{title}, {width}", operators, dtypes, layouts)
@@ -71,7 +73,7 @@ GROUPS = [
             ("swish and hard_swish", ("swish", "hard_swish"), IN_CACHE),
             ("maps of two tensors", PAIRS, IN_CACHE),
         )
-        for width, dtypes in FLOATS
+        for width, dtypes in FLOAT_TYPES
     ),
 ]
 
@@ -98,7 +100,7 @@ def averages_of_drawn(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
     yield from average("all cells", compared)
     yield from partition(compared, "operator")
     yield from partition(compared, "dtype")
-    floats = [record for record in compared if record["dtype"] in ("f32", "f16")]
+    floats = [record for record in compared if record["dtype"] in FLOATS]
     yield from partition(floats, "operator", "dtype")
     for kind in sorted({kind for record in compared for kind in record["kinds"]}):
         yield from average(kind, [each for each in compared if kind in each["kinds"]])
