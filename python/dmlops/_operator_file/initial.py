@@ -122,13 +122,13 @@ def _fill_mixed(resource: Resource, mixed: Mixed) -> Array:
 def _fill_sequence(sequence: Sequence, dtype: np.dtype[Any], node: Node) -> Array:
     count, start, delta = sequence.count, sequence.start, sequence.delta
     array = allocate((count,), dtype, node)
-    if dtype.kind in "iu":
+    integers = dtype.kind in "iu"
+    if integers:
         if not isinstance(delta, int):
             node.refuse(f"{shown(delta)} is not an integer; {dtype.name.upper()} needs integers")
         _check_integers([start, start + delta * (count - 1)], dtype, node)
     else:
         start, delta = _float64([start, delta], node)
-    integers = dtype.kind in "iu"
     with Progress(node.place) as progress:
         for first in range(0, count, _BLOCK):
             block = array[first : first + _BLOCK]

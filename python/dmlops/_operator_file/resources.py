@@ -18,7 +18,7 @@ from dmlops._operator_file.read import FileError
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
 
 HUGE = 2**28  # bytes; larger results are computed in the mapped output file
-_BLOCK = 2**22  # elements that are filled or copied at once
+_BLOCK = 2**22  # elements that are copied at once
 _GRANULARITY = 4  # bytes; DirectML's buffer sizes are multiples
 
 
