@@ -104,10 +104,13 @@ def _thread_count(function: str, n: int) -> int:
     try:
         n = operator.index(n)
     except TypeError:
-        kind = type(n).__name__
-        raise TypeError(f"{function}: n must be an integer from 1 to 1024, not {kind}") from None
+        raise TypeError(
+            f"{function}: n must be an integer from 1 to {_MAX_THREADS}, not {type(n).__name__}"
+        ) from None
     if abs(n) >= 2**63:
-        raise ValueError(f"{function}: n must be from 1 to 1024, not a number beyond 64 bits")
+        raise ValueError(
+            f"{function}: n must be from 1 to {_MAX_THREADS}, not a number beyond 64 bits"
+        )
     return n
 
 
