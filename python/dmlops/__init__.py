@@ -5,7 +5,6 @@
 # The core would import NumPy, too, but would report an interrupt as a failed import.
 import numpy as _numpy  # noqa: F401
 
-from dmlops import _core
 from dmlops import _foreign as _foreign  # the core calls it
 from dmlops._activation_descs import *
 from dmlops._activations import *
@@ -25,6 +24,7 @@ from dmlops._runtime import (
     num_threads,
     set_num_threads,
 )
+from dmlops._runtime import check_environment as _check_environment
 from dmlops._runtime import runs_as_command as _runs_as_command
 from dmlops._scale_bias import ScaleBias
 from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
@@ -136,6 +136,4 @@ for _error in (BindingError, ValidationError):
 # Reports an invalid environment variable at import instead of at the first large call.
 # The command line checks the environment itself, to print the error without a traceback.
 if not _runs_as_command():
-    isa()
-    get_num_threads()
-    _core.non_temporal_threshold()
+    _check_environment()

@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from typing import Any, TextIO
 
 import dmlops
-from dmlops import _core
+from dmlops._runtime import check_environment
 
 COMMANDS = {
     "info": "show version, instruction sets, threads and platform, for bug reports",
@@ -127,16 +127,6 @@ def complete() -> None:
         import_module("argcomplete").autocomplete(build_parser(words))
 
 
-def check_environment() -> None:
-    """Raise CommandError for an invalid environment variable."""
-    try:
-        dmlops.isa()
-        dmlops.get_num_threads()
-        _core.non_temporal_threshold()
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line ``words`` (by default the program's own) and return the exit status."""
     if sys.stderr is None:  # closed: print() would write to standard output
@@ -171,6 +161,9 @@ def run(words: Sequence[str] | None) -> int:
         return DONE
     try:
         check_environment()
+    except ValueError as error:
+        return fail(error)
+    try:
         status: int = arguments.run(arguments)
         return status
     except CommandError as error:

@@ -218,6 +218,13 @@ def build_info() -> BuildInfo:
     }
 
 
+def check_environment() -> None:
+    """Raise ValueError for an invalid environment variable."""
+    isa()
+    get_num_threads()
+    _core.non_temporal_threshold()
+
+
 def runs_as_command() -> bool:
     """Return True if the program is the command ``dmlops``, or ``python -m dmlops``."""
     program = next(iter(getattr(sys, "argv", [])), "")
