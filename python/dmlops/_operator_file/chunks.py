@@ -12,9 +12,10 @@ from typing import Any
 
 from dmlops._device import BufferBinding
 from dmlops._operator_file.initial import dtype_of
+from dmlops._operator_file.resources import total_size
 from dmlops._operator_type import OperatorType
 from dmlops._table import DESCS
-from dmlops._tensor_desc import BufferTensorDesc, calc_buffer_tensor_size
+from dmlops._tensor_desc import BufferTensorDesc
 
 CHUNK = 2**23  # elements of the output: a few hundredths of a second
 _ALIGNMENT = 16  # bytes of a binding's offset; also ensured by multiples of 16 elements
@@ -68,9 +69,7 @@ def _bind(array: Any, tensor: BufferTensorDesc, axis: int, start: int) -> Buffer
 
 def _fits(array: Any, tensor: BufferTensorDesc) -> bool:
     """Return True if an array of the tensor's data type is large enough."""
-    needed = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
-    needed = max(needed, tensor.total_tensor_size_in_bytes or 0)
-    return bool(array.dtype == dtype_of(tensor.data_type) and needed <= array.nbytes)
+    return bool(array.dtype == dtype_of(tensor.data_type) and total_size(tensor) <= array.nbytes)
 
 
 def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:

@@ -90,6 +90,12 @@ def _rounded_up(size: int) -> int:
     return -(-size // _GRANULARITY) * _GRANULARITY
 
 
+def total_size(tensor: BufferTensorDesc) -> int:
+    """Return the bytes that a binding of a tensor must hold."""
+    size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
+    return max(size, tensor.total_tensor_size_in_bytes or 0)
+
+
 def create(
     tensor: BufferTensorDesc, bound: Binding, resource: Resource, target: Path | None
 ) -> Memory:
@@ -107,9 +113,7 @@ def create(
         if size % _GRANULARITY == 0:
             array = allocate(tensor.sizes, dtype, resource.node)
             return Memory(array.reshape(-1), array, element_size)
-    size = calc_buffer_tensor_size(tensor.data_type, tensor.sizes, tensor.strides)
-    size = max(size, tensor.total_tensor_size_in_bytes or 0)
-    size += bound.offset * (bound.element_size or element_size)
+    size = total_size(tensor) + bound.offset * (bound.element_size or element_size)
     if resource.size_in_bytes is not None:  # if it is too small, the binding is refused
         size = resource.size_in_bytes
     array = allocate((_rounded_up(size),), np.dtype(np.uint8), resource.node)
