@@ -56,8 +56,10 @@ def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -
     ModelError
         If the node is not valid.
     """
-    read = _read_node(node, opset, known)
+    if node.domain not in ONNX_DOMAINS or node.op_type not in OPERATORS:
+        raise UnsupportedError(f"{label_of(node)}: dmlops has no such operator")
     schema = onnx.defs.get_schema(node.op_type, opset)
+    read = _read_node(node, schema, known)
     _require_types(read, schema)
     operator = OPERATORS[read.operator]
     if operator.types is not None:
@@ -65,11 +67,10 @@ def prepare_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -
     return operator.prepare(read)
 
 
-def _read_node(node: onnx.NodeProto, opset: int, known: Mapping[str, Value]) -> Node:
+def _read_node(
+    node: onnx.NodeProto, schema: onnx.defs.OpSchema, known: Mapping[str, Value]
+) -> Node:
     label = label_of(node)
-    if node.domain not in ONNX_DOMAINS or node.op_type not in OPERATORS:
-        raise UnsupportedError(f"{label}: dmlops has no such operator")
-    schema = onnx.defs.get_schema(node.op_type, opset)
     undefined = onnx.AttributeProto.UNDEFINED
     defaults = {
         name: _value_of(label, attribute.default_value)
