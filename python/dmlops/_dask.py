@@ -108,7 +108,7 @@ def _check(
         return np.lib.stride_tricks.as_strided(one, shape, (0,) * array.ndim)
 
     views = {key: view(array) for key, array in given.items()}
-    like = (given[tensor.like.removesuffix("_tensor")] for tensor in ROWS[name].outputs)
+    like = (given[tensor.like_parameter] for tensor in ROWS[name].outputs)
     outputs = tuple(view(array) for array in like)
     try:
         function(**views, **values, out=outputs if len(outputs) > 1 else outputs[0])
@@ -154,7 +154,7 @@ def _results(name: str, x: Any, given: dict[str, Any], results: Any) -> Any:
         return results.rechunk(x.chunks)
     arrays = []
     for i, tensor in enumerate(ROWS[name].outputs):
-        like = given.get(tensor.like.removesuffix("_tensor"), x)
+        like = given.get(tensor.like_parameter, x)
         # Each chunk of a group has the same numbers of the group.
         first = tuple(slice(1 if size == 1 else None) for size in like.shape)
         parts = results.blocks[first] if first else results
@@ -178,7 +178,7 @@ def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
         reduced = normalized_axes(x, values["axes"])
         values = values | {"axes": reduced}
     else:
-        parameter = given[ROWS[name].outputs[-1].like.removesuffix("_tensor")]
+        parameter = given[ROWS[name].outputs[-1].like_parameter]
         reduced = tuple(axis for axis, size in enumerate(parameter.shape) if size == 1)
     if name == "mean_variance_normalization":  # None is the number 1 or 0
         one = np.ones((1,) * x.ndim, x.dtype)

@@ -161,7 +161,7 @@ def _new_output(function: str, argument: str) -> str:
     """Return the advice to make an array with the shape of an output."""
     outputs = ROWS[function].outputs
     index = int(argument[len("out[")]) if argument.startswith("out[") else 0
-    return f"make one with numpy.empty_like({outputs[index].like.removesuffix('_tensor')})"
+    return f"make one with numpy.empty_like({outputs[index].like_parameter})"
 
 
 def _advice(function: str, argument: str, value: Any, wanted: Wanted) -> str:

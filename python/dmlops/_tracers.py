@@ -62,7 +62,7 @@ def _callback(name: str, given: dict[str, Any], traced: list[str]) -> str:
             for key, value in given.items()
         )
         function = f"lambda {', '.join(arrays)}: {function}({', '.join(values)})"
-    results = [tensor.like.removesuffix("_tensor") for tensor in row.outputs]
+    results = [tensor.like_parameter for tensor in row.outputs]
     shapes = results[0] if len(results) == 1 else f"({', '.join(results)})"
     operands = ", ".join(arrays)
     return f'jax.pure_callback({function}, {shapes}, {operands}, vmap_method="sequential")'

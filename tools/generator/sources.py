@@ -261,7 +261,7 @@ def _outputs(row: Any, i: int) -> tuple[str, str]:
     if len(row.outputs) == 1:
         read = f"out.read_output(function, values[{i}], input, {row.types.cpp})"
         return "OutputArray out;", read
-    like = ", ".join(f"&{each.like.removesuffix('_tensor')}" for each in row.outputs)
+    like = ", ".join(f"&{each.like_parameter}" for each in row.outputs)
     names = f"k{camel(row.function)}Outputs"
     read = f"read_outputs(function, values[{i}], {names}, {{{like}}}, out)"
     return f"OutputArray out[{len(row.outputs)}];", read

@@ -118,6 +118,11 @@ class Tensor(Field):
         """None unless the tensor is optional."""
         return "None" if self.optional else None
 
+    @property
+    def like_parameter(self) -> str:
+        """The function's parameter for the tensor `like`."""
+        return self.like.removesuffix("_tensor")
+
 
 @dataclass(frozen=True)
 class Number(Field):
