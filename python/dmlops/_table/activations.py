@@ -7,18 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .schema import (
-    NUMBERS32,
-    SIGNED32,
-    SINCE_1_0,
-    Field,
-    Number,
-    Operator,
-    Support,
-    Tensor,
-)
+from .schema import INPUT, NUMBERS32, OUTPUT, SIGNED32, SINCE_1_0, Field, Number, Operator, Support
 
-_TENSORS = (Tensor("input_tensor"), Tensor("output_tensor", output=True))
 _LIMIT = "The result tends to ``-alpha`` for very negative ``x``."
 _SELU_ALPHA, _SELU_GAMMA = "1.67326319217681884765625", "1.05070102214813232421875"
 EXACT, ONE = 0.5, 1.0  # ulp, where it is not 2
@@ -33,7 +23,7 @@ def _activation(name: str, value: int, formula: str, *numbers: Field, **more: An
         function=name.lower(),
         formula=formula,
         activation=True,
-        fields=(*_TENSORS, *numbers),
+        fields=(INPUT, OUTPUT, *numbers),
         **row,
     )
 

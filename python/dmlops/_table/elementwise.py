@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from .schema import (
     FLOATS,
+    INPUT,
     NUMBERS32,
     NUMBERS64,
+    OUTPUT,
     SIGNED32,
     SINCE_1_0,
     DataType,
@@ -18,8 +20,6 @@ from .schema import (
     Tensor,
 )
 
-_INPUT = Tensor("input_tensor")
-_OUTPUT = Tensor("output_tensor", output=True)
 _SCALE_BIAS = ScaleBias(
     "scale_bias",
     "Applied before the bounds. None is no change.",
@@ -67,7 +67,7 @@ ELEMENTWISE = (
         formula="maximum(min, minimum(g(x), max))",
         text="``maximum(min, minimum(g(x), max))``, ``g(x) = x * scale + bias``, float32 bounds.",
         fields=(
-            *(_INPUT, _OUTPUT, _SCALE_BIAS),
+            *(INPUT, OUTPUT, _SCALE_BIAS),
             *(
                 Number(
                     name,
@@ -100,7 +100,7 @@ array([ -2,  -2,   0, 100], dtype=int8)
         formula="maximum(min, minimum(g(x), max))",
         text="Clip with bounds in the tensor's own data type, exact for 64-bit integers.",
         fields=(
-            *(_INPUT, _OUTPUT, _SCALE_BIAS),
+            *(INPUT, OUTPUT, _SCALE_BIAS),
             *_typed_bounds("saturated"),
         ),
         supports=(Support("5_0", 1, 8, NUMBERS64),),
@@ -127,7 +127,7 @@ array([                   1, -4611686018427387897])
         function="clip_grad",
         formula=_CLIP_GRAD,
         fields=(
-            *(_INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
+            *(INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
             *(
                 Number(name, "For integer tensors truncated toward zero; NaN is no bound.")
                 for name in ("min", "max")
@@ -158,7 +158,7 @@ array([0, 2, 3, 0], dtype=int8)
         formula=_CLIP_GRAD,
         text="The gradient of clip, with bounds in the tensor's own data type.",
         fields=(
-            *(_INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
+            *(INPUT, _CLIP_GRADIENT, _OUTPUT_GRADIENT),
             *_typed_bounds("never reached"),
         ),
         supports=(Support("5_0", 1, 8, NUMBERS64),),
@@ -188,13 +188,13 @@ array([1, 2, 3, 0])
         function="parameterized_relu",
         formula="x if x >= 0 else slope * x",
         fields=(
-            _INPUT,
+            INPUT,
             Tensor(
                 "slope_tensor",
                 function_text="Same dtype and number of dimensions as `input`; each size is 1 or "
                 "that of `input`.",
             ),
-            _OUTPUT,
+            OUTPUT,
         ),
         supports=(*SINCE_1_0, Support("5_1", 1, 8, SIGNED32)),
         notes="Products of integers are saturated.",
@@ -204,7 +204,7 @@ array([1, 2, 3, 0])
         value=129,
         function="relu_grad",
         formula="input_gradient if x > 0 else 0",
-        fields=(_INPUT, _gradient("relu"), _OUTPUT_GRADIENT),
+        fields=(INPUT, _gradient("relu"), _OUTPUT_GRADIENT),
         supports=(
             Support("3_0", 4, 4),
             Support("4_0", 1, 8),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .schema import Activation, Axes, Boolean, Field, Number, Operator, Support, Tensor
+from .schema import OUTPUT, Activation, Axes, Boolean, Field, Number, Operator, Support, Tensor
 
 _FORMULA = "scale * (x - mean) / sqrt(variance + epsilon) + bias"
 _PARAMETERS = "The parameters, of the input's data type and rank; each size is 1 or the input's."
 _INPUT = Tensor("input_tensor", "The tensor to normalize.")
-_OUTPUT = Tensor("output_tensor", output=True)
 _EPSILON = Number("epsilon", "Added to the variance.", "1e-5")
 _FUSED = Activation(
     "fused_activation",
@@ -58,7 +57,7 @@ def _mean_variance_normalization(
         function="mean_variance_normalization",
         formula=_FORMULA,
         text="Normalization with the mean and the variance of the input, then an activation.",
-        fields=(_INPUT, *_OPTIONAL, _OUTPUT, *more, _EPSILON, _FUSED),
+        fields=(_INPUT, *_OPTIONAL, OUTPUT, *more, _EPSILON, _FUSED),
         supports=supports,
         in_place=False,
         notes=notes,
@@ -167,7 +166,7 @@ _TRAINING = Operator(
         Tensor(
             "fused_add_tensor", "Of the input's sizes; added before the activation.", optional=True
         ),
-        _OUTPUT,
+        OUTPUT,
         *(
             _group(f"output_{each}", "scale", "Of the scale's sizes.", output=True)
             for each in ("mean", "variance")
@@ -193,7 +192,7 @@ NORMALIZATION = (
                 Tensor(f"{name}_tensor", _PARAMETERS, broadcast=True)
                 for name in ("mean", "variance", "scale", "bias")
             ),
-            _OUTPUT,
+            OUTPUT,
             Boolean(
                 "spatial",
                 "Below feature level 4.0, False forbids mean and variance to be broadcast in "

@@ -9,8 +9,10 @@ from itertools import groupby
 
 __all__ = [
     "FLOATS",
+    "INPUT",
     "NUMBERS32",
     "NUMBERS64",
+    "OUTPUT",
     "SIGNED32",
     "SINCE_1_0",
     "Activation",
@@ -122,6 +124,9 @@ class Tensor(Field):
     def like_parameter(self) -> str:
         """The function's parameter for the tensor `like`."""
         return self.like.removesuffix("_tensor")
+
+
+INPUT, OUTPUT = Tensor("input_tensor"), Tensor("output_tensor", output=True)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .schema import SINCE_1_0, Axes, Operator, Support, Tensor
-
-_OUTPUT = Tensor("output_tensor", output=True)
+from .schema import INPUT, OUTPUT, SINCE_1_0, Axes, Operator, Support, Tensor
 
 _OLD = """\
 >>> from dmlops import {name}, BufferTensorDesc, TensorDataType
@@ -44,7 +42,7 @@ def _softmax_family(
             text=f"{text} over the last dimension.",
             fields=(
                 Tensor("input_tensor", "At most 2 dimensions besides leading sizes of 1."),
-                _OUTPUT,
+                OUTPUT,
             ),
             supports=SINCE_1_0,
             rows_only=new_desc,
@@ -55,7 +53,7 @@ def _softmax_family(
             value=values[1],
             text=f"{text} over any dimensions, together.",
             fields=(
-                *(Tensor("input_tensor"), _OUTPUT),
+                *(INPUT, OUTPUT),
                 Axes(
                     "axes",
                     "The dimensions that make up a group: at least one, none twice, in any order.",
