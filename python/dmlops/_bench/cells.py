@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.problem import Array, Problem, View, permutation
+from dmlops._bench.problem import PARAMETERS, Array, Problem, View, permutation
 
 K, M = 1 << 10, 1 << 20
 DTYPES: dict[str, Any] = {
@@ -169,7 +169,7 @@ def normalizations() -> Iterator[Cell]:
 def normalization(dtype: str, name: str, layout: Layout, axes: tuple[int, ...], relu: bool) -> Cell:
     """Return a cell of batch_normalization whose parameters change along `axes`."""
     shape = tuple(n if d in axes else 1 for d, n in enumerate(layout.result))
-    shapes = dict.fromkeys(("mean", "variance", "scale", "bias"), shape)
+    shapes = dict.fromkeys(PARAMETERS, shape)
     numbers = {"epsilon": 1e-5, "relu": relu}
     return with_arrays("batch_normalization", dtype, name, layout, numbers, **shapes)
 

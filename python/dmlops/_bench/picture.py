@@ -15,10 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
+from dmlops._bench.draws import USUAL
 from dmlops._bench.groups import Record
 from dmlops._bench.peers import OURS, ROOFLINE
 
-OPERATORS = ("clip", "hard_sigmoid", "batch_normalization", "log_softmax")
 COLORS = {
     OURS: "#c8102e",
     ROOFLINE: "#222222",
@@ -43,7 +43,7 @@ def write(path: Path, result: dict[str, Any]) -> None:
 def draw(result: dict[str, Any]) -> Figure:
     """Return the picture: ratios at the left, curves at the right."""
     records = [record for record in result["cells"] if record["ratio"] is not None]
-    operators = [name for name in OPERATORS if any(r["operator"] == name for r in records)]
+    operators = [name for name in USUAL if any(r["operator"] == name for r in records)]
     rows = {name: len(axis(records, name, "layout")) for name in operators}
     height = max(7.0, ROW * sum(rows.values()) + 0.7 * len(operators) + 1.4)
     figure = Figure(figsize=(15, height), dpi=110, facecolor="white", layout="constrained")

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+PARAMETERS = ("mean", "variance", "scale", "bias")  # of batch normalization
+
 # The error that a peer may have, in units of the type's epsilon.
 TOLERANCE = {"float32": 64, "float16": 8}
 # Peers add up float32 one after another, with an error of 160 epsilon in a sum of 18,645 elements:
@@ -170,5 +172,5 @@ def permutation(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, .
 
 def parameters(arguments: dict[str, Any], dtype: Any = None) -> list[Array]:
     """Return batch normalization's mean, variance, scale and bias."""
-    arrays = (arguments[name] for name in ("mean", "variance", "scale", "bias"))
+    arrays = (arguments[name] for name in PARAMETERS)
     return [array if dtype is None else array.astype(dtype) for array in arrays]

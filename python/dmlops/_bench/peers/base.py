@@ -9,12 +9,8 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from dmlops._bench.problem import Problem
-
-Array = npt.NDArray[Any]
-PARAMETERS = ("mean", "variance", "scale", "bias")
+from dmlops._bench.problem import Array, Problem
 
 
 class CannotDo(Exception):  # noqa: N818 - an answer, not an error

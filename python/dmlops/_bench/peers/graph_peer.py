@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import Array, Candidate, Peer
-from dmlops._bench.problem import Problem, View
+from dmlops._bench.peers.base import Candidate, Peer
+from dmlops._bench.problem import Array, Problem, View
 
 Formula = Callable[..., Any]  # of a library's graph, and its input x
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, Peer
-from dmlops._bench.problem import Problem
+from dmlops._bench.peers.base import Candidate, Peer
+from dmlops._bench.problem import PARAMETERS, Array, Problem
 
 Formula = Callable[..., Any]
 

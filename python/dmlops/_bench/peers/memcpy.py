@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from dmlops._bench.peers.base import Array, Candidate, Peer
-from dmlops._bench.problem import Problem
+from dmlops._bench.peers.base import Candidate, Peer
+from dmlops._bench.problem import Array, Problem
 
 OFFSETS = (0, 2048)  # avoids store-to-load aliasing (4 KiB)
 

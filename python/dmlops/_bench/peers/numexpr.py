@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import PARAMETERS, Array, Candidate, CannotDo, Peer
-from dmlops._bench.problem import Problem
+from dmlops._bench.peers.base import Candidate, CannotDo, Peer
+from dmlops._bench.problem import PARAMETERS, Array, Problem
 
 # NumExpr's names of the types.
 TYPES = {"float32": float, "int32": np.int32, "int64": np.int64}

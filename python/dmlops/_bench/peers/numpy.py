@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import Array, Candidate, Peer, float32_like
-from dmlops._bench.problem import Problem, parameters
+from dmlops._bench.peers.base import Candidate, Peer, float32_like
+from dmlops._bench.problem import Array, Problem, parameters
 
 LIMIT = "np.minimum(w, hi, out=w); np.maximum(w, lo, out=w)"
 

@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dmlops._bench.peers.base import (
-    PARAMETERS,
-    Array,
-    Candidate,
-    CannotDo,
-    axis_second,
-    channel_axis,
-)
+from dmlops._bench.peers.base import Candidate, CannotDo, axis_second, channel_axis
 from dmlops._bench.peers.graph_peer import GraphPeer
-from dmlops._bench.problem import Problem, View
+from dmlops._bench.problem import PARAMETERS, Array, Problem, View
 
 
 class OnnxRuntime(GraphPeer):
