@@ -16,6 +16,7 @@ from dmlops import _core
 from dmlops._enums import TensorDataType, TensorFlags, member
 from dmlops._foreign import as_array, require_unmasked, type_name
 
+MAX_DIMENSIONS = 8  # of DirectML's tensors, and of dmlops' arrays
 _FLOATS = (float, np.floating)
 
 

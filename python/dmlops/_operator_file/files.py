@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from dmlops._enums import TensorDataType
 from dmlops._operator_file.read import FileError, reading
+from dmlops._tensor_desc import MAX_DIMENSIONS
 
 Array = NDArray[Any]
 
 RAW = (".bin", ".dat")  # files without a header
-MAX_DIMENSIONS = 8  # of DirectML's tensors
 
 _NPY_HEADER = 2**16  # bytes; NumPy accepts shorter headers only, and a file may claim a longer one
 

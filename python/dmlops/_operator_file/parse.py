@@ -10,7 +10,6 @@ from typing import Any
 
 from dmlops._enums import TensorDataType, TensorFlags
 from dmlops._operator_file.descriptors import read_data_type, read_desc, read_type
-from dmlops._operator_file.files import MAX_DIMENSIONS
 from dmlops._operator_file.model import (
     Binding,
     Command,
@@ -27,6 +26,7 @@ from dmlops._operator_file.model import (
 )
 from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, reading, unknown
 from dmlops._table.schema import field_name
+from dmlops._tensor_desc import MAX_DIMENSIONS
 
 
 class _ResourceType(Enum):

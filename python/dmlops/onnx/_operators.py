@@ -12,6 +12,7 @@ import onnx
 
 import dmlops
 from dmlops._table import ACTIVATIONS, ROWS
+from dmlops._tensor_desc import MAX_DIMENSIONS
 from dmlops.onnx import _normalization
 from dmlops.onnx._node import (
     Array,
@@ -262,9 +263,6 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-_MAX_RANK = 8  # of dmlops' arrays
-
-
 def _require_supported(node: Node, accepted: frozenset[np.dtype[Any]]) -> None:
     """Raise UnsupportedError if dmlops lacks the data type or the rank of an input."""
     for index, value in enumerate(node.inputs):
@@ -274,7 +272,7 @@ def _require_supported(node: Node, accepted: frozenset[np.dtype[Any]]) -> None:
         if value.dtype is not None and value.dtype not in accepted:
             names = ", ".join(sorted(taken.name for taken in accepted))
             raise node.refuse(f"{which}data type {value.dtype}; dmlops supports {names}")
-        if value.shape is not None and len(value.shape) > _MAX_RANK:
+        if value.shape is not None and len(value.shape) > MAX_DIMENSIONS:
             raise node.refuse(
-                f"{which}{len(value.shape)} dimensions; dmlops supports at most {_MAX_RANK}"
+                f"{which}{len(value.shape)} dimensions; dmlops supports at most {MAX_DIMENSIONS}"
             )
