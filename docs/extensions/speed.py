@@ -11,6 +11,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import dmlops
 from dmlops._bench import picture, table
+from dmlops._text import counted
 from extensions import speed_table
 
 FOLDER = "speed"
@@ -62,8 +63,7 @@ def maker(result: dict[str, Any]) -> str:
 
 def threads(result: dict[str, Any]) -> str:
     """Return the number of threads, with the noun."""
-    count = result["settings"]["threads"]
-    return "1 thread" if count == 1 else f"{count} threads"
+    return counted(result["settings"]["threads"], "thread")
 
 
 def measured_on(result: dict[str, Any]) -> str:

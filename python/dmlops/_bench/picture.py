@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from dmlops._bench.draws import USUAL
 from dmlops._bench.groups import Record
 from dmlops._bench.peers import OURS, ROOFLINE
+from dmlops._text import counted
 
 COLORS = {
     OURS: "#c8102e",
@@ -70,8 +71,8 @@ def title(result: dict[str, Any]) -> str:
     threads = result["settings"]["threads"]
     versions = ", ".join(f"{name} {text.split('-')[0]}" for name, text in result["peers"].items())
     return (
-        f"{result['machine']['cpu']}, {threads} {'thread' if threads == 1 else 'threads'},"
-        f" dmlops on {result['dmlops']['isa']}\n{versions}"
+        f"{result['machine']['cpu']}, {counted(threads, 'thread')}, dmlops on"
+        f" {result['dmlops']['isa']}\n{versions}"
     )
 
 

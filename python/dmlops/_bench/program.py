@@ -16,6 +16,7 @@ from dmlops._bench.peers.base import Peer
 from dmlops._bench.problem import Problem
 from dmlops._cli import CommandError, RefusedError, progress
 from dmlops._options import check_peers
+from dmlops._text import counted
 
 SCHEMA = 1  # of the JSON file
 WORST = 20  # drawn cells that are shown at least
@@ -131,8 +132,7 @@ def report(result: dict[str, Any]) -> str:
         table.reasons(result["cells"]),
         "\n".join(f"{name}: {reason}" for name, reason in result["missing"].items()),
         table.groups(result["groups"]),
-        f"{host['cpu']}, {threads} {'thread' if threads == 1 else 'threads'}, dmlops on"
-        f" {info['isa']}; {used}",
+        f"{host['cpu']}, {counted(threads, 'thread')}, dmlops on {info['isa']}; {used}",
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -9,6 +9,7 @@ import numpy as np
 import dmlops
 from dmlops._demo.data import Digits
 from dmlops._demo.steps import Result
+from dmlops._text import counted
 
 HEADER = (
     "step", "operator", "dtype", "shape", "layout",
@@ -60,7 +61,7 @@ def notes(classification: Result, digits: Digits) -> list[str]:
         "max error  largest absolute difference from the operator's formula in NumPy's float64",
         "ulp        largest difference, in units in the last place of the formula's largest term",
         "ms         minimum of many interleaved calls into preallocated arrays (out=);"
-        f" dmlops: {dmlops.isa()}, {threads} {'thread' if threads == 1 else 'threads'}",
+        f" dmlops: {dmlops.isa()}, {counted(threads, 'thread')}",
         "ratio      NumPy's time divided by dmlops' time",
         "",
         f"Digits: {right:.0%} of {len(output)} test digits classified correctly; largest difference"

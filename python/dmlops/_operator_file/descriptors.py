@@ -15,6 +15,7 @@ from dmlops._operator_type import OperatorType
 from dmlops._scale_bias import ScaleBias
 from dmlops._table import OPERATORS, schema
 from dmlops._tensor_desc import BufferTensorDesc
+from dmlops._text import counted
 
 ROWS = {OperatorType(row.value): row for row in OPERATORS}
 
@@ -48,11 +49,11 @@ def read_data_type(node: Node) -> TensorDataType:
     return node.choice(TensorDataType, "DML_TENSOR_DATA_TYPE_")
 
 
-def _check_count(members: dict[str, Node], name: str, counted: str, length: int) -> None:
+def _check_count(members: dict[str, Node], name: str, array: str, length: int) -> None:
     """Compare DirectML's field for the length of an array, optional in JSON, with the array."""
     if name in members and members[name].integer() != length:
-        entries = "1 entry" if length == 1 else f"{length} entries"
-        members[name].refuse(f"is {members[name].value}, but {counted} has {entries}")
+        entries = counted(length, "entry", "entries")
+        members[name].refuse(f"is {members[name].value}, but {array} has {entries}")
 
 
 def _inner(node: Node) -> tuple[Node | None, Node]:

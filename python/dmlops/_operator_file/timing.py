@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from dmlops._operator_file.progress import Progress
+from dmlops._text import counted
 
 MAX_ITERATIONS = 10**6  # of a dispatch: every time is kept, for the median
 
@@ -42,5 +43,5 @@ def repeat(dispatch: Callable[[], None], repetition: Repetition, progress: Progr
         progress.reach(min(share, 1))
     hot = times[1:] or times
     minimum, median = (1e3 * seconds for seconds in (min(hot), statistics.median(hot)))
-    unit = "iteration" if len(times) == 1 else "iterations"
-    return f"{len(times)} {unit}, {minimum:.4f} ms minimum, {median:.4f} ms median"
+    iterations = counted(len(times), "iteration")
+    return f"{iterations}, {minimum:.4f} ms minimum, {median:.4f} ms median"

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from dmlops._text import counted
 from dmlops.onnx._values import ONNX_DOMAINS, ModelError, Shape, Value, fits, written_shape
 
 Array = npt.NDArray[Any]
@@ -68,10 +69,9 @@ def axes_from(axis: int, rank: int) -> range:
     """Return the axes from `axis` on; an array without dimensions has axis 0."""
     rank_or_1 = max(rank, 1)
     if not -rank_or_1 <= axis < rank_or_1:
-        dimensions = "1 dimension" if rank == 1 else f"{rank} dimensions"
         raise ValueError(
-            f"axis {axis} is out of range for an input of {dimensions}, {-rank_or_1} to "
-            f"{rank_or_1 - 1}"
+            f"axis {axis} is out of range for an input of {counted(rank, 'dimension')}, "
+            f"{-rank_or_1} to {rank_or_1 - 1}"
         )
     return range(axis % rank_or_1, rank_or_1)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import onnx
 
+from dmlops._text import counted
 from dmlops.onnx import _onnxruntime
 from dmlops.onnx._node import Step, UnsupportedError, label_of, outputs_of
 from dmlops.onnx._operators import OPERATORS, prepare_node
@@ -193,9 +194,8 @@ def _require_all(nodes: list[_Node]) -> None:
     refused = [node for node in nodes if node.step is None]
     if refused:
         lines = [f"  {label_of(node.proto)}: {node.reason}" for node in refused]
-        count = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
         raise UnsupportedError(
-            f"prepare: dmlops cannot run {len(refused)} of {count}:\n"
+            f"prepare: dmlops cannot run {len(refused)} of {counted(len(nodes), 'node')}:\n"
             + "\n".join(lines)
             + f"\ndmlops has {', '.join(OPERATORS)}; "
             f"prepare(model, fallback={FALLBACK!r}) runs the other nodes with ONNX Runtime"
