@@ -21,6 +21,7 @@ from dmlops._bench.peers.dmlops import Dmlops
 from dmlops._bench.problem import Problem, View
 from dmlops._bench.references import reference
 from dmlops._cli import CommandError, main
+from dmlops._text import aligned
 
 COMPETITORS = {"dmlops", "memcpy", "numpy"}
 FAST = timing.Effort(rounds=3, turn=1e-5, cell=0.01)
@@ -191,7 +192,7 @@ def test_table_figures() -> None:
     assert [table.digits(value) for value in (0.123, 9.87, 98.7, 9870.0)] == [
         "0.12", "9.87", "98.7", "9870"
     ]  # fmt: skip
-    assert table.aligned([["a", "1"], ["bb", "22"]]) == "a    1\nbb  22"
+    assert aligned([["a", "1"], ["bb", "22"]]) == "a    1\nbb  22"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell")

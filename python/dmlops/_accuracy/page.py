@@ -13,8 +13,8 @@ import numpy as np
 import dmlops
 from dmlops._accuracy.measure import Line
 from dmlops._accuracy.peers import OURS, PEERS
-from dmlops._bench.table import aligned
 from dmlops._cli import CommandError
+from dmlops._text import aligned
 
 TITLES = {OURS: "dmlops", "numpy": "NumPy", "torch": "PyTorch", "onnxruntime": "ONNX Runtime"}
 NAMES = (OURS, *PEERS)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dmlops._bench.groups import LIMITS, Record
 from dmlops._bench.peers import OURS, ROOFLINE
+from dmlops._text import aligned
 
 MICRO = 1e6
 EXPLANATION = """\
@@ -87,15 +88,3 @@ def ratio(value: float | None) -> str:
 def digits(value: float) -> str:
     """Return three significant digits, without an exponent."""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
-
-
-def aligned(lines: Sequence[Sequence[str]], left: tuple[int, ...] = (0,)) -> str:
-    """Return the lines in columns, the numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            word.ljust(width) if place in left else word.rjust(width)
-            for place, (word, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )

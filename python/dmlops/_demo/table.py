@@ -9,7 +9,7 @@ import numpy as np
 import dmlops
 from dmlops._demo.data import Digits
 from dmlops._demo.steps import Result
-from dmlops._text import counted
+from dmlops._text import aligned, counted
 
 HEADER = (
     "step", "operator", "dtype", "shape", "layout",
@@ -21,10 +21,9 @@ TEXT_COLUMNS = 5  # aligned to the left; numbers are aligned to the right
 def render(results: Sequence[Result], digits: Digits) -> str:
     """Return the table, and below it the lines that explain it."""
     rows = [HEADER, *map(cells, results)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(aligned(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([*lines, "", *notes(results[-1], digits)])
+    rule = ["-" * max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = aligned([HEADER, rule, *rows[1:]], left=range(TEXT_COLUMNS))
+    return "\n".join([table, "", *notes(results[-1], digits)])
 
 
 def cells(result: Result) -> tuple[str, ...]:
@@ -42,14 +41,6 @@ def cells(result: Result) -> tuple[str, ...]:
         f"{result.numpy_seconds * 1e3:.3f}",
         f"{result.numpy_seconds / result.dmlops_seconds:.1f}",
     )
-
-
-def aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    """Pad the cells of a row to the columns' widths."""
-    return [
-        cell.ljust(width) if column < TEXT_COLUMNS else cell.rjust(width)
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
 
 
 def notes(classification: Result, digits: Digits) -> list[str]:
