@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from dmlops._cli import CommandError
 
@@ -56,12 +57,24 @@ def choice_of(known: Collection[str], what: str) -> Callable[[str], list[str]]:
     return check
 
 
-def check_only(only: Iterable[str], names: Sequence[str], what: str) -> None:
-    """Refuse a text of ``--only`` without a match."""
-    unmatched = [text for text in only if not any(text in name for name in names)]
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Item = TypeVar("_Item", bound=_Named)
+
+
+def select(only: Collection[str], items: Sequence[_Item], what: str) -> list[_Item]:
+    """Return the items whose name contains a text of ``--only``; all of them without a text.
+
+    Refuses a text without a match.
+    """
+    unmatched = [text for text in only if not any(text in item.name for item in items)]
     if unmatched:
         texts = " or ".join(map(repr, unmatched))
-        raise CommandError(f"no {what}'s name contains {texts}; a valid name is {names[0]}")
+        raise CommandError(f"no {what}'s name contains {texts}; a valid name is {items[0].name}")
+    return [item for item in items if not only or any(text in item.name for text in only)]
 
 
 def check_picture(path: Path | None) -> None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from dmlops._accuracy import page, peers, rows
 from dmlops._accuracy.measure import measure
 from dmlops._cli import CommandError, RefusedError, progress
-from dmlops._options import PICTURES, check_only, check_peers, check_picture, choice_of, output_file
+from dmlops._options import PICTURES, check_peers, check_picture, choice_of, output_file, select
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_picture(arguments.picture)
     if arguments.page:
         page.parts(arguments.page)
-    every, only = rows.all_rows(), arguments.only
-    check_only(only, [row.name for row in every], "row")
-    chosen = [row for row in every if not only or any(text in row.name for text in only)]
+    chosen = select(arguments.only, rows.all_rows(), "row")
 
     competitors, missing = peers.load(arguments.peers or list(peers.PEERS))
     check_peers(arguments.peers, missing)

@@ -11,7 +11,7 @@ from dmlops._bench import draws
 from dmlops._bench.cells import Cell, all_cells
 from dmlops._bench.peers import PEERS
 from dmlops._cli import CommandError
-from dmlops._options import PICTURES, check_only, check_picture, choice_of, output_file
+from dmlops._options import PICTURES, check_picture, choice_of, output_file, select
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +113,4 @@ def run(arguments: argparse.Namespace) -> int:
 
 def choose(*, quick: bool, only: list[str]) -> list[Cell]:
     """Return the cells that the options select."""
-    cells = [cell for cell in all_cells() if cell.quick or not quick]
-    check_only(only, [cell.name for cell in cells], "cell")
-    return [cell for cell in cells if not only or any(text in cell.name for text in only)]
+    return select(only, [cell for cell in all_cells() if cell.quick or not quick], "cell")
