@@ -13,6 +13,7 @@ from typing import Any
 
 import dmlops
 from dmlops import _core
+from dmlops._cli import DONE
 
 ENVIRONMENT = ("DMLOPS_ISA", "DMLOPS_NUM_THREADS", "DMLOPS_NON_TEMPORAL_THRESHOLD")
 
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the information as aligned text or as JSON."""
     facts = collect()
     print(json.dumps(facts, indent=2) if arguments.json else as_text(facts))
-    return 0
+    return DONE
 
 
 def collect() -> dict[str, Any]:

@@ -6,6 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
+from dmlops._cli import DONE
 from dmlops._enums import FeatureLevel, member
 from dmlops._operator_file.execute import run as run_model
 from dmlops._operator_file.parse import read_model
@@ -94,4 +95,4 @@ def run(arguments: argparse.Namespace) -> int:
         repetition = Repetition(arguments.iterations, arguments.seconds)
     model = read_model(arguments.file, arguments.folder)
     run_model(model, arguments.feature_level, repetition)
-    return 0
+    return DONE

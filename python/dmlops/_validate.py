@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dmlops import _core
-from dmlops._cli import one_line
+from dmlops._cli import DONE, REFUSED, one_line
 from dmlops._device import required_feature_level
 from dmlops._enums import FeatureLevel
 from dmlops._operator_file.execute import REFUSALS
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = read_model(arguments.file)
     level: FeatureLevel = arguments.feature_level
     refused = [operator for operator in model.operators.values() if not _validate(operator, level)]
-    return 1 if refused else 0
+    return REFUSED if refused else DONE
 
 
 def _validate(operator: Operator, level: FeatureLevel) -> bool:

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from dmlops._accuracy import page, peers, rows
 from dmlops._accuracy.measure import measure
-from dmlops._cli import CommandError, RefusedError, progress
+from dmlops._cli import DONE, CommandError, RefusedError, progress
 from dmlops._options import PICTURES, check_peers, check_picture, choice_of, output_file, select
 
 
@@ -72,4 +72,4 @@ def run(arguments: argparse.Namespace) -> int:
     broken = [line.row.name for line in lines if not line.kept]
     if broken:
         raise RefusedError(f"less accurate than promised: {', '.join(broken)}")
-    return 0
+    return DONE

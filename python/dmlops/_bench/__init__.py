@@ -10,7 +10,7 @@ from importlib import import_module
 from dmlops._bench import draws
 from dmlops._bench.cells import Cell, all_cells
 from dmlops._bench.peers import PEERS
-from dmlops._cli import CommandError
+from dmlops._cli import DONE, CommandError
 from dmlops._options import PICTURES, check_picture, choice_of, output_file, select
 
 
@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise CommandError(f"no drawn cell is {' or '.join(map(repr, arguments.only))}")
     check_picture(arguments.picture)
     import_module("dmlops._bench.program").run(arguments, chosen)
-    return 0
+    return DONE
 
 
 def choose(*, quick: bool, only: list[str]) -> list[Cell]:

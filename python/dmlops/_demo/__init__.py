@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-from dmlops._cli import CommandError
+from dmlops._cli import DONE, CommandError
 from dmlops._options import PICTURES, output_file
 
 
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the demo, if its packages are installed."""
     require_extra()
     import_module("dmlops._demo.program").run(arguments.output)  # imports the extra
-    return 0
+    return DONE
 
 
 def require_extra() -> None:
