@@ -263,3 +263,5 @@ def test_picture(tmp_path: Path) -> None:
     }
     picture.write(tmp_path / "picture.png", result)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(CommandError, match=r"the picture cannot be written: .*No such file"):
+        picture.write(tmp_path / "missing" / "picture.png", result)

@@ -44,11 +44,11 @@ def demo() -> Any:
 
 @pytest.fixture
 def replayed(demo: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Make the program use existing results, and write no picture."""
+    """Make the program use existing results, and write no file."""
     results = iter(demo.results)
     monkeypatch.setattr(demo.data, "digits", lambda: demo.digits)
     monkeypatch.setattr(demo.steps, "measure", lambda _: next(results))
-    monkeypatch.setattr(demo.picture, "write", lambda *_: None)
+    monkeypatch.setattr(demo.picture.Figure, "savefig", lambda *_: None)
     return demo
 
 
@@ -259,7 +259,7 @@ def test_unwritable_picture_is_a_message(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(replayed.picture, "write", full)
+    monkeypatch.setattr(replayed.picture.Figure, "savefig", full)
     assert main(["demo"]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("dmlops: error: the picture cannot be written: [Errno 28] No space")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from dmlops._accuracy.measure import Line
 from dmlops._accuracy.page import NAMES, TITLES
 from dmlops._accuracy.peers import OURS
+from dmlops._picture import save
 
 COLORS = {OURS: "#0b6e4f", "numpy": "#4d77cf", "torch": "#d1495b", "onnxruntime": "#8d6a9f"}
 MARKS = {OURS: "o", "numpy": "s", "torch": "^", "onnxruntime": "D"}
@@ -22,11 +22,8 @@ LEAST, MOST = 0.3, 1e6  # ulp; larger and smaller errors are drawn at the edges
 
 
 def write(path: Path, lines: Sequence[Line]) -> None:
-    """Write the picture in the format that the path's ending names."""
-    with mpl.rc_context():
-        mpl.rcdefaults()  # the user's settings do not change the picture
-        mpl.rcParams["svg.hashsalt"] = "dmlops"
-        draw(lines).savefig(path, bbox_inches="tight", metadata=None)
+    """Write the picture."""
+    save(path, lambda: draw(lines), {"svg.hashsalt": "dmlops"}, bbox_inches="tight")
 
 
 def draw(lines: Sequence[Line]) -> Figure:

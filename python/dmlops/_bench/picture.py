@@ -1,7 +1,4 @@
-"""The comparison's picture: the ratio of each cell, and the bandwidth over the size.
-
-It is drawn into memory by Matplotlib's own renderers: no display, window or global figure.
-"""
+"""The comparison's picture: the ratio of each cell, and the bandwidth over the size."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
@@ -18,6 +14,7 @@ from matplotlib.figure import Figure
 from dmlops._bench.draws import USUAL
 from dmlops._bench.groups import Record
 from dmlops._bench.peers import OURS, ROOFLINE
+from dmlops._picture import save
 from dmlops._text import counted
 
 COLORS = {
@@ -35,10 +32,8 @@ ROW, COLUMN = 0.25, 0.62  # inches
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
-    """Write the picture in the format that the path's ending names."""
-    with mpl.rc_context():
-        mpl.rcdefaults()  # the user's settings do not change the picture
-        draw(result).savefig(path)
+    """Write the picture."""
+    save(path, lambda: draw(result))
 
 
 def draw(result: dict[str, Any]) -> Figure:

@@ -58,10 +58,7 @@ def run(arguments: argparse.Namespace, chosen: list[cells.Cell]) -> None:
     if arguments.json:
         write(arguments.json, json.dumps(result, indent=1))
     if arguments.picture:
-        try:
-            import_module("dmlops._bench.picture").write(arguments.picture, result)
-        except OSError as error:
-            raise CommandError(f"the picture cannot be written: {error}") from error
+        import_module("dmlops._bench.picture").write(arguments.picture, result)
     print(report(result))
     failed = [entry["name"] for entry in records if peers.OURS in entry["unavailable"]]
     if failed:

@@ -1,14 +1,10 @@
-"""The demo's picture: photographs before and after, and the classification of some digits.
-
-It is drawn into memory by Matplotlib's own renderers: no display, window or global figure.
-"""
+"""The demo's picture: photographs before and after, and the classification of some digits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -16,6 +12,7 @@ import dmlops
 from dmlops._demo import panels
 from dmlops._demo.data import Array, Digits
 from dmlops._demo.steps import Result
+from dmlops._picture import save
 
 # All lengths are in inches; at 100 dots per inch the picture is 1600 dots wide.
 WIDTH, HEIGHT = 16.0, 16.45
@@ -29,11 +26,8 @@ DIGITS = 8
 
 
 def write(path: Path, results: Sequence[Result], digits: Digits) -> None:
-    """Write the picture in the format that the path's ending names."""
-    with mpl.rc_context():
-        mpl.rcdefaults()  # the user's settings do not change the picture
-        mpl.rcParams.update(panels.STYLE)
-        draw(results, digits).savefig(path)
+    """Write the picture."""
+    save(path, lambda: draw(results, digits), panels.STYLE)
 
 
 def draw(results: Sequence[Result], digits: Digits) -> Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dmlops._cli import CommandError, RefusedError, progress
+from dmlops._cli import RefusedError, progress
 from dmlops._demo import data, picture, steps, table
 
 
@@ -20,10 +20,7 @@ def run(output: Path) -> None:
         progress(f"Running {step.operator} ({step.dtype}) and NumPy ...")
         results.append(steps.measure(step))
     progress("Drawing the picture ...")
-    try:
-        picture.write(output, results, digits)
-    except OSError as error:
-        raise CommandError(f"the picture cannot be written: {error}") from error
+    picture.write(output, results, digits)
 
     print(table.render(results, digits))
     print(f"\nPicture: {output}")
