@@ -102,6 +102,8 @@ def test_functions_of_two_arrays(name: str, dtype: str) -> None:
         for values in others:
             for given in (values, da.from_array(values, chunks=(4, 5))):
                 expect(function(lazy, given), lazy, function(x, values), (chunks, values.shape))
+    lazy = da.from_array(x[:1], chunks=((0, 1, 0), (4, 0, 6)))
+    expect(function(lazy, other[:1]), lazy, function(x[:1], other[:1]))
 
 
 # log_softmax
@@ -209,6 +211,13 @@ def test_log_softmax_keeps_to_the_size_of_blocks() -> None:
     with dask.config.set({"array.chunk-size": "4MiB"}):
         y = dmlops.log_softmax(narrow, 1)
     assert max(block.nbytes for block in intermediate_blocks(y)) <= 4 << 20
+
+
+def test_empty_chunks_do_not_merge_the_others() -> None:
+    x = da.zeros((400, 10_000), chunks=((100, 100, 0, 100, 100), 1000), dtype=np.float32)
+    y = dmlops.log_softmax(x, (0, 1))
+    assert y.chunks == x.chunks
+    assert max(block.nbytes for block in intermediate_blocks(y)) < x.nbytes // 2
 
 
 def test_empty() -> None:

@@ -49,7 +49,7 @@ def test_fused_activations_over_chunked_axes(name: str, dtype: str) -> None:
         expect(result, lazy, expected, each)
 
 
-def normalized_shapes() -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+def normalized_shapes() -> list[tuple[Any, ...]]:
     """Return shapes of the input and of its statistics, and chunks."""
     return [
         ((8, 5, 12, 20), (1, 5, 1, 1), (3, 5, 12, 20)),  # 1920 elements, in parts
@@ -59,6 +59,9 @@ def normalized_shapes() -> list[tuple[tuple[int, ...], tuple[int, ...], tuple[in
         ((4, 6, 50), (4, 6, 50), (2, 4, 25)),  # a group for each element
         ((3000, 2), (1, 2), (1000, 1)),
         ((5000,), (1,), (1300,)),
+        ((3000, 2), (1, 2), ((1000, 0, 2000), (1, 0, 1))),
+        ((3000, 1), (1, 1), ((1000, 0, 2000), (0, 1, 0))),
+        ((1, 6), (1, 6), ((1, 0), (3, 3))),
         ((1,), (1,), (1,)),
         ((), (), ()),
     ]
@@ -102,8 +105,8 @@ def expect_several(results: Any, expected: Any, x: Any) -> None:
     assert isinstance(results, tuple)
     expect(results[0], x, expected[0])
     for lazy, array in zip(results[1:], expected[1:], strict=True):
-        sizes = zip(array.shape, x.chunks, strict=True)
-        chunks = tuple((1,) if size == 1 else part for size, part in sizes)
+        sizes = zip(array.shape, x.shape, x.chunks, strict=True)
+        chunks = tuple((1,) if size == 1 != whole else part for size, whole, part in sizes)
         expect(lazy, da.empty(array.shape, chunks=chunks), array)
     for result, array in zip(dask.compute(*results), expected, strict=True):
         assert_same_bits(np.asarray(result), array)

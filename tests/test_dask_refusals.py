@@ -160,9 +160,45 @@ def test_masked_chunks_that_dask_does_not_know_of(name: str, length: int) -> Non
         getattr(dmlops, name)(lazy).compute()
 
 
+@pytest.mark.parametrize("kind", ["f8", "f2", "i4", "c8"])
+@pytest.mark.parametrize(
+    "name", ["log_softmax", "softmax", "hardmax", "mean_variance_normalization"]
+)
+def test_blocks_of_another_dtype_than_declared(name: str, kind: str) -> None:
+    x = da.ones((3000, 2), chunks=(1000, 2), dtype=np.float32)
+    other = x.map_blocks(lambda block: block.astype(kind), dtype=np.float32)
+    words = f"{name}: input is a dask.array of float32, but has a block of {np.dtype(kind).name}"
+    with pytest.raises(TypeError, match=words):
+        getattr(dmlops, name)(other, axes=0).compute()
+
+
+@pytest.mark.parametrize("argument", ["input_gradient", "mean", "scale"])
+def test_gradients_of_other_dtypes_than_declared(argument: str) -> None:
+    x = da.ones((3000, 2), chunks=(1000, 2), dtype=np.float32)
+    arrays = {"input": x, "input_gradient": x} | {
+        key: da.ones((1, 2), dtype=np.float32) for key in ("mean", "variance", "scale")
+    }
+    arrays[argument] = arrays[argument].map_blocks(lambda b: b.astype("f2"), dtype=np.float32)
+    gradients = dmlops.batch_normalization_grad(**arrays)
+    with pytest.raises(TypeError, match=f"batch_normalization_grad: {argument} is .*float16"):
+        dask.compute(gradients)
+
+
 def test_a_stage_of_too_many_dimensions() -> None:
     x = np.zeros((1,) * 9, np.float32)
     normalization = int(_dmlops.OperatorType.MEAN_VARIANCE_NORMALIZATION1)
     flags = [True, True, False]
-    with pytest.raises(ValueError, match="at most 8 dimensions"):
+    with pytest.raises(ValueError, match="float16, of at most 8 dimensions"):
         _core.run_stage(normalization, 0, 1, {"input_tensor": x}, [], 1, 1e-5, flags, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "of_sum"), [("f2", (4, 6), "f8"), ("f4", (4, 5), "f8"), ("f4", (4, 6), "f4")]
+)
+def test_operands_of_a_stage_that_do_not_fit(kind: str, shape: Any, of_sum: str) -> None:
+    normalization = int(_dmlops.OperatorType.MEAN_VARIANCE_NORMALIZATION1)
+    tensors = {"input_tensor": np.zeros((4, 6), np.float32), "scale_tensor": np.zeros(shape, kind)}
+    sums = [np.zeros((4, 1, 64), of_sum)]
+    flags = [True, True, False]
+    with pytest.raises(ValueError, match="does not fit its input"):
+        _core.run_stage(normalization, 0, 6, tensors, sums, 2, 1e-5, flags, None)

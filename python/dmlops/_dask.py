@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -21,6 +22,7 @@ from dmlops._dask_groups import (
     has_whole_groups,
     normalized_axes,
     rechunk,
+    require_block,
     require_known_sizes,
     softmax,
 )
@@ -133,9 +135,16 @@ def _lazy(array: Any) -> Any:
 
 
 def _chunked_as(x: Any, array: Any) -> Any:
-    """Return an array with the chunks of another one, but for sizes of 1."""
-    sizes = zip(array.shape, x.chunks, strict=True)
-    return _lazy(array).rechunk(tuple((1,) if size == 1 else part for size, part in sizes))
+    """Return an array with the chunks of another one, but for broadcast sizes of 1."""
+    sizes = zip(array.shape, x.shape, x.chunks, strict=True)
+    chunks = ((1,) if size == 1 != whole else parts for size, whole, parts in sizes)
+    return _lazy(array).rechunk(tuple(chunks))
+
+
+def _checked(name: str, argument: str, array: Any) -> Any:
+    """Return an array whose blocks are checked when they are computed."""
+    check = partial(require_block, name, argument, dtype=array.dtype)
+    return da.map_blocks(check, array, dtype=array.dtype, meta=array._meta)
 
 
 def _by_blocks(name: str, arrays: list[Any], values: dict[str, Any]) -> Any:
@@ -156,15 +165,16 @@ def _results(name: str, x: Any, given: dict[str, Any], results: Any) -> Any:
     for i, tensor in enumerate(ROWS[name].outputs):
         like = given.get(tensor.like_parameter, x)
         # Each chunk of a group has the same numbers of the group.
-        first = tuple(slice(1 if size == 1 else None) for size in like.shape)
+        broadcast = [size == 1 != whole for size, whole in zip(like.shape, x.shape, strict=True)]
+        first = tuple(slice(1 if once else None) for once in broadcast)
         parts = results.blocks[first] if first else results
-        sizes = zip(like.shape, parts.chunks, strict=True)
+        sizes = zip(broadcast, parts.chunks, strict=True)
         array = da.map_blocks(
             operator.itemgetter(i),
             parts,
             dtype=x.dtype,
             meta=np.empty((0,) * x.ndim, x.dtype),
-            chunks=tuple((1,) if size == 1 else chunks for size, chunks in sizes),
+            chunks=tuple((1,) if once else chunks for once, chunks in sizes),
             token=f"{name}-{tensor.name}",
         )
         arrays.append(array.rechunk(_chunked_as(x, like).chunks))
@@ -187,8 +197,12 @@ def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
     if not has_whole_groups(x, reduced):
         require_known_sizes(name, x, reduced)
         if not fits_block(x, reduced):
-            others = {key: _chunked_as(x, array) for key, array in given.items()}
-            return _results(name, x, others, _by_chunks(name, x, others, values, reduced))
+            filled = x.rechunk(tuple(tuple(filter(None, sizes)) for sizes in x.chunks))
+            checked = _checked(name, "input", filled)
+            others = {
+                key: _checked(name, key, _chunked_as(filled, array)) for key, array in given.items()
+            }
+            return _results(name, x, others, _by_chunks(name, checked, others, values, reduced))
         whole = rechunk(x, {axis: (x.shape[axis],) for axis in reduced})
     others = {key: _chunked_as(whole, array) for key, array in given.items()}
     return _results(name, x, others, _by_blocks(name, [whole, *others.values()], values))

@@ -25,7 +25,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.utils import parse_bytes
 
 from dmlops import _core
-from dmlops._foreign import require_unmasked
+from dmlops._foreign import require_unmasked, type_name
 
 Array = npt.NDArray[Any]
 BLOCK: int = _core.SUM_BLOCK
@@ -52,9 +52,8 @@ def require_known_sizes(name: str, x: Any, reduced: tuple[int, ...]) -> None:
 
 
 def fits_block(x: Any, reduced: tuple[int, ...]) -> bool:
-    """Return True if groups are to be merged into one chunk: up to a block, or in empty chunks."""
-    elements = math.prod(x.shape[axis] for axis in reduced)
-    return elements <= BLOCK or any(0 in sizes for sizes in x.chunks)
+    """Return True if groups are to be merged into one chunk: up to a block, or none."""
+    return 0 in x.shape or math.prod(x.shape[axis] for axis in reduced) <= BLOCK
 
 
 def kept_axes(x: Any, reduced: Sequence[int]) -> tuple[int, ...]:
@@ -156,7 +155,7 @@ def finish(
 
 def softmax(name: str, x: Any, reduced: tuple[int, ...]) -> Any:
     """Return the lazy result of softmax or log_softmax."""
-    top = _top(name, np.fmax, x, reduced)
+    top = _top(np.fmax, x, reduced)
     rows = as_rows(x, reduced)
     width = _core.SUM_LANES * (2 if name == "log_softmax" else 1) + 1
     known = [top.rechunk(rows.chunks[:-1])]
@@ -173,14 +172,14 @@ def hardmax(x: Any, reduced: tuple[int, ...]) -> Any:
         along = tuple(slice(None) if d == axis else None for d in range(x.ndim))
         indices = da.arange(x.shape[axis], chunks=(x.chunks[axis],))[along]
         position = position * x.shape[axis] + indices
-    top = _top("hardmax", np.maximum, x, reduced, keepdims=True)
+    top = _top(np.maximum, x, reduced, keepdims=True)
     is_top = (x == top) | da.isnan(x)
     first = da.where(is_top, position, np.iinfo(np.int64).max).min(axis=reduced, keepdims=True)
     return (position == first).astype(x.dtype)
 
 
-def _top(name: str, maximum: Any, x: Any, reduced: tuple[int, ...], keepdims: bool = False) -> Any:
-    function = partial(_max, name, maximum)
+def _top(maximum: Any, x: Any, reduced: tuple[int, ...], keepdims: bool = False) -> Any:
+    function = partial(_max, maximum)
     meta = np.empty((0,) * (x.ndim if keepdims else x.ndim - len(reduced)), x.dtype)
     return da.reduction(
         x, function, function, axis=reduced, keepdims=keepdims, dtype=x.dtype, meta=meta
@@ -201,9 +200,19 @@ def _add(chunk: Array, before: Array | None) -> Array:
     return np.asarray(total)
 
 
-def _max(name: str, maximum: Any, x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+def require_block(name: str, argument: str, block: Any, dtype: np.dtype[Any]) -> Array:
+    """Return a block; raise TypeError if it is not what its dask.array declares."""
+    require_unmasked(name, argument, block)
+    if not isinstance(block, np.ndarray) or block.dtype != dtype:
+        raise TypeError(
+            f"{name}: {argument} is a dask.array of {dtype.name}, but has a block of "
+            f"{getattr(block, 'dtype', type_name(block))}; convert the blocks where they are made"
+        )
+    return block
+
+
+def _max(maximum: Any, x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Return the maximum; numpy.fmax ignores NaN, which the last step brings back."""
-    require_unmasked(name, "input", x)
     with np.errstate(invalid="ignore"):
         return np.asarray(maximum.reduce(x, axis=axis, keepdims=keepdims))
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from dmlops import _core
 from dmlops._dask_groups import Array, add_blocks, as_rows, finish, kept_axes
-from dmlops._foreign import require_unmasked
 from dmlops._table import ROWS
 
 _SWEEPS = 2
@@ -124,8 +123,6 @@ def _results(
 ) -> Any:
     """Return the results of a chunk of any shape."""
     inputs = dict(zip(("input", *names), (x, *arrays[:-_SWEEPS]), strict=True))
-    for key, array in inputs.items():
-        require_unmasked(stage.name, key, array)
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(x.shape))
     first, *others = stage.outputs
     outputs = {first: np.empty(x.shape, x.dtype)}

@@ -29,11 +29,15 @@ DataType float_type(const py::array& x) {
   return x.itemsize() == sizeof(float) ? DataType::float32 : DataType::float16;
 }
 
+bool is_float(const py::array& x) {
+  const py::dtype type = x.dtype();
+  return type.kind() == 'f' && type.byteorder() == '=' && (x.itemsize() == 4 || x.itemsize() == 2);
+}
+
 // x[groups][length], float32 or float16.
 GroupChunks chunks_of(const py::array& x, const Dense<float>& max) {
-  const bool is_float = x.dtype().kind() == 'f' && (x.itemsize() == 4 || x.itemsize() == 2);
   const bool is_dense = (x.flags() & py::array::c_style) != 0;
-  if (!is_float || !is_dense || x.ndim() != 2 || max.ndim() != 1 || max.shape(0) != x.shape(0))
+  if (!is_float(x) || !is_dense || x.ndim() != 2 || max.ndim() != 1 || max.shape(0) != x.shape(0))
     throw py::value_error("a chunk is a dense table of float32 or float16, one maximum per row");
   return {x.shape(0), x.shape(1), x.data(), max.data()};
 }
@@ -113,16 +117,25 @@ void run_stage(std::uint32_t operator_type, int stage, std::int64_t group_elemen
                const py::object& fused_activation) {
   const OperatorInfo& op = known_operator(static_cast<OperatorType>(operator_type));
   if (tensors.count("input_tensor") == 0 || kGroupSums + sums.size() > kReductionOperands ||
-      flags.size() != 3 || tensors.at("input_tensor").ndim() > kMaxRank) {
-    throw py::value_error(concat("a stage has an input of at most ", kMaxRank,
-                                 " dimensions, at most 2 sums, and 3 flags"));
+      flags.size() != 3) {
+    throw py::value_error("a stage has an input, at most 2 sums, and 3 flags");
   }
   const py::array& x = tensors.at("input_tensor");
+  if (!is_float(x) || x.ndim() > kMaxRank) {
+    throw py::value_error(
+        concat("the input of a stage is float32 or float16, of at most ", kMaxRank, " dimensions"));
+  }
   const DataType type = float_type(x);
   ConstTensorView views[kReductionOperands];
   ReductionOperands given = {};
   const auto set = [&](std::size_t k, const py::array& array) {
-    if (array.ndim() < x.ndim()) throw py::value_error("an operand has too few dimensions");
+    const bool is_sum = k >= kGroupSums;
+    bool fits = array.ndim() >= x.ndim() && (is_sum ? py::isinstance<py::array_t<double>>(array)
+                                                    : array.dtype().equal(x.dtype()));
+    for (int d = 0; fits && d < x.ndim(); ++d) {
+      fits = array.shape(d) == x.shape(d) || array.shape(d) == 1;
+    }
+    if (!fits) throw py::value_error("an operand of a stage does not fit its input");
     views[k] = operand(array, type, static_cast<int>(x.ndim()));
     given[k] = &views[k];
   };
