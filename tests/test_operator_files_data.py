@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -379,3 +380,16 @@ def test_print_shortens_unless_verbose(runner: Runner) -> None:
     for verbose in (False, True):
         show = {"type": "print", "resource": "y", "verbose": verbose}
         assert ("1.000e+03," in runner(followed(file, show))[1]) == verbose
+
+
+@pytest.mark.parametrize("values", ["[1e400, 0, 0]", '{"valueCount": 3, "value": -1e400}'])
+def test_numbers_beyond_float64(values: str, runner: Runner) -> None:
+    text = json.dumps(copy_file("FLOAT32", [3], "VALUES")).replace('"VALUES"', values)
+    runner.refused(text, "initialValues", "a number does not fit FLOAT64")
+
+
+def test_infinity_as_a_literal(runner: Runner) -> None:
+    file = copy_file("FLOAT32", [2], "VALUES")
+    file["dispatchables"]["copy"]["desc"] |= {"Min": -7, "Max": 7}
+    text = json.dumps(file).replace('"VALUES"', "[Infinity, -Infinity]")
+    assert runner.arrays(text)["y"].tolist() == [7, -7]

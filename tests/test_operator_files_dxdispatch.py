@@ -40,7 +40,8 @@ def test_comments_and_last_commas(runner: Runner) -> None:
     text = text.replace("}\n", '}, // the end, of "it"\n').replace("]", "/* a\n b */ ]")
     assert runner.arrays(text)["x"].tolist() == [0, 2, 6]
     runner.refused('{ // one\n "a" /* two\n lines */ 1}', "line 3, column 11")
-    runner.refused('{"a": 1, /* open', "is not valid JSON")
+    runner.refused('{"a": 1,\n /* open', "the comment of line 2 is not closed")
+    runner.refused("{} /*/", "the comment of line 1 is not closed")
 
 
 def test_union_of_scalars(tmp_path: Path) -> None:

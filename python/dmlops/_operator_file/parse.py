@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterable
 from enum import Enum
 from pathlib import Path
@@ -144,7 +145,10 @@ def _read_values(node: Node) -> Values:
     _check_dimensions(node, shape)
     if not flat:
         node.refuse("there are no values; a resource needs at least one")
-    numbers = [v if type(v) in (int, float) else Node(v, node.place).number() for v in flat]
+    numbers = [
+        v if type(v) in (int, float) and abs(v) < math.inf else Node(v, node.place).number()
+        for v in flat
+    ]
     return Values(tuple(shape), numbers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
@@ -165,9 +166,12 @@ class Node:
             return float(self.value)
         number: float = self._expect((int, float), 'a number, "nan", "inf" or "-inf"')
         try:
-            float(number)
+            fits = math.isfinite(number)
         except OverflowError:
-            self.refuse(f"{shown(number)} does not fit FLOAT64")
+            fits = False
+        if not fits:
+            what = shown(number) if isinstance(number, int) else "a number"
+            self.refuse(f"{what} does not fit FLOAT64")
         return number
 
     def choice(self, enumeration: type[_Member], *prefixes: str) -> _Member:
@@ -210,7 +214,8 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_without_duplicates)
+    """Parse JSON; NaN and Infinity become strings, so that infinite numbers are too large ones."""
+    return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=str.lower)
 
 
 # DxDispatch accepts comments and trailing commas, which JSON lacks. Both are searched outside of
@@ -232,6 +237,9 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
                 end = part.end()
             end += 1  # the closing quotation mark
         else:
+            if match[0].startswith("/*") and (len(match[0]) < 4 or not match[0].endswith("*/")):
+                line = text.count("\n", 0, match.start()) + 1
+                raise ValueError(f"the comment of line {line} is not closed")
             segments.append(text[copied : match.start()])
             segments.append("\n".join(" " * len(line) for line in match[0].split("\n")))
             copied = end
@@ -270,4 +278,6 @@ def read_json(path: str) -> Node:
             where = f"line {error.lineno}, column {error.colno}"
             raise FileError(f"{name} is not valid JSON: {error.msg} at {where}") from error
         except ValueError as error:
+            if "set_int_max_str_digits" in str(error):  # Python's limit
+                raise FileError(f"{name} has a whole number of too many digits") from error
             raise FileError(f"{name} is not valid JSON: {error}") from error
