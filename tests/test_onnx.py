@@ -328,6 +328,7 @@ def test_an_initializer_may_be_given() -> None:
         (ValueError, r"has inputs \['x'\]; unknown: \['z'\], missing: \['x'\]", {"z": X}),
         (TypeError, "must be a sequence of arrays, or a mapping", X),
         (TypeError, "input 'x' must be a numpy.ndarray, not list", [X.tolist()]),
+        (TypeError, "input 'x' is a masked array", [np.ma.masked_less(X, 0)]),
     ],
 )
 def test_wrong_inputs(error: type[Exception], words: str, inputs: Any) -> None:

@@ -35,6 +35,14 @@ def test_devices() -> None:
         backend.prepare(RELU).run([X], device="CPU")
 
 
+def test_inputs_of_a_subclass() -> None:
+    class Subclass(np.ndarray):
+        pass
+
+    y = backend.prepare(RELU).run([np.arange(3, dtype=np.float32).view(Subclass)]).y
+    assert type(y) is np.ndarray
+
+
 def test_public_classes_name_the_public_module() -> None:
     for kind in (backend.ModelError, backend.Placement, backend.UnsupportedError, backend.Value):
         assert kind.__module__ == "dmlops.onnx"

@@ -61,6 +61,24 @@ def with_weights(size: int, data_type: int, node: str, inputs: str = "") -> Any:
     return model
 
 
+@pytest.mark.parametrize(
+    "entry", [("location", "missing"), ("location", "../w"), ("offset", "x"), ("length", "1" * 30)]
+)
+def test_external_data_that_cannot_be_read(tmp_path: Path, entry: tuple[str, str]) -> None:
+    model = with_weights(3, onnx.TensorProto.FLOAT, "y = Add (x, w)")
+    weights = model.graph.initializer[0]
+    (tmp_path / "weights").write_bytes(weights.raw_data)
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in ({"location": "weights"} | dict([entry])).items():
+        weights.external_data.add(key=key, value=value)
+    weights.ClearField("raw_data")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(backend.ModelError, match=r"prepare: .*model\.onnx': "):
+        backend.prepare(path)
+    assert not backend.is_compatible(path)
+
+
 @pytest.mark.parametrize("size", [3, 2000])
 def test_invalid_initializers(size: int) -> None:
     def assert_refused(words: str) -> None:

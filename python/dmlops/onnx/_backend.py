@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from google.protobuf.message import DecodeError
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
@@ -168,17 +169,21 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
         }
         for name, value in named.items():
             if name in self._tensors:
-                _require_input(value, self._declared[name])
+                named[name] = _read_input(value, self._declared[name])
         return named
 
 
-def _require_input(value: Any, declared: Value) -> None:
-    """Compare data type and fixed dimensions."""
+def _read_input(value: Any, declared: Value) -> npt.NDArray[Any]:
+    """Return the input as a plain array, after a comparison of data type and fixed dimensions."""
     name, dtype = declared.name, declared.dtype
     if not isinstance(value, np.ndarray):
         raise TypeError(
             f"run: input {name!r} must be a numpy.ndarray, not {type(value).__name__}; "
             "convert it with numpy.asarray"
+        )
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"run: input {name!r} is a masked array, whose mask would be ignored; pass filled(value)"
         )
     if dtype is not None and value.dtype != dtype:
         raise TypeError(
@@ -191,6 +196,7 @@ def _require_input(value: Any, declared: Value) -> None:
             f"run: input {name!r} has shape {value.shape}, but the model declares "
             f"{declared.written_shape()}"
         )
+    return np.asarray(value)
 
 
 def _opset(model: onnx.ModelProto) -> int:
@@ -219,13 +225,15 @@ def _load(model: Any) -> onnx.ModelProto:
             "prepare: model must be an onnx.ModelProto, a path, or the bytes of a file, not "
             f"{type(model).__name__}"
         )
+    what = repr(os.fspath(model)) if isinstance(model, str | os.PathLike) else "the argument"
     try:
         if isinstance(model, str | os.PathLike):
             return onnx.load(model)
         return onnx.load_model_from_string(bytes(model))
     except DecodeError as error:
-        what = repr(os.fspath(model)) if isinstance(model, str | os.PathLike) else "the argument"
         raise ModelError(f"prepare: {what} is not an ONNX model: {error}") from error
+    except (onnx.checker.ValidationError, ValueError) as error:  # of external data
+        raise ModelError(f"prepare: {what}: {error}") from error
 
 
 class DmlopsBackend(Backend):  # type: ignore[misc]
