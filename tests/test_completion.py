@@ -71,3 +71,6 @@ def test_commands_and_options(tmp_path: Path, program: str) -> None:
     assert offered("inf") == ["info"]
     assert "--json" in offered("info --")
     assert "--json" not in offered("demo --")
+    assert {"5_0", "6_4"} <= set(offered("run --feature-level "))
+    assert offered("bench --peers numpy,to") == ["numpy,torch"]
+    assert offered("bench --random 9 --operators hardm") == ["hardmax"]

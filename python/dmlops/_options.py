@@ -57,6 +57,16 @@ def choice_of(known: Collection[str], what: str) -> Callable[[str], list[str]]:
     return check
 
 
+def complete_values(option: argparse.Action, known: Collection[str]) -> None:
+    """Let shells complete the option's value, one of the known names or several after commas."""
+
+    def complete(prefix: str, **_: object) -> list[str]:
+        before = prefix.rpartition(",")
+        return ["".join(before[:2]) + name for name in known]
+
+    option.completer = complete  # type: ignore[attr-defined] # argcomplete's
+
+
 class _Named(Protocol):
     @property
     def name(self) -> str: ...

@@ -11,6 +11,7 @@ from dmlops._enums import FeatureLevel, member
 from dmlops._operator_file.execute import run as run_model
 from dmlops._operator_file.parse import read_model
 from dmlops._operator_file.timing import MAX_ITERATIONS, Repetition
+from dmlops._options import complete_values
 
 
 def feature_level(text: str) -> FeatureLevel:
@@ -24,13 +25,14 @@ def feature_level(text: str) -> FeatureLevel:
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that all commands on operator files share."""
     parser.add_argument("file", metavar="FILE.json", help="the operator file; - is standard input")
-    parser.add_argument(
+    level = parser.add_argument(
         "--feature-level",
         metavar="LEVEL",
         type=feature_level,
         default=FeatureLevel.LEVEL_6_4,
         help="the device's feature level, such as 3_0 or DML_FEATURE_LEVEL_3_0 (default: 6_4)",
     )
+    complete_values(level, [each.name.removeprefix("LEVEL_") for each in FeatureLevel])
 
 
 def iterations(text: str) -> int:

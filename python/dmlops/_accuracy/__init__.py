@@ -9,7 +9,15 @@ from importlib import import_module
 from dmlops._accuracy import page, peers, rows
 from dmlops._accuracy.measure import measure
 from dmlops._cli import DONE, CommandError, RefusedError, progress
-from dmlops._options import PICTURES, check_peers, check_picture, choice_of, output_file, select
+from dmlops._options import (
+    PICTURES,
+    check_peers,
+    check_picture,
+    choice_of,
+    complete_values,
+    output_file,
+    select,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,12 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only rows whose name contains TEXT, such as tanh or float16; may be repeated",
     )
-    parser.add_argument(
+    compared = parser.add_argument(
         "--peers",
         type=choice_of(peers.PEERS, "peers"),
         metavar="NAMES",
         help=f"comma-separated list of {', '.join(peers.PEERS)} (default: all installed peers)",
     )
+    complete_values(compared, peers.PEERS)
     parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all measurements")
     parser.add_argument(
         "--page", type=output_file(), metavar="FILE", help="write the table into this Markdown page"

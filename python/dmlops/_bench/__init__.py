@@ -11,7 +11,14 @@ from dmlops._bench import draws
 from dmlops._bench.cells import Cell, all_cells
 from dmlops._bench.peers import PEERS
 from dmlops._cli import DONE, CommandError
-from dmlops._options import PICTURES, check_picture, choice_of, output_file, select
+from dmlops._options import (
+    PICTURES,
+    check_picture,
+    choice_of,
+    complete_values,
+    output_file,
+    select,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,13 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, metavar="S", help="seed of the random cells (default: random)"
     )
-    parser.add_argument(
+    drawn = parser.add_argument(
         "--operators",
         type=operators,
         metavar="NAMES",
         help="comma-separated list that --random draws from, or all"
         f" (default: {', '.join(draws.USUAL)})",
     )
+    complete_values(drawn, ("all", *draws.OPERATORS))
     parser.add_argument(
         "--only",
         metavar="TEXT",
@@ -53,12 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="threads of each competitor (default: 1)",
     )
-    parser.add_argument(
+    compared = parser.add_argument(
         "--peers",
         type=choice_of(PEERS, "peers"),
         metavar="NAMES",
         help=f"comma-separated list of {', '.join(PEERS)} (default: all installed peers)",
     )
+    complete_values(compared, PEERS)
     parser.add_argument("--json", type=output_file(), metavar="FILE", help="write all measurements")
     parser.add_argument(
         "--picture",
