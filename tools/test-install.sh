@@ -119,6 +119,7 @@ host() {
   refused 'considered but not accepted' -DVERSION=0.2
   refused 'considered but not accepted' -DVERSION=0.0
   refused 'this dmlops has no component python' -DVERSION=0.1 -DCOMPONENT=python
+  refused 'needs the language CXX' -DVERSION=0.1 -DLANGUAGES=C
 
   say "pkg-config"
   export PKG_CONFIG_PATH=$libdir/pkgconfig
@@ -140,6 +141,8 @@ host() {
   awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/c.md >"$work/program.c"
   cc -std=c99 -pedantic -Wall -Wextra -Werror "$work/program.c" "${flags[@]}" -o "$work/program"
   diff <(sed -n 's|.*/\* \([0-9. ]*\) \*/|\1|p' "$work/program.c") <("$work/program")
+  cc -std=c99 "$work/program.c" -static "${static[@]}" -o "$work/static_program"
+  diff <("$work/static_program") <("$work/program")
   (! ldd "$libdir/libdmlops.so" | grep -i python)
 
   say "benchmarks"
@@ -170,7 +173,11 @@ from_source() {
   say "add_subdirectory"
   quiet cmake -S tests/install -B "$work/check/add_subdirectory" -G Ninja -DHOW=add_subdirectory \
     -DSOURCE="$PWD"
-  ninja -C "$work/check/add_subdirectory" -n example >"$work/log"
+  ninja -C "$work/check/add_subdirectory" -n -v example >"$work/log"
+  if grep -F ' -c ' "$work/log" | grep -F /src/ | grep -vqE -- ' -O[2s3] '; then
+    echo "a project without a build type gets a library that is not optimized"
+    return 1
+  fi
   if grep -q 'Linking CXX shared library' "$work/log"; then
     echo "the static library is enough for a project that does not ask for a shared one"
     return 1

@@ -1,6 +1,10 @@
 // Sizes, strides and axes as arguments: lists of integers, in braces or in any container.
 #pragma once
 
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "the headers of dmlops need C++17; dmlops/dmlops.h is the C interface"
+#endif
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,10 @@
 // or not at all.
 #pragma once
 
+#ifndef __cplusplus
+#error "dmlops/directml.h is a C++ header; C programs include dmlops/dmlops.h"
+#endif
+
 #if !defined(DIRECTML_H) && !defined(__directml_h__) && !defined(DMLOPS_NO_WINDOWS_TYPES)
 #include <cstdint>
 
