@@ -102,6 +102,18 @@ def test_dlpack(exporter: type[DLPack], dtype: str) -> None:
         assert_same_bits(dmlops.clip(exporter(view), 2, 9), dmlops.clip(view, 2, 9))
 
 
+def test_buffers_that_numpy_cannot_read() -> None:
+    released = memoryview(bytearray(4))
+    released.release()
+    pointers = (ctypes.pointer(ctypes.c_float(1)), (ctypes.c_void_p * 2)())
+    value: Any
+    for value in (released, *pointers):
+        with pytest.raises(BufferError, match=r"relu: input cannot be .*the buffer protocol: "):
+            dmlops.relu(value)
+        with pytest.raises(BufferError, match=r"relu: out cannot be .*the buffer protocol: "):
+            dmlops.relu(np.zeros(2, np.float32), out=value)
+
+
 def test_dlpack_is_released() -> None:
     class Tracked(np.ndarray[Any, Any]):
         """A subclass, since a plain array takes no weak reference to its end from DLPack."""

@@ -93,3 +93,44 @@ def test_the_advice_for_another_dtype_works(dtype: str) -> None:
     assert fix is not None
     converted = eval(fix[1], {"torch": torch, "slope": slope})
     assert dmlops.parameterized_relu(x, converted).tolist() == [-4, 3]
+
+
+def test_autograd_refuses_values_that_were_overwritten() -> None:
+    x = torch.tensor([3.0, 5.0], requires_grad=True)
+    factor = torch.tensor([-1.0, 2.0])
+    product = x * factor
+    assert dmlops.leaky_relu(factor, 0.5, out=factor) is factor
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+    with torch.inference_mode():
+        out = torch.empty(2)  # has no version
+    assert dmlops.relu(factor, out=out).tolist() == [0, 2]
+
+
+def test_outputs_count_as_written() -> None:
+    one = torch.ones(1, 2)
+    outs = tuple(torch.empty(size, 2) for size in (3, 1, 1))
+    dmlops.batch_normalization_training(torch.ones(3, 2), one, one, out=outs)
+    tensor = dmlops.BufferTensorDesc.from_array(np.zeros((1, 2), np.float32))
+    desc = dmlops.ActivationReluOperatorDesc(input_tensor=tensor, output_tensor=tensor)
+    relu = dmlops.Device().compile(desc)
+    array, memory = torch.empty(1, 2), torch.empty(1, 2)
+    relu.dispatch([one], [array])
+    relu.dispatch([one], [dmlops.BufferBinding(memory)])
+    assert [tensor._version for tensor in (*outs, array, memory, one)] == [1, 1, 1, 1, 1, 0]
+
+
+def test_traced_values_are_refused() -> None:
+    fx = pytest.importorskip("torch.fx")
+
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return dmlops.relu(x)
+
+    with pytest.raises(TypeError, match=r"relu: input is a torch\.fx\.Proxy"):
+        fx.symbolic_trace(Module())
+
+
+def test_a_class_is_no_tensor() -> None:
+    with pytest.raises(TypeError, match=r"relu: input must be a numpy\.ndarray"):
+        dmlops.relu(torch.Tensor)

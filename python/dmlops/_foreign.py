@@ -21,7 +21,16 @@ from dmlops._table import ROWS
 
 Array = npt.NDArray[Any]
 _NUMBERS = "fiub"  # kinds of dtype that NumPy converts to float32 (not complex)
-_NARROW = ("bfloat16", "float8", "float4")  # dtypes of other libraries
+_NARROW = (
+    "bfloat16",
+    "float8",
+    "float6",
+    "float4",
+    "int4",
+    "uint4",
+    "int2",
+    "uint2",
+)  # dtypes of other libraries
 
 
 class Wanted(NamedTuple):
@@ -125,10 +134,16 @@ def refuse_value(
             f"{function}: {argument} is a {type(value).__name__}, which stands for an array that "
             "JAX has not computed yet; use the computed array, inside of jax.pure_callback"
         ) from None
+    if is_instance(value, "torch.fx", "Proxy"):
+        raise TypeError(
+            f"{function}: {argument} is a torch.fx.Proxy, which stands for a tensor that PyTorch "
+            "has not computed yet"
+        ) from None
     if dtype.startswith(_NARROW):
         refuse_dtype(function, argument, value, dtype, wanted)
+    protocol = "DLPack" if hasattr(value, "__dlpack__") else "the buffer protocol"
     raise BufferError(
-        f"{function}: {argument} cannot be shared from the CPU's memory through DLPack: {error}"
+        f"{function}: {argument} cannot be shared from the CPU's memory through {protocol}: {error}"
     ) from error
 
 
@@ -140,6 +155,13 @@ def refuse_negated(function: str, argument: str) -> NoReturn:
         f"{function}: {argument} has PyTorch's negative bit, which DLPack does not transfer, so "
         f"that its values would have the opposite sign; pass {fix}"
     )
+
+
+def count_write(value: Any) -> None:
+    """Count a write to a PyTorch tensor, so that autograd refuses to use the values before it."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and not value.is_inference():
+        torch.autograd.graph.increment_version(value)
 
 
 def _is_output(argument: str) -> bool:
@@ -184,6 +206,8 @@ def _advice(function: str, argument: str, value: Any, wanted: Wanted) -> str:
 
 def _conversion_of(argument: str, value: Any) -> str:
     """Return the advice for an object that can be converted to an array."""
+    if isinstance(value, type):
+        return ""
     if is_instance(value, "dask.array", "Array") or is_instance(value, "dask.delayed", "Delayed"):
         return f"compute it first, with {argument}.compute()"
     if hasattr(value, "to_numpy"):

@@ -32,11 +32,13 @@ void require_count(const OperatorInfo& op, const char* what, std::size_t given, 
       joined(static_cast<std::size_t>(needed), [&](std::size_t i) { return slots[i].name; });
   const bool lacks_tensors =
       std::any_of(slots, slots + needed, [](const Slot& slot) { return slot.absent; });
+  const bool owns = std::any_of(slots, slots + needed, [](const Slot& slot) { return slot.owned; });
   refuse(op, concat(counted(given, what), given == 1 ? " is" : " are",
                     " bound, but the operator has ", needed, ": ", names,
                     lacks_tensors
                         ? "; pass None or an empty binding for tensors that the descriptor lacks"
-                        : ""));
+                    : owns ? "; pass None or an empty binding for tensors that are OWNED_BY_DML"
+                           : ""));
 }
 
 // Output memory may be read only as the first input of an operator that works in place.

@@ -1,6 +1,7 @@
 // Reads bindings: arrays, buffers and BufferBindings, as ranges of bytes.
 #include "bindings.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "core/text.hpp"
@@ -86,6 +87,11 @@ void Bindings::refuse(int i, const std::string& what) const {
   throw BindingError(concat(op_.name, ": ", tensor_name(op_, first_ + i), " ", what));
 }
 
+// Keeps an output that is shared through DLPack.
+void Bindings::keep_foreign(int i, PyObject* value) {
+  if (is_output() && PyObject_CheckBuffer(value) == 0) Py_XSETREF(foreign_[i], Py_NewRef(value));
+}
+
 // An array must have the tensor's type or be bytes, since a float64 array for a float32 tensor is a
 // mistake.
 bool Bindings::read_array(int i, PyObject* value) {
@@ -114,6 +120,7 @@ bool Bindings::read_array(int i, PyObject* value) {
   binding.buffer = view.data;
   binding.is_array = true;
   binding.size_in_bytes = extent_of(view);
+  keep_foreign(i, value);
   Py_XSETREF(kept_[i], array.release());
   return true;
 }
@@ -129,6 +136,7 @@ bool Bindings::read_memory(int i, PyObject* value) {
   if (!memory.contiguous) refuse(i, "is bound to memory that is not contiguous");
   bindings_[i].buffer = memory.data;
   bindings_[i].size_in_bytes = memory.size_in_bytes;
+  keep_foreign(i, value);
   Py_XSETREF(kept_[i], memory.release());
   return true;
 }
@@ -216,6 +224,11 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
     if (value.get() == nullptr || !read_one(i, value.get())) return false;
   }
   return true;
+}
+
+bool Bindings::count_writes() const {
+  return std::all_of(foreign_, foreign_ + count_,
+                     [](PyObject* value) { return value == nullptr || count_write(value); });
 }
 
 bool Bindings::read(const char* argument, PyObject* value) {

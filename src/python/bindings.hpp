@@ -21,17 +21,24 @@ class Bindings {
       : op_(op), tensors_(tensors), first_(first), count_(count) {
     for (int i = 0; i < count_; ++i) {
       new (bindings_ + i) ConstBinding;
-      kept_[i] = nullptr;
+      kept_[i] = foreign_[i] = nullptr;
     }
   }
   ~Bindings() {
-    for (int i = 0; i < count_; ++i) Py_XDECREF(kept_[i]);
+    for (int i = 0; i < count_; ++i) {
+      Py_XDECREF(kept_[i]);
+      Py_XDECREF(foreign_[i]);
+    }
   }
   Bindings(const Bindings&) = delete;
   Bindings& operator=(const Bindings&) = delete;
 
   // Reads the bindings. Throws, or sets a Python error and returns false.
   bool read(const char* argument, PyObject* value);
+
+  // Tells other libraries that their outputs have been written. Returns false with a Python error
+  // set.
+  bool count_writes() const;
 
   std::size_t given() const { return given_; }
   const ConstBinding* data() const { return bindings_; }
@@ -45,6 +52,7 @@ class Bindings {
   bool read_buffer_binding(int i, PyObject* value);
   bool read_memory(int i, PyObject* value);
   bool read_array(int i, PyObject* value);
+  void keep_foreign(int i, PyObject* value);
   [[noreturn]] void refuse(int i, const std::string& what) const;
 
   const OperatorInfo& op_;
@@ -55,7 +63,8 @@ class Bindings {
   union {  // NOLINTNEXTLINE(readability-identifier-naming): a member of this class like the others
     ConstBinding bindings_[kMaxCount];
   };
-  PyObject* kept_[kMaxCount];  // references to the arrays
+  PyObject* kept_[kMaxCount];     // references to the arrays
+  PyObject* foreign_[kMaxCount];  // references to outputs of other libraries
 };
 
 }  // namespace dmlops::python

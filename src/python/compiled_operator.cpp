@@ -21,6 +21,7 @@ struct Object {
   PyObject_HEAD CompiledOperator* compiled;
   PyObject* desc;
   PyObject* feature_level;
+  PyObject* weak_references;
 };
 
 PyTypeObject* compiled_operator_type = nullptr;
@@ -29,6 +30,7 @@ Signature dispatch_signature;  // set at import
 void deallocate(PyObject* self) {
   auto* const object = reinterpret_cast<Object*>(self);
   PyTypeObject* const type = Py_TYPE(self);
+  if (object->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   delete object->compiled;
   Py_XDECREF(object->desc);
   Py_XDECREF(object->feature_level);
@@ -57,8 +59,11 @@ PyObject* dispatch(PyObject* self, PyObject* const* arguments, Py_ssize_t positi
       const ConstBinding& out = outputs.data()[i];  // checked to be writable
       written[i] = {const_cast<void*>(out.buffer), out.offset, out.size_in_bytes, out.is_array};
     }
-    const GilReleased released(implementation.elements);
-    compiled.dispatch(inputs.data(), inputs.given(), written, outputs.given());
+    {
+      const GilReleased released(implementation.elements);
+      compiled.dispatch(inputs.data(), inputs.given(), written, outputs.given());
+    }
+    if (!outputs.count_writes()) return nullptr;
   } catch (...) {
     return set_descriptor_error();  // holds the GIL again
   }
@@ -189,6 +194,7 @@ PyMethodDef methods[] = {
 
 PyMemberDef members[] = {
     {"desc", T_OBJECT_EX, offsetof(Object, desc), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Object, weak_references), READONLY, nullptr},
     {"feature_level", T_OBJECT_EX, offsetof(Object, feature_level), READONLY, nullptr},
     {},
 };

@@ -19,6 +19,12 @@ PyObject* call_module(const char* name, PyObject* arguments) {
   return result;
 }
 
+// Releases the result of a function without one.
+bool is_done(PyObject* result) {
+  Py_XDECREF(result);
+  return result != nullptr;
+}
+
 PyObject* positional_tuple(PyObject* const* arguments, Py_ssize_t count) {
   PyObject* const result = PyTuple_New(count);
   for (Py_ssize_t i = 0; result != nullptr && i < count; ++i)
@@ -68,10 +74,12 @@ PyObject* wrap_like(PyObject* result, PyObject* like) {
 }
 
 bool require_unmasked(const char* function, const char* argument, PyObject* value) {
-  PyObject* const done =
-      call_module("require_unmasked", Py_BuildValue("(ssO)", function, argument, value));
-  Py_XDECREF(done);
-  return done != nullptr;
+  return is_done(
+      call_module("require_unmasked", Py_BuildValue("(ssO)", function, argument, value)));
+}
+
+bool count_write(PyObject* value) {
+  return is_done(call_module("count_write", Py_BuildValue("(O)", value)));
 }
 
 void refuse_value(const char* function, const char* argument, PyObject* value, const char* accepted,

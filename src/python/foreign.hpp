@@ -17,6 +17,10 @@ PyObject* wrap_like(PyObject* result, PyObject* like);
 // Returns false with a Python error set for a masked array.
 bool require_unmasked(const char* function, const char* argument, PyObject* value);
 
+// Tells the library of `value` that its elements have been written. Returns false with a Python
+// error set.
+bool count_write(PyObject* value);
+
 // The dtype and the number of dimensions that an argument must match, for advice.
 struct Required {
   const char* dtype = nullptr;  // null: any of those accepted

@@ -82,7 +82,7 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
     foreign = value;
     return copy;
   }
-  const int offers_dlpack = has_attribute(value, "__dlpack__");
+  const int offers_dlpack = PyType_Check(value) ? 0 : has_attribute(value, "__dlpack__");
   if (offers_dlpack < 0) return nullptr;
   PyObject* array = nullptr;
   if (offers_dlpack != 0) {
@@ -97,13 +97,11 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
     }
   } else if (PyObject_CheckBuffer(value) != 0) {
     PyObject* const memory = PyMemoryView_FromObject(value);
-    if (memory == nullptr) return nullptr;
-    array = PyArray_FROM_O(memory);
-    Py_DECREF(memory);
-    return array;
+    if (memory != nullptr) array = PyArray_FROM_O(memory);
+    Py_XDECREF(memory);
   }
   if (array != nullptr) {
-    foreign = value;
+    if (offers_dlpack != 0) foreign = value;
   } else if (PyErr_Occurred() == nullptr || value_is_at_fault()) {
     refuse_value(function, argument, value, accepted, required_of(like));
   }
@@ -191,7 +189,9 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
     return false;
   }
   if (!PyArray_ISWRITEABLE(as_array(object_))) {
-    PyErr_Format(PyExc_ValueError, "%s: %s is read-only", function, name.python);
+    PyErr_Format(
+        PyExc_ValueError, "%s: %s is read-only%s", function, name.python,
+        foreign_ == nullptr ? "" : ", as memory shared through DLPack below 1.0 always is");
     return false;
   }
   foreign_ = nullptr;
@@ -221,7 +221,17 @@ bool Array<View>::set_view(const char* function, const char* argument, PyObject*
 }
 
 template <class View>
+DMLOPS_COLD void Array<View>::release_quietly() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  Py_XDECREF(object_);
+  Py_XDECREF(kept_alive_);
+  PyErr_Restore(type, value, traceback);
+}
+
+template <class View>
 PyObject* Array<View>::take_result() {
+  if (kept_alive_ != nullptr && !count_write(object_)) return nullptr;
   PyObject* const result = release();
   if (foreign_ == nullptr) return result;
   if (PyArray_IsScalar(foreign_, Generic)) return PyArray_Return(as_array(result));
@@ -251,7 +261,10 @@ bool Memory::read(const char* function, const char* argument, PyObject* value,
   bool has_references = false;
   if (!PyArray_Check(value) && PyObject_CheckBuffer(value) != 0) {
     object_ = PyMemoryView_FromObject(value);
-    if (object_ == nullptr) return false;
+    if (object_ == nullptr) {
+      if (value_is_at_fault()) refuse_value(function, argument, value, accepted);
+      return false;
+    }
     const Py_buffer& view = *PyMemoryView_GET_BUFFER(object_);
     data = view.buf;
     size_in_bytes = static_cast<std::uint64_t>(view.len);

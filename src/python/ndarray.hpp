@@ -57,8 +57,11 @@ class Array {
   // NOLINTNEXTLINE(modernize-use-equals-default): as a constant, GCC would clear all of it
   Array() {}
   ~Array() {
-    Py_XDECREF(object_);
-    Py_XDECREF(kept_alive_);
+    if (foreign_ != nullptr || kept_alive_ != nullptr) {
+      release_quietly();
+    } else {
+      Py_XDECREF(object_);
+    }
   }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
@@ -85,6 +88,10 @@ class Array {
  private:
   bool set_view(const char* function, const char* argument, PyObject* value,
                 const AcceptedTypes& accepted, const Array<ConstTensorView>* like);
+
+  // Releases the references, and keeps a pending error: another library's memory may be released by
+  // Python code.
+  void release_quietly();
 
   PyObject* object_ = nullptr;
   PyObject* foreign_ = nullptr;     // borrowed; for a new output, the input
