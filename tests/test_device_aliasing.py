@@ -146,6 +146,7 @@ def test_owned_inputs_are_bound_once_and_copied() -> None:
         assert (out == (X - 2) * 3).all()
         before = out.copy()
         refused("mean_tensor is OWNED_BY_DML.*again", [X, one, one, None, zero], [out], compiled)
+        refused("pass None .* for tensors that are OWNED_BY_DML", [X], [out], compiled)
         refused("variance_tensor is not bound", [X, None, None, None, zero], [out], compiled)
         assert (out == before).all()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import re
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -202,6 +204,15 @@ def test_masked_arrays_are_not_bound() -> None:
 
 
 # Compiled operators
+
+
+def test_compiled_operators_have_weak_references() -> None:
+    compiled = Device().compile(clip(BufferTensorDesc.from_array(X)))
+    reference = weakref.ref(compiled)
+    assert reference() is compiled
+    del compiled
+    gc.collect()
+    assert reference() is None
 
 
 def test_compiled_operators_can_be_pickled() -> None:

@@ -183,7 +183,8 @@ def _read_input(value: Any, declared: Value) -> npt.NDArray[Any]:
         )
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
-            f"run: input {name!r} is a masked array, whose mask would be ignored; pass filled(value)"
+            f"run: input {name!r} is a masked array, whose mask would be "
+            "ignored; pass its filled(value)"
         )
     if dtype is not None and value.dtype != dtype:
         raise TypeError(
