@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 import dmlops
 from dmlops._bench import cells, groups, machine, peers, table, timing
 from dmlops._bench.peers.base import Peer
@@ -73,8 +75,9 @@ def measure(
     records = []
     for number, cell in enumerate(chosen, 1):
         problem = cell.make()
-        competitors, unavailable = timing.entrants(problem, loaded, effort)
-        timing.measure(competitors, effort, pause=PAUSE if threads > 1 else 0)
+        with np.errstate(all="ignore"):  # warnings of NumPy as a peer
+            competitors, unavailable = timing.entrants(problem, loaded, effort)
+            timing.measure(competitors, effort, pause=PAUSE if threads > 1 else 0)
         entry = record(cell, problem, competitors, unavailable)
         records.append(entry)
         elapsed = time.perf_counter() - begin

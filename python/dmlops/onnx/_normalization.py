@@ -135,7 +135,7 @@ def layer_normalization(node: Node) -> Step:
         if len(node.outputs) == 1:
             return y
         mean, variance = _statistics(x, axes)
-        with np.errstate(divide="ignore"):  # infinite where all elements are equal and epsilon is 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # equal elements, a negative epsilon
             inverse = 1 / np.sqrt(variance + np.float32(epsilon))
         return (y, mean, inverse)[: len(node.outputs)]
 
