@@ -221,7 +221,7 @@ class Rules {
                       counted(input().dimension_count, "dimension"), " (0 to ",
                       input().dimension_count - 1, ")"));
       }
-      if (has_bit(seen, axis)) refuse(concat("axes has ", axis, " twice"));
+      if ((seen >> axis & 1u) != 0) refuse(concat("axes has ", axis, " twice"));
       seen |= 1u << axis;
     }
   }

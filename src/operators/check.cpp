@@ -10,6 +10,7 @@
 #include "core/views.hpp"
 #include "kernels/kernel.hpp"
 #include "operators/overlap.hpp"
+#include "operators/scalars.hpp"
 
 namespace dmlops {
 namespace {

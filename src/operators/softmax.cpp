@@ -5,6 +5,7 @@
 
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
+#include "core/text.hpp"
 #include "core/views.hpp"
 #include "dmlops/operators.hpp"
 #include "operators/check.hpp"
