@@ -46,7 +46,7 @@ int initial_thread_count() {
 std::atomic<int> thread_count{0};  // 0: not initialized yet
 
 // Blocks signals in workers, which inherit the mask: the main thread must get the process's
-// signals.
+// signals. Those of faults are of the thread itself.
 class SignalsBlocked {
  public:
 #if defined(_WIN32)
@@ -55,6 +55,8 @@ class SignalsBlocked {
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
+    for (const int fault : {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP})
+      sigdelset(&all, fault);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -246,17 +248,50 @@ Pool* new_pool() {
   }
 }
 
-#if !defined(_WIN32)
-[[maybe_unused]] const int kForkHandlers =
-    pthread_atfork([] { pool_in_use.lock(); }, [] { pool_in_use.unlock(); },
-                   [] {
-                     pool = nullptr;
-                     pool_in_use.unlock();
-                   });
-#endif
-
-// True if this thread runs a shard: a nested call must not wait for the pool.
+// True while this thread uses the pool: a nested call, and a fork in a signal handler, must not
+// wait for it.
 thread_local bool inside = false;
+
+struct Inside {
+  Inside() { inside = true; }
+  ~Inside() { inside = false; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+// Delays the cancellation of the caller's thread, whose stack holds what the workers read.
+class CancellationDisabled {
+ public:
+#if defined(_WIN32)
+  CancellationDisabled() {}
+#else
+  CancellationDisabled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~CancellationDisabled() { pthread_setcancelstate(before_, nullptr); }
+  CancellationDisabled(const CancellationDisabled&) = delete;
+  CancellationDisabled& operator=(const CancellationDisabled&) = delete;
+
+ private:
+  int before_;
+#endif
+};
+
+#if !defined(_WIN32)
+[[maybe_unused]] const int kForkHandlers = pthread_atfork(
+    [] {
+      if (!inside) pool_in_use.lock();
+    },
+    [] {
+      if (!inside) pool_in_use.unlock();
+    },
+    [] {
+      pool = nullptr;
+      if (inside) {
+        new (&pool_in_use) std::mutex;
+      } else {
+        pool_in_use.unlock();
+      }
+    });
+#endif
 
 thread_local int own_thread_count = 0;
 
@@ -284,15 +319,12 @@ void set_num_threads(long long count) {
 
 void parallel_for(int count, void (*task)(const void*, int), const void* context) {
   if (count > 1 && !inside) {
+    const CancellationDisabled not_canceled;
+    const Inside here;
     const std::unique_lock<std::mutex> lock(pool_in_use, std::try_to_lock);
     if (lock.owns_lock()) {
       if (pool == nullptr) pool = new_pool();
-      if (pool != nullptr) {
-        inside = true;
-        pool->run(count, task, context);
-        inside = false;
-        return;
-      }
+      if (pool != nullptr) return pool->run(count, task, context);
     }
   }
   for (int i = 0; i < count; ++i) task(context, i);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/float_environment.hpp"
 #include "core/insertion_sort.hpp"
 #include "core/isa.hpp"
 #include "core/views.hpp"
@@ -132,6 +133,7 @@ ReadableInput::ReadableInput(const ConstTensorView& input, const TensorView& out
   ConstTensorView source = input;
   source.sizes = copy.sizes;
   const Nest nest = make_nest(copy, &source, 1);
+  const FloatEnvironment environment;
   run(nest, nest.data, copy_kernel(element_size(input.type)), nullptr);
   view_ = copy;
   view_.sizes = input.sizes;

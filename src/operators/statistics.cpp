@@ -2,11 +2,13 @@
 // then the reduction.
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "core/float_environment.hpp"
 #include "core/isa.hpp"
 #include "core/views.hpp"
 #include "dmlops/operators.hpp"
@@ -14,6 +16,7 @@
 #include "operators/distances.hpp"
 #include "operators/overlap.hpp"
 #include "operators/plan.hpp"
+#include "traversal/policy.hpp"
 
 namespace dmlops {
 namespace {
@@ -37,11 +40,15 @@ ConstTensorView constant(const ConstTensorView& like, Number number) {
 }
 
 // Sets all elements, for the statistics of empty groups.
-void fill(const TensorView& output, Number number) {
-  if (is_empty(output)) return;
-  const ConstTensorView value = constant(output, number);
-  const Nest nest = make_nest(output, &value, 1);
-  run(nest, nest.data, copy_kernel(element_size(output.type)), nullptr);
+void fill(std::initializer_list<TensorView> outputs, Number number) {
+  require_valid_environment();
+  const FloatEnvironment environment;
+  for (const TensorView& output : outputs) {
+    if (is_empty(output)) continue;
+    const ConstTensorView value = constant(output, number);
+    const Nest nest = make_nest(output, &value, 1);
+    run(nest, nest.data, copy_kernel(element_size(output.type)), nullptr);
+  }
 }
 
 // Returns the axes along which a parameter has size 1, as bits.
@@ -147,11 +154,7 @@ void differentiate(const char* op, bool training, const BatchNormalizationGradie
   require_disjoint(op, {{names[0], outputs.gradient},
                         {names[1], outputs.scale_gradient},
                         {names[2], outputs.bias_gradient}});
-  if (is_empty(input)) {
-    fill(outputs.scale_gradient, kZero);
-    fill(outputs.bias_gradient, kZero);
-    return;
-  }
+  if (is_empty(input)) return fill({outputs.scale_gradient, outputs.bias_gradient}, kZero);
   ReadableInputs readable = {outputs.gradient, outputs.scale_gradient, outputs.bias_gradient};
   const ConstTensorView target = outputs.gradient, of_scale = outputs.scale_gradient,
                         of_bias = outputs.bias_gradient;
@@ -253,11 +256,7 @@ void batch_normalization_training(const BatchNormalizationTrainingInputs& inputs
   require_output(op, names[2], outputs.variance, inputs.scale, "scale");
   require_disjoint(
       op, {{names[0], outputs.output}, {names[1], outputs.mean}, {names[2], outputs.variance}});
-  if (is_empty(input)) {
-    fill(outputs.mean, kNan);
-    fill(outputs.variance, kNan);
-    return;
-  }
+  if (is_empty(input)) return fill({outputs.mean, outputs.variance}, kNan);
   ReadableInputs readable = {outputs.output, outputs.mean, outputs.variance};
   const ConstTensorView target = outputs.output, mean = outputs.mean, variance = outputs.variance;
   plan_batch_normalization_training(

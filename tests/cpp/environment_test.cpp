@@ -16,5 +16,19 @@ TEST(Environment, IsCheckedBeforeAnOperatorWrites) {
   EXPECT_EQ(y, unwritten);
 }
 
+// The statistics of an empty input: one output is small, the other is split among threads.
+TEST(Environment, IsCheckedBeforeEmptyGroupsAreWritten) {
+  const std::vector<float> x(30000, 1.0f);
+  std::vector<float> mean(30000, 7.0f), variance(60000, 7.0f);
+  const ConstTensorView input(x.data(), {0, 30000}), parameter(x.data(), {1, 30000});
+  EXPECT_THROW(batch_normalization_training(
+                   {input, parameter, parameter, {}}, 0, {},
+                   {TensorView(mean.data(), {0, 30000}), TensorView(mean.data(), {1, 30000}),
+                    TensorView(variance.data(), {1, 30000}, ElementStrides{0, 2})}),
+               Error);
+  EXPECT_EQ(mean, std::vector<float>(30000, 7.0f));
+  EXPECT_EQ(variance, std::vector<float>(60000, 7.0f));
+}
+
 }  // namespace
 }  // namespace dmlops

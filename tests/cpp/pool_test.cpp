@@ -10,6 +10,8 @@
 #include <vector>
 
 #if !defined(_WIN32)
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -98,6 +100,59 @@ TEST(Pool, RefusesThreadCountsOutOfRange) {
   EXPECT_EQ(get_num_threads(), 3);
 }
 
+#if !defined(_WIN32)
+// Workers block the signals of the process, but not those of their own faults.
+TEST(Pool, FaultsOfWorkersReachTheirHandlers) {
+  set_num_threads(2);
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> ran{false}, blocks_fault{true}, blocks_others{false};
+  for (int attempt = 0; attempt < 100 && !ran; ++attempt) {
+    parallel_for(2, [&](int) {
+      if (std::this_thread::get_id() != caller) {
+        sigset_t mask;
+        pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+        blocks_fault = sigismember(&mask, SIGSEGV) == 1;
+        blocks_others = sigismember(&mask, SIGINT) == 1;
+        ran = true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    });
+  }
+  EXPECT_TRUE(ran);
+  EXPECT_FALSE(blocks_fault);
+  EXPECT_TRUE(blocks_others);
+}
+
+// A canceled thread ends after the call, since the workers read its stack.
+TEST(Pool, CallersAreCanceledAfterTheirCall) {
+  set_num_threads(4);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::atomic<int> begun{0}, ended{0};
+    std::atomic<int>* const counts[] = {&begun, &ended};
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(
+                  &thread, nullptr,
+                  [](void* argument) -> void* {
+                    auto* const counted = static_cast<std::atomic<int>* const*>(argument);
+                    for (;;) {
+                      parallel_for(4, [counted](int i) {
+                        ++*counted[0];
+                        std::this_thread::sleep_for(std::chrono::microseconds(i * 500));
+                        ++*counted[1];
+                      });
+                      pthread_testcancel();
+                    }
+                  },
+                  const_cast<std::atomic<int>**>(counts)),
+              0);
+    while (begun < 4 + repeat) std::this_thread::yield();
+    pthread_cancel(thread);
+    pthread_join(thread, nullptr);
+    EXPECT_EQ(begun, ended);
+  }
+}
+#endif
+
 // The thread sanitizer does not support fork with threads.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -122,6 +177,27 @@ TEST(Pool, ForksWhileOthersWork) {
   }
   stop = true;
   worker.join();
+  EXPECT_TRUE(each_runs_once(3));
+}
+
+// The child runs nested calls on its own, and must not return from the handler.
+TEST(Pool, ForksInASignalHandler) {
+  set_num_threads(3);
+  static std::atomic<int> good{0};
+  struct sigaction action = {}, before = {};
+  action.sa_handler = [](int) {
+    const pid_t child = fork();
+    if (child == 0) _exit(each_runs_once(3) ? 0 : 1);
+    int status = -1;
+    if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      ++good;
+  };
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  parallel_for(3, [](int i) {
+    if (i == 0) raise(SIGUSR1);
+  });
+  sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(good, 1);
   EXPECT_TRUE(each_runs_once(3));
 }
 #endif
