@@ -134,7 +134,7 @@ def test_what_is_wrong_with_a_file(
         ('{"resources": {},\n "dispatchables" {}}', ["is not valid JSON", "line 2, column 18"]),
         ('{"a": 1, "a": 2}', ["'a' occurs twice"]),
         ("[" * 100_000, ["is nested too deeply"]),
-        ("9" * 5000, ["a whole number of too many digits"]),
+        ("9" * 5000, ["a whole number of over 4300 digits"]),
         ("[]", ["an object is needed"]),
         ("", ["is not valid JSON"]),
     ],

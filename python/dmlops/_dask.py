@@ -135,7 +135,7 @@ def _lazy(array: Any) -> Any:
 
 
 def _chunked_as(x: Any, array: Any) -> Any:
-    """Return an array with the chunks of another one, but for broadcast sizes of 1."""
+    """Return an array with the chunks of `x`; a broadcast dimension is one chunk."""
     sizes = zip(array.shape, x.shape, x.chunks, strict=True)
     chunks = ((1,) if size == 1 != whole else parts for size, whole, parts in sizes)
     return _lazy(array).rechunk(tuple(chunks))
@@ -197,6 +197,7 @@ def _by_groups(name: str, given: dict[str, Any], values: dict[str, Any]) -> Any:
     if not has_whole_groups(x, reduced):
         require_known_sizes(name, x, reduced)
         if not fits_block(x, reduced):
+            # Sums need elements in each chunk; _results restores the empty chunks.
             filled = x.rechunk(tuple(tuple(filter(None, sizes)) for sizes in x.chunks))
             checked = _checked(name, "input", filled)
             others = {

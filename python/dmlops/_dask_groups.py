@@ -52,7 +52,7 @@ def require_known_sizes(name: str, x: Any, reduced: tuple[int, ...]) -> None:
 
 
 def fits_block(x: Any, reduced: tuple[int, ...]) -> bool:
-    """Return True if groups are to be merged into one chunk: up to a block, or none."""
+    """Return True if groups are to be merged into one chunk: up to a block, or of no elements."""
     return 0 in x.shape or math.prod(x.shape[axis] for axis in reduced) <= BLOCK
 
 
@@ -204,9 +204,10 @@ def require_block(name: str, argument: str, block: Any, dtype: np.dtype[Any]) ->
     """Return a block; raise TypeError if it is not what its dask.array declares."""
     require_unmasked(name, argument, block)
     if not isinstance(block, np.ndarray) or block.dtype != dtype:
+        given = block.dtype if isinstance(block, np.ndarray) else type_name(block)
         raise TypeError(
-            f"{name}: {argument} is a dask.array of {dtype.name}, but has a block of "
-            f"{getattr(block, 'dtype', type_name(block))}; convert the blocks where they are made"
+            f"{name}: {argument} is a dask.array of {dtype.name}, but has a block of {given}; "
+            "convert the blocks where they are made"
         )
     return block
 

@@ -21,16 +21,8 @@ from dmlops._table import ROWS
 
 Array = npt.NDArray[Any]
 _NUMBERS = "fiub"  # kinds of dtype that NumPy converts to float32 (not complex)
-_NARROW = (
-    "bfloat16",
-    "float8",
-    "float6",
-    "float4",
-    "int4",
-    "uint4",
-    "int2",
-    "uint2",
-)  # dtypes of other libraries
+# Prefixes of dtypes of other libraries.
+_NARROW = ("bfloat16", "float8", "float6", "float4", "int4", "uint4", "int2", "uint2")
 
 
 class Wanted(NamedTuple):
@@ -96,12 +88,11 @@ def as_array(function: str, argument: str, value: Any) -> Array:
     require_unmasked(function, argument, value)
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
+    offers_dlpack = hasattr(value, "__dlpack__") and not isinstance(value, type)
     try:
-        if hasattr(value, "__dlpack__"):
-            return np.from_dlpack(value)
-        return np.asarray(memoryview(value))
+        return np.from_dlpack(value) if offers_dlpack else np.asarray(memoryview(value))
     except Exception as error:
-        cause = error if hasattr(value, "__dlpack__") else None
+        cause = error if offers_dlpack else None
         wanted = Wanted("the data types of DirectML", "float32")
         refuse_value(function, argument, value, wanted, cause)
 
@@ -137,7 +128,7 @@ def refuse_value(
     if is_instance(value, "torch.fx", "Proxy"):
         raise TypeError(
             f"{function}: {argument} is a torch.fx.Proxy, which stands for a tensor that PyTorch "
-            "has not computed yet"
+            "has not computed yet; register the function that calls dmlops with torch.fx.wrap"
         ) from None
     if dtype.startswith(_NARROW):
         refuse_dtype(function, argument, value, dtype, wanted)
@@ -159,9 +150,8 @@ def refuse_negated(function: str, argument: str) -> NoReturn:
 
 def count_write(value: Any) -> None:
     """Count a write to a PyTorch tensor, so that autograd refuses to use the values before it."""
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and not value.is_inference():
-        torch.autograd.graph.increment_version(value)
+    if is_instance(value, "torch", "Tensor") and not value.is_inference():
+        sys.modules["torch"].autograd.graph.increment_version(value)
 
 
 def _is_output(argument: str) -> bool:

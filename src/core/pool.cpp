@@ -46,7 +46,8 @@ int initial_thread_count() {
 std::atomic<int> thread_count{0};  // 0: not initialized yet
 
 // Blocks signals in workers, which inherit the mask: the main thread must get the process's
-// signals. Those of faults are of the thread itself.
+// signals. Signals of faults stay unblocked: a fault whose signal is blocked ends the process
+// without its handler.
 class SignalsBlocked {
  public:
 #if defined(_WIN32)
@@ -67,6 +68,10 @@ class SignalsBlocked {
   sigset_t before_;
 #endif
 };
+
+// True while this thread uses the pool, and always in workers: a nested call, and a fork in a
+// signal handler, must not wait for the pool.
+thread_local bool inside = false;
 
 // Hints to the processor that this is a spin loop.
 void relax() {
@@ -158,6 +163,7 @@ class alignas(128) Worker {
   };
 
   void serve() {
+    inside = true;
     const FloatEnvironment environment;  // a thread starts in the state of its creator
     for (;;) {
       if (spin([this] { return take(); })) {
@@ -248,10 +254,6 @@ Pool* new_pool() {
   }
 }
 
-// True while this thread uses the pool: a nested call, and a fork in a signal handler, must not
-// wait for it.
-thread_local bool inside = false;
-
 struct Inside {
   Inside() { inside = true; }
   ~Inside() { inside = false; }
@@ -259,7 +261,7 @@ struct Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-// Delays the cancellation of the caller's thread, whose stack holds what the workers read.
+// Disables cancellation of the calling thread during a job, since workers read its stack.
 class CancellationDisabled {
  public:
 #if defined(_WIN32)

@@ -194,8 +194,8 @@ PyMethodDef methods[] = {
 
 PyMemberDef members[] = {
     {"desc", T_OBJECT_EX, offsetof(Object, desc), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Object, weak_references), READONLY, nullptr},
     {"feature_level", T_OBJECT_EX, offsetof(Object, feature_level), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Object, weak_references), READONLY, nullptr},
     {},
 };
 

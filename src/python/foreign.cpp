@@ -19,7 +19,7 @@ PyObject* call_module(const char* name, PyObject* arguments) {
   return result;
 }
 
-// Releases the result of a function without one.
+// Releases the result, None. Returns false if the call failed.
 bool is_done(PyObject* result) {
   Py_XDECREF(result);
   return result != nullptr;

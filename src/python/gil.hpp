@@ -10,7 +10,7 @@ namespace dmlops::python {
 // PyEval_RestoreThread that never returns after the interpreter has shut down.
 void restore_thread(PyThreadState* state);
 
-// Releases the GIL, for a number of elements only if they pay for the hand-over.
+// Releases the GIL; given a number of elements, only if the work pays for the hand-over.
 class GilReleased {
  public:
   GilReleased() : state_(PyEval_SaveThread()) {}

@@ -189,9 +189,8 @@ bool Array<View>::read_output(const char* function, PyObject* out, const InputAr
     return false;
   }
   if (!PyArray_ISWRITEABLE(as_array(object_))) {
-    PyErr_Format(
-        PyExc_ValueError, "%s: %s is read-only%s", function, name.python,
-        foreign_ == nullptr ? "" : ", as memory shared through DLPack below 1.0 always is");
+    PyErr_Format(PyExc_ValueError, "%s: %s is read-only%s", function, name.python,
+                 foreign_ == nullptr ? "" : "; DLPack below 1.0 shares memory read-only");
     return false;
   }
   foreign_ = nullptr;

@@ -214,7 +214,7 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _parse(text: str) -> Any:
-    """Parse JSON; NaN and Infinity become strings, so that infinite numbers are too large ones."""
+    """Parse JSON. NaN and Infinity become strings, so an infinite float is beyond float64."""
     return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=str.lower)
 
 
@@ -279,5 +279,6 @@ def read_json(path: str) -> Node:
             raise FileError(f"{name} is not valid JSON: {error.msg} at {where}") from error
         except ValueError as error:
             if "set_int_max_str_digits" in str(error):  # Python's limit
-                raise FileError(f"{name} has a whole number of too many digits") from error
+                limit = sys.get_int_max_str_digits()
+                raise FileError(f"{name} has a whole number of over {limit} digits") from error
             raise FileError(f"{name} is not valid JSON: {error}") from error

@@ -97,6 +97,7 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
         [&](std::int64_t c) { return TermsExcludingMax<T>(load<f32x>(log_sum_exp_.largest + c)); },
         [&](std::int64_t c, const LaneSums<T>& sums,
             const NonMaxCount& below_max) DMLOPS_LAMBDA_INLINE {
+          // As unsigned numbers, of up to 2^32 elements.
           const i32x maxima = static_cast<std::int32_t>(block_.count()) - below_max.count;
           sums.store_to(log_sum_exp_.sum_excluding_maxima + c);
           store(log_sum_exp_.max_count + c, __builtin_convertvector(bit_cast<u32x>(maxima), f32x));
