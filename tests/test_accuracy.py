@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import dmlops
 from dmlops._accuracy import page, peers
 from dmlops._accuracy.exact import exact
 from dmlops._accuracy.measure import errors, largest, measure, ulp
@@ -293,3 +295,19 @@ def test_mistakes(
     captured = capsys.readouterr()
     assert message in captured.err
     assert "[1/" not in captured.err  # nothing was measured
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_deviations_next_to_a_mean_that_is_near_zero(seed: int) -> None:
+    """2 ulp, and 2^-47 of the mean in each deviation; in exact arithmetic up to the root."""
+    draws = np.random.default_rng(seed)
+    x = (draws.standard_normal(60) + draws.uniform(-4, 4)).astype(np.float32)
+    for _ in range(6):  # the last element approaches the mean
+        x[-1] = x.mean(dtype=np.float64)
+    values = [Fraction(float(value)) for value in x]
+    mean = sum(values) / len(x)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(x))
+    expected = np.array([float(value - mean) / deviation for value in values])
+    error = np.abs(dmlops.mean_variance_normalization(x, axes=0, epsilon=0) - expected)
+    limit = 2 * np.spacing(np.abs(expected).astype(np.float32))
+    assert (error <= limit + 2.0**-47 * abs(float(mean)) / deviation).all()
