@@ -109,6 +109,12 @@ class GroupTiles {
   // The runs of the loaded tile, in order.
   const TileRun* begin() const { return loaded_; }
   const TileRun* end() const { return loaded_ + run_count_; }
+  // Calls visit(run) for the runs of the loaded tile, in order. GCC's code of a range-based loop
+  // with a long body is up to 1.2 times slower.
+  template <class Visit>
+  DMLOPS_INLINE void for_each_run(const Visit& visit) const {
+    for (const TileRun& run : *this) visit(run);
+  }
   // Returns the elements of the loaded tile.
   std::int64_t length() const { return loaded_[run_count_].begin; }
 

@@ -258,7 +258,7 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
   } else {
     results.set_wide(factors);
   }
-  for (const TileRun& run : tiles) {
+  tiles.for_each_run([&](const TileRun& run) DMLOPS_LAMBDA_INLINE {
     const auto row = row_of(run);
     const auto results_row = target.row(run);
     using At = typename decltype(row_of(run))::At;
@@ -276,7 +276,7 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
     }
     target.end(run);
-  }
+  });
 }
 
 // The output of group k in the loaded tile, for store_group().
