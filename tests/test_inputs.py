@@ -114,6 +114,45 @@ def test_buffers_that_numpy_cannot_read() -> None:
             dmlops.relu(np.zeros(2, np.float32), out=value)
 
 
+class DLTensor(ctypes.Structure):
+    """DLManagedTensor of DLPack, of a dense float64 vector."""
+
+    _fields_ = (
+        *(("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32)),
+        *(("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
+        *(("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("offset", ctypes.c_uint64)),
+        *(("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)),
+    )
+
+
+def test_an_error_survives_a_deleter_in_python() -> None:
+    deleted: list[int] = []
+    deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(deleted.append)
+    data = (ctypes.c_double * 3)()
+    shape = (ctypes.c_int64 * 1)(3)
+    device = (ctypes.c_int32 * 2)(1, 0)  # the CPU
+    tensor = DLTensor(
+        *(ctypes.addressof(data), device, 1, 2, 64, 1, ctypes.addressof(shape)),
+        *(None, 0, None, ctypes.cast(deleter, ctypes.c_void_p).value),
+    )
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
+
+    class Exporter:
+        def __dlpack__(self, **_: Any) -> Any:
+            return new(ctypes.addressof(tensor), b"dltensor", None)
+
+        def __dlpack_device__(self) -> Any:
+            return 1, 0
+
+    with pytest.raises(TypeError, match="relu: input has dtype float64"):
+        dmlops.relu(Exporter())
+    assert len(deleted) == 1
+
+
 def test_dlpack_is_released() -> None:
     class Tracked(np.ndarray[Any, Any]):
         """A subclass, since a plain array takes no weak reference to its end from DLPack."""

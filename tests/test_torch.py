@@ -134,3 +134,5 @@ def test_traced_values_are_refused() -> None:
 def test_a_class_is_no_tensor() -> None:
     with pytest.raises(TypeError, match=r"relu: input must be a numpy\.ndarray"):
         dmlops.relu(torch.Tensor)
+    with pytest.raises(TypeError, match=r"must be a numpy\.ndarray"):
+        dmlops.BufferTensorDesc.from_array(torch.Tensor)

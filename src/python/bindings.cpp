@@ -87,9 +87,14 @@ void Bindings::refuse(int i, const std::string& what) const {
   throw BindingError(concat(op_.name, ": ", tensor_name(op_, first_ + i), " ", what));
 }
 
-// Keeps an output that is shared through DLPack.
-void Bindings::keep_foreign(int i, PyObject* value) {
-  if (is_output() && PyObject_CheckBuffer(value) == 0) Py_XSETREF(foreign_[i], Py_NewRef(value));
+// Steals the reference to the array that shares the value's memory.
+bool Bindings::keep(int i, PyObject* array, PyObject* value) {
+  Py_XSETREF(kept_[i], array);
+  if (!is_output() || PyObject_CheckBuffer(value) != 0) return true;
+  PyObject* const pair = PyTuple_Pack(2, array, value);
+  if (pair == nullptr) return false;
+  Py_SETREF(kept_[i], pair);
+  return true;
 }
 
 // An array must have the tensor's type or be bytes, since a float64 array for a float32 tensor is a
@@ -120,9 +125,7 @@ bool Bindings::read_array(int i, PyObject* value) {
   binding.buffer = view.data;
   binding.is_array = true;
   binding.size_in_bytes = extent_of(view);
-  keep_foreign(i, value);
-  Py_XSETREF(kept_[i], array.release());
-  return true;
+  return keep(i, array.release(), value);
 }
 
 // Reads the memory of a BufferBinding, of any type.
@@ -136,9 +139,7 @@ bool Bindings::read_memory(int i, PyObject* value) {
   if (!memory.contiguous) refuse(i, "is bound to memory that is not contiguous");
   bindings_[i].buffer = memory.data;
   bindings_[i].size_in_bytes = memory.size_in_bytes;
-  keep_foreign(i, value);
-  Py_XSETREF(kept_[i], memory.release());
-  return true;
+  return keep(i, memory.release(), value);
 }
 
 // Reads a BufferBinding.
@@ -227,8 +228,9 @@ bool Bindings::read_dictionary(const char* argument, PyObject* values) {
 }
 
 bool Bindings::count_writes() const {
-  return std::all_of(foreign_, foreign_ + count_,
-                     [](PyObject* value) { return value == nullptr || count_write(value); });
+  return std::all_of(kept_, kept_ + count_, [](PyObject* kept) {
+    return kept == nullptr || !PyTuple_CheckExact(kept) || count_write(PyTuple_GET_ITEM(kept, 1));
+  });
 }
 
 bool Bindings::read(const char* argument, PyObject* value) {

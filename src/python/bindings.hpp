@@ -21,14 +21,11 @@ class Bindings {
       : op_(op), tensors_(tensors), first_(first), count_(count) {
     for (int i = 0; i < count_; ++i) {
       new (bindings_ + i) ConstBinding;
-      kept_[i] = foreign_[i] = nullptr;
+      kept_[i] = nullptr;
     }
   }
   ~Bindings() {
-    for (int i = 0; i < count_; ++i) {
-      Py_XDECREF(kept_[i]);
-      Py_XDECREF(foreign_[i]);
-    }
+    for (int i = 0; i < count_; ++i) Py_XDECREF(kept_[i]);
   }
   Bindings(const Bindings&) = delete;
   Bindings& operator=(const Bindings&) = delete;
@@ -52,7 +49,7 @@ class Bindings {
   bool read_buffer_binding(int i, PyObject* value);
   bool read_memory(int i, PyObject* value);
   bool read_array(int i, PyObject* value);
-  void keep_foreign(int i, PyObject* value);
+  bool keep(int i, PyObject* array, PyObject* value);
   [[noreturn]] void refuse(int i, const std::string& what) const;
 
   const OperatorInfo& op_;
@@ -63,8 +60,8 @@ class Bindings {
   union {  // NOLINTNEXTLINE(readability-identifier-naming): a member of this class like the others
     ConstBinding bindings_[kMaxCount];
   };
-  PyObject* kept_[kMaxCount];     // references to the arrays
-  PyObject* foreign_[kMaxCount];  // references to outputs of other libraries
+  // References to the arrays; for an output through DLPack, to a pair of the array and the value.
+  PyObject* kept_[kMaxCount];
 };
 
 }  // namespace dmlops::python
