@@ -31,8 +31,8 @@ MOST_WORKERS = 16  # further workers gain nothing: the longest test limits the t
 
 
 def is_exhaustive(config: pytest.Config) -> bool:
-    """Return True for `pytest -m exhaustive`."""
-    return bool(config.option.markexpr == EXHAUSTIVE.name)
+    """Return True for `pytest -m exhaustive`, and for `-m "not large"`, all tests but those."""
+    return config.option.markexpr in (EXHAUSTIVE.name, "not large")
 
 
 def pytest_configure(config: pytest.Config) -> None:

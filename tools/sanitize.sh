@@ -4,7 +4,7 @@
 #   tools/sanitize.sh address [pytest arguments]   memory, undefined behavior: C++ and Python tests
 #   tools/sanitize.sh thread                       data races: C++ tests
 #
-# By default pytest runs the tests of untrusted input only, without three that take minutes there and
+# By default pytest runs the tests of untrusted input only, without those that take minutes there and
 # are about digits and numbers of threads; `address tests` runs all tests. The golden digests, the
 # elementary functions and the guard pages run on every instruction set of the processor.
 #
@@ -17,7 +17,10 @@ shift
 if (($# == 0)); then
   set -- tests/test_{descriptors,device}_*.py tests/test_{batch_normalization,errors,free_threading,guard_pages}.py \
     tests/test_{hostile,inputs,log_softmax,normalization_factor,out,threads}.py \
-    -k 'not (test_large or test_leads_of_every_size or test_compiled_operators_start_as_many)'
+    --deselect tests/test_batch_normalization.py::test_large \
+    --deselect tests/test_log_softmax.py::test_large \
+    --deselect tests/test_log_softmax.py::test_leads_of_every_size \
+    --deselect tests/test_threads.py::test_compiled_operators_start_as_many_as_functions
 fi
 name=sanitize-$kind
 

@@ -79,7 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *("-t", "--seconds"),
         metavar="SECONDS",
         type=seconds,
-        help="repeat each dispatch for SECONDS, at most 1,000,000 times, and print the times",
+        help="repeat each dispatch for SECONDS, "
+        f"at most {MAX_ITERATIONS:,} times, and print the times",
     )
     repetition.add_argument(
         "--milliseconds_to_run",

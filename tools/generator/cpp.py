@@ -171,7 +171,7 @@ def activation_descs() -> str:
     )
 
 
-# Defaults and formulas whose form in C++ differs from Python.
+# Texts of fields that differ from Python.
 _CPP_TEXTS = {schema.Activation: "An activation's descriptor without tensors."}
 
 

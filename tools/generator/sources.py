@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .common import ACTIVATIONS, OPERATORS, camel, cpp_number, note, schema
+from .common import ACTIVATIONS, OPERATORS, cpp_number, note, schema
 from .cpp import FUSABLE, lines
 
 
@@ -43,8 +43,8 @@ def activation_infos() -> str:
 
 def activation_list() -> str:
     """Return src/kernels/activation_list.hpp."""
-    functors = ", ".join(camel(row.function) for row in FUSABLE)
-    others = [camel(row.function) for row in ACTIVATIONS if not row.fusable]
+    functors = ", ".join(schema.camel_case(row.function) for row in FUSABLE)
+    others = [schema.camel_case(row.function) for row in ACTIVATIONS if not row.fusable]
     return lines(
         note("//"),
         "#pragma once",
@@ -262,7 +262,7 @@ def _outputs(row: Any, i: int) -> tuple[str, str]:
         read = f"out.read_output(function, values[{i}], input, {row.types.cpp})"
         return "OutputArray out;", read
     like = ", ".join(f"&{each.like_parameter}" for each in row.outputs)
-    names = f"k{camel(row.function)}Outputs"
+    names = f"k{schema.camel_case(row.function)}Outputs"
     read = f"read_outputs(function, values[{i}], {names}, {{{like}}}, out)"
     return f"OutputArray out[{len(row.outputs)}];", read
 
@@ -274,7 +274,7 @@ def _arguments(row: Any) -> Iterator[str]:
     required = sum(field.argument is None for field in fields)
     each = [_argument(row, i, field) for i, field in enumerate(fields)]
     each.append(_outputs(row, len(fields)))
-    yield f"struct {camel(row.function)}Arguments {{"
+    yield f"struct {schema.camel_case(row.function)}Arguments {{"
     yield f"static constexpr std::size_t kCount = {len(fields) + 1};"
     yield "static Signature signature() {"
     yield f'return {{"{row.function}", {1 + len(row.positional)}, {required}, {{{names}}}}};'
@@ -292,7 +292,7 @@ def _arguments(row: Any) -> Iterator[str]:
 def function_arguments() -> str:
     """Return src/python/function_arguments.hpp."""
     rows = {row.function: row for row in OPERATORS if not row.activation}
-    structs = ", ".join(f"{camel(name)}Arguments" for name in rows)
+    structs = ", ".join(f"{schema.camel_case(name)}Arguments" for name in rows)
     return lines(
         note("//"),
         "//",

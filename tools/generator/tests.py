@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from .common import ACTIVATIONS, ROOT, camel, cpp_number, load, note, schema
+from .common import ACTIVATIONS, ROOT, cpp_number, load, note, schema
 from .cpp import lines
 
 EXACT = ROOT / "python/dmlops/_accuracy/exact.py"
@@ -92,7 +92,7 @@ def reference() -> str:
         "",
         "inline std::vector<OperatorDesc> activation_descs() {",
         "return {",
-        *(f"Activation{camel(row.name)}OperatorDesc()," for row in ROWS),
+        *(f"Activation{schema.camel_case(row.name)}OperatorDesc()," for row in ROWS),
         "};",
         "}",
         "",
@@ -121,7 +121,7 @@ def structs() -> str:
     """Return the structs in the stand-in for Microsoft's header."""
 
     def struct(row: Any) -> str:
-        numbers = ", ".join(map(schema.field_name, row.fields))
+        numbers = ", ".join(map(schema.camel_case, row.fields))
         return (
             f"struct DML_ACTIVATION_{row.name.upper()}_OPERATOR_DESC {{\n"
             "const DML_TENSOR_DESC *InputTensor, *OutputTensor;\n"

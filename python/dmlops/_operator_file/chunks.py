@@ -7,11 +7,12 @@ formula depends on a single element, or on a single group, which is never split.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dmlops._device import BufferBinding
 from dmlops._operator_file.initial import dtype_of
+from dmlops._operator_file.model import tensors
 from dmlops._operator_file.resources import total_size
 from dmlops._operator_type import OperatorType
 from dmlops._table import DESCS
@@ -81,11 +82,10 @@ def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
     axis = _dimension(desc)
     if axis is None:
         return []
-    tensors = {f.name: getattr(desc, f.name) for f in fields(desc) if f.name.endswith("_tensor")}
-    tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    parts = tensors(desc)
     written = DESCS[type(desc).__name__].outputs[0].name
-    output = tensors[written]
-    for name, tensor in tensors.items():
+    output = parts[written]
+    for name, tensor in parts.items():
         shared = arrays[name] is arrays[written] and tensor is not output
         if not _fits(arrays[name], tensor) or (shared and tensor != output):
             return []
@@ -95,7 +95,7 @@ def chunks(desc: Any, arrays: dict[str, Any]) -> list[Chunk]:
     result = []
     for start in range(0, size, rows):
         count = min(rows, size - start)
-        cut = {name: _cut(tensor, axis, count) for name, tensor in tensors.items()}
-        bound = {name: _bind(arrays[name], tensor, axis, start) for name, tensor in tensors.items()}
+        cut = {name: _cut(tensor, axis, count) for name, tensor in parts.items()}
+        bound = {name: _bind(arrays[name], tensor, axis, start) for name, tensor in parts.items()}
         result.append(Chunk(replace(desc, **cut), bound, (start + count) / size))
     return result

@@ -13,10 +13,18 @@ import numpy as np
 from dmlops import _core
 from dmlops._cli import RefusedError, one_line
 from dmlops._device import Device
-from dmlops._enums import FeatureLevel, TensorFlags
+from dmlops._enums import FeatureLevel
 from dmlops._operator_file.chunks import chunks
-from dmlops._operator_file.files import check_target
-from dmlops._operator_file.model import Binding, Dispatch, Model, Operator, Print, WriteFile
+from dmlops._operator_file.files import check_target, is_npy
+from dmlops._operator_file.model import (
+    Binding,
+    Dispatch,
+    Model,
+    Operator,
+    Print,
+    WriteFile,
+    is_owned,
+)
 from dmlops._operator_file.progress import Progress
 from dmlops._operator_file.read import FileError
 from dmlops._operator_file.resources import Memory, create, discard, load, write
@@ -105,7 +113,7 @@ def _targets(model: Model) -> dict[str, Path]:
         elif isinstance(command, Dispatch):
             again = {output.resource for output in command.outputs.values()} & result.keys()
             result |= dict.fromkeys(again, Path())
-    return {name: path for name, path in result.items() if path.suffix.lower() == ".npy"}
+    return {name: path for name, path in result.items() if is_npy(path)}
 
 
 def _make_memory(model: Model, stack: ExitStack) -> dict[str, Memory]:
@@ -139,7 +147,7 @@ def _compile(command: Dispatch, memories: dict[str, Memory], device: Device) -> 
         initial = {
             name: memories[binding.resource].binding(binding, getattr(desc, name))
             for name, binding in command.bindings.items()
-            if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+            if is_owned(getattr(desc, name))
         }
         return device.compile(desc, initial)
 
@@ -151,7 +159,7 @@ def _dispatch(
     with _named(command.operator), Progress(command.operator.name) as progress:
         bound = {
             name: None
-            if getattr(desc, name).flags & TensorFlags.OWNED_BY_DML
+            if is_owned(getattr(desc, name))
             else memories[binding.resource].binding(binding, getattr(desc, name))
             for name, binding in command.bindings.items()
         }

@@ -6,9 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dmlops._enums import TensorDataType
+from dmlops._enums import TensorDataType, TensorFlags
 from dmlops._operator_file.read import Node
 from dmlops._table import DESCS
+from dmlops._tensor_desc import BufferTensorDesc
+
+
+def tensors(desc: Any) -> dict[str, BufferTensorDesc]:
+    """Return the tensors that a descriptor has, by the names of its fields."""
+    fields = {each.name: getattr(desc, each.name) for each in DESCS[type(desc).__name__].tensors}
+    return {name: tensor for name, tensor in fields.items() if tensor is not None}
+
+
+def is_owned(tensor: BufferTensorDesc) -> bool:
+    """Return True if a tensor is bound when its operator is compiled."""
+    return bool(tensor.flags & TensorFlags.OWNED_BY_DML)
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Binding:
-    """A range of a resource; `size` None is the size that the tensor needs."""
+    """A range of a resource; `count` None: as many elements as the tensor needs."""
 
     resource: str
     offset: int = 0  # in elements

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Collection, Iterable
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
-from dmlops._enums import TensorDataType, TensorFlags
+from dmlops._enums import TensorDataType
 from dmlops._operator_file.descriptors import read_data_type, read_desc, read_type
 from dmlops._operator_file.model import (
     Binding,
@@ -24,9 +22,11 @@ from dmlops._operator_file.model import (
     Sequence,
     Values,
     WriteFile,
+    is_owned,
+    tensors,
 )
 from dmlops._operator_file.read import STANDARD_INPUT, Node, read_json, reading, unknown
-from dmlops._table.schema import field_name
+from dmlops._table.schema import camel_case
 from dmlops._tensor_desc import MAX_DIMENSIONS
 
 
@@ -98,19 +98,9 @@ def _read_operator(name: str, node: Node, resources: dict[str, Resource]) -> Ope
         members.get("bindings", Node({})),
         resources,
         (),
-        [n for n in _tensors(desc) if _owned(desc, n)],
+        [name for name, tensor in tensors(desc).items() if is_owned(tensor)],
     )
     return Operator(name, desc, initial)
-
-
-def _tensors(desc: Any) -> list[str]:
-    """Return the names of the tensors that the descriptor has."""
-    names = [f.name for f in dataclasses.fields(desc) if f.name.endswith("_tensor")]
-    return [name for name in names if getattr(desc, name) is not None]
-
-
-def _owned(desc: Any, name: str) -> bool:
-    return bool(getattr(desc, name).flags & TensorFlags.OWNED_BY_DML)
 
 
 def _read_path(node: Node, folder: Path) -> Path:
@@ -239,8 +229,8 @@ def _read_bindings(
     optional: Iterable[str] = (),
 ) -> dict[str, Binding]:
     """Read the bindings of tensors by name."""
-    names = {field_name(name): name for name in (*required, *optional)}
-    members = node.members(map(field_name, required), map(field_name, optional))
+    names = {camel_case(name): name for name in (*required, *optional)}
+    members = node.members(map(camel_case, required), map(camel_case, optional))
     return {names[key]: _read_binding(value, resources) for key, value in members.items()}
 
 
@@ -249,8 +239,8 @@ def _read_dispatch(members: dict[str, Node], model: Model) -> Dispatch:
     if name.text() not in model.operators:
         name.refuse(unknown("dispatchable", name.text(), model.operators))
     operator = model.operators[name.text()]
-    tensors = [tensor for tensor in _tensors(operator.desc) if tensor not in operator.initial]
-    bindings = _read_bindings(members["bindings"], model.resources, tensors)
+    unbound = [tensor for tensor in tensors(operator.desc) if tensor not in operator.initial]
+    bindings = _read_bindings(members["bindings"], model.resources, unbound)
     return Dispatch(operator, operator.initial | bindings)
 
 

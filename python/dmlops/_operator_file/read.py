@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
@@ -57,18 +58,8 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _distance(a: str, b: str) -> int:
-    """Return the edit distance of two strings (Levenshtein)."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        diagonal, row[0] = row[0], i
-        for j, y in enumerate(b, 1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
-    return row[-1]
-
-
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name most like another one, if at most a third of it differs.
+    """Return the known name most like another one, if about two thirds of them agree.
 
     Letter case and underscores do not count. Long names and long lists are not compared, since the
     time grows with both lengths.
@@ -76,15 +67,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     plain = _plain(name[: _COMPARED + 1])
     if len(plain) > _COMPARED:
         return None
-    best, share = None, 1 / 3
-    for candidate in islice(known, _COMPARED):
-        other = _plain(candidate[: _COMPARED + 1])
-        longest = max(len(plain), len(other), 1)
-        if abs(len(plain) - len(other)) <= share * longest:
-            different = _distance(plain, other) / longest
-            if different <= share and (best is None or different < share):
-                best, share = candidate, different
-    return best
+    names = {_plain(other[: _COMPARED + 1]): other for other in islice(known, _COMPARED)}
+    closest = difflib.get_close_matches(plain, names, n=1, cutoff=2 / 3)
+    return names[closest[0]] if closest else None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ __all__ = [
     "Support",
     "Tensor",
     "Types",
-    "field_name",
+    "camel_case",
 ]
 
 
@@ -69,8 +69,8 @@ class Support:
     types: Types = FLOATS
 
 
-def field_name(name: str) -> str:
-    """Return DirectML's name of a field: "InputTensor" for "input_tensor"."""
+def camel_case(name: str) -> str:
+    """Return "InputTensor", as DirectML writes it, for "input_tensor"."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 
@@ -89,7 +89,7 @@ class Field:
     @property
     def external(self) -> str:
         """DirectML's name."""
-        return field_name(self.name)
+        return camel_case(self.name)
 
     @property
     def parameter(self) -> str:
@@ -263,7 +263,7 @@ class Operator:
     @property
     def desc(self) -> str:
         """The name of the descriptor: "ActivationReluOperatorDesc"."""
-        return "".join(word.capitalize() for word in self.name.split("_")) + "OperatorDesc"
+        return camel_case(f"{self.name}_OPERATOR_DESC")
 
     @property
     def struct(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from .schema import INPUT, OUTPUT, SINCE_1_0, Axes, Operator, Support, Tensor
@@ -33,38 +34,36 @@ def _softmax_family(
 ) -> tuple[Operator, Operator]:
     """Return the rows over the last dimension, and over any dimensions."""
     name = f"ACTIVATION_{function.upper()}"
-    new_desc = "".join(word.capitalize() for word in f"{name}1_OPERATOR_DESC".split("_"))
     row = partial(Operator, function=function, formula=formula, in_place=False)
+    old = row(
+        name=name,
+        value=values[0],
+        text=f"{text} over the last dimension.",
+        fields=(
+            Tensor("input_tensor", "At most 2 dimensions besides leading sizes of 1."),
+            OUTPUT,
+        ),
+        supports=SINCE_1_0,
+    )
+    new = row(
+        name=f"{name}1",
+        value=values[1],
+        text=f"{text} over any dimensions, together.",
+        fields=(
+            *(INPUT, OUTPUT),
+            Axes(
+                "axes",
+                "The dimensions that make up a group: at least one, none twice, in any order.",
+                function_text="The axes; a negative one counts from the end. An array "
+                "without dimensions has axis 0, as in NumPy's reductions.",
+            ),
+        ),
+        supports=(Support("5_1", 1, 8),),
+        notes="AxisCount is the length of `axes`.",
+    )
     return (
-        row(
-            name=name,
-            value=values[0],
-            text=f"{text} over the last dimension.",
-            fields=(
-                Tensor("input_tensor", "At most 2 dimensions besides leading sizes of 1."),
-                OUTPUT,
-            ),
-            supports=SINCE_1_0,
-            rows_only=new_desc,
-            example=_OLD.format(name=new_desc.replace("1Operator", "Operator")),
-        ),
-        row(
-            name=f"{name}1",
-            value=values[1],
-            text=f"{text} over any dimensions, together.",
-            fields=(
-                *(INPUT, OUTPUT),
-                Axes(
-                    "axes",
-                    "The dimensions that make up a group: at least one, none twice, in any order.",
-                    function_text="The axes; a negative one counts from the end. An array "
-                    "without dimensions has axis 0, as in NumPy's reductions.",
-                ),
-            ),
-            supports=(Support("5_1", 1, 8),),
-            notes="AxisCount is the length of `axes`.",
-            example=_NEW.format(name=new_desc) + result,
-        ),
+        replace(old, rows_only=new.desc, example=_OLD.format(name=old.desc)),
+        replace(new, example=_NEW.format(name=new.desc) + result),
     )
 
 
