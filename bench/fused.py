@@ -64,19 +64,21 @@ def make_competitors(
     generator = np.random.default_rng(0)
     x = generator.standard_normal(SHAPE).astype(np.float32)
     mean, variance, scale, bias = (
-        generator.uniform(0.5, 1.5, CHANNELS).astype(np.float32) for _ in range(4)
+        generator.uniform(0.5, 1.5, (1, CHANNELS, 1, 1)).astype(np.float32) for _ in range(4)
     )
-    ours = [p.reshape(1, -1, 1, 1) for p in (mean, variance, scale, bias)]
     y, function = np.empty_like(x), getattr(dmlops, name)
 
     def fused() -> None:
-        dmlops.batch_normalization(x, *ours, EPSILON, fused_activation=desc, out=y)
+        dmlops.batch_normalization(
+            x, mean, variance, scale, bias, EPSILON, fused_activation=desc, out=y
+        )
 
     def two_steps() -> None:
-        dmlops.batch_normalization(x, *ours, EPSILON, out=y)
+        dmlops.batch_normalization(x, mean, variance, scale, bias, EPSILON, out=y)
         function(y, out=y)
 
-    tensors = [torch.from_numpy(a) for a in (x, scale, bias, mean, variance)]
+    theirs = [x, *(p.ravel() for p in (scale, bias, mean, variance))]
+    tensors = [torch.from_numpy(array) for array in theirs]
     result, none = torch.empty(SHAPE), [torch.empty(0), torch.empty(0)]
 
     def pytorch() -> None:
@@ -88,7 +90,7 @@ def make_competitors(
 
     session = onnx_session(of_onnx, threads)
     binding = session.io_binding()
-    for key, array in zip("xsbmv", (x, scale, bias, mean, variance), strict=True):
+    for key, array in zip("xsbmv", theirs, strict=True):
         binding.bind_cpu_input(key, array)
     binding.bind_ortvalue_output("z", ort.OrtValue.ortvalue_from_numpy(np.empty_like(x)))
 

@@ -64,7 +64,7 @@ OPERATORS = {f.__name__: f for f in (softmax, layer, batch, training, prelu)}
 def inputs(shape: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
     """Yield tensors of a shape in every order, with their descriptions."""
     rng, last = np.random.default_rng(1), shape[-1]
-    whole = rng.standard_normal((*shape[:-1], 3 * last)).astype(dtype)
+    whole: Array = rng.standard_normal((*shape[:-1], 3 * last)).astype(dtype)
     layouts = {
         "dense": np.ascontiguousarray(whole[..., :last]),
         "padded": np.ascontiguousarray(whole[..., : last + 5])[..., :last],

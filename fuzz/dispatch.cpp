@@ -1,5 +1,6 @@
-// Fuzzes compiled operators on memory between guard pages: results match the definitions, bits are
-// equal on every instruction set, no byte is written outside of the elements, and none if refused.
+// Fuzzes compiled operators on memory between guard pages: the first output matches its definition,
+// bits are equal on every instruction set, no byte is written outside of the elements, and none if
+// refused.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -97,14 +96,6 @@ def test_signs_beyond_the_encoding_are_escaped(encoding: str, tmp_path: Path) ->
     run = subprocess.run(line, env=environment, capture_output=True, check=False)
     assert (run.returncode, run.stdout) == (2, b"")
     assert run.stderr.startswith(b"dmlops: error: resources." + name)
-
-
-def test_the_exit_status_is_documented() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "command_line.md").read_text()
-    rows = [int(status) for status in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
-    assert rows == [
-        _cli.DONE, _cli.REFUSED, _cli.FAILED, _cli.INTERRUPTED, _cli.CLOSED_PIPE,
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dmlops
-from dmlops import _activations, _operators
+from dmlops import _activations, _cli, _operators
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -90,6 +90,14 @@ TEXTS = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("bench/*.md")]
 def test_named_files_exist(page: Path) -> None:
     names = {name.rstrip(".") for name in NAMED_FILE.findall(page.read_text(encoding="utf-8"))}
     assert [name for name in sorted(names) if not any(ROOT.glob(name.rstrip("/")))] == []
+
+
+def test_the_exit_status_is_documented() -> None:
+    page = (DOCS / "command_line.md").read_text()
+    rows = [int(status) for status in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)]
+    assert rows == [
+        _cli.DONE, _cli.REFUSED, _cli.FAILED, _cli.INTERRUPTED, _cli.CLOSED_PIPE,
+    ]  # fmt: skip
 
 
 def test_thresholds_exist() -> None:

@@ -36,7 +36,7 @@ fuzz() {
 }
 fuzz descriptors 2048 "$BUILD/sanitize-address/fuzz/fuzz_descriptors"
 fuzz dispatch 2048 "$BUILD/sanitize-address/fuzz/fuzz_dispatch"
-fuzz operator_files 512 "$PYTHON" fuzz/operator_files.py
+fuzz operator_files 512 "$PYTHON" fuzz/json_files.py
 if ((${#PYTHON_BINDING[@]} > 0)); then
   sanitized_package halt_on_error=1
   fuzz bindings 0 "${SANITIZED_PYTHON[@]}" fuzz/bindings.py

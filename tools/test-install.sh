@@ -24,6 +24,10 @@ ONLY=(-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_FIND_USE_SYSTEM_PACKAGE_REGI
   -DCMAKE_FIND_USE_CMAKE_ENVIRONMENT_PATH=OFF -DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF
   -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF -DCMAKE_MAKE_PROGRAM="$(command -v ninja)")
 
+# The names of the shared library: without a version, with that of its binary interface, with its own.
+SHARED=(libdmlops.so "libdmlops.so.$(sed -n 's/#define DMLOPS_ABI_VERSION //p' include/dmlops/export.h)"
+  "libdmlops.so.$(sed -n 's/^project(dmlops VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)")
+
 say() { printf -- '--- %s\n' "$*"; }
 quiet() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
 
@@ -97,7 +101,7 @@ documented_programs() {
 host() {
   local compiler prefix=$work/moved libdir=$work/prefix/lib flags
   install_library -DCMAKE_CXX_COMPILER="$1"
-  only_expected_files libdmlops.so libdmlops.so.2 libdmlops.so.0.1.0
+  only_expected_files "${SHARED[@]}"
 
   say "exported symbols"
   nm --dynamic --demangle --defined-only "$work/prefix/lib/libdmlops.so" >"$work/symbols"
@@ -194,7 +198,7 @@ package() {
 }
 
 case $what in
-  aarch64) cross aarch64-linux-gnu libdmlops.so libdmlops.so.2 libdmlops.so.0.1.0 ;;
+  aarch64) cross aarch64-linux-gnu "${SHARED[@]}" ;;
   windows)
     windows_path=Z:$work/prefix/bin # Wine's search path for the shared library
     export WINEPATH=${windows_path//\//\\} WINEDEBUG=-all WINEPREFIX=$work/wine

@@ -36,8 +36,7 @@ def reference() -> str:
     def formula(row: Any) -> str:
         """Return C++'s form, in which `np` is a namespace and the parameters are `a` and `b`."""
         node = nodes[row.name]
-        is_lambda = isinstance(node, ast.Lambda)
-        text = ast.unparse(node.body) if is_lambda else f"{ast.unparse(node)}(x)"
+        text = ast.unparse(node.body) if isinstance(node, ast.Lambda) else f"{ast.unparse(node)}(x)"
         for field, name in zip(row.fields, "ab", strict=False):
             text = re.sub(rf"\b{field}\b", name, text)
         return re.sub(r"\b_(?=\w+\()", "", text.replace("np.", "np::"))

@@ -1,6 +1,6 @@
 """Fuzzes operator files: random bytes, and mutations of the examples; needs atheris.
 
-    python fuzz/operator_files.py [libFuzzer options] CORPUS...
+    python fuzz/json_files.py [libFuzzer options] CORPUS...
 
 Each file is run, or refused with a message: no other exception, no crash.
 """
@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import atheris
 
@@ -109,8 +110,10 @@ if __name__ == "__main__":
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    execute.write = _discard
-    with tempfile.TemporaryDirectory() as folder:
+    with (
+        mock.patch.object(execute, "write", _discard),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         FOLDER = Path(folder)
         # libFuzzer's own limit would end the run at the first large file.
         atheris.Setup([*sys.argv, "-rss_limit_mb=0"], test_one_input)
