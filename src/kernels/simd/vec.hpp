@@ -287,15 +287,23 @@ DMLOPS_INLINE_SMALL f32x copysign(f32x x, f32x sign) {
   return bit_cast<f32x>((bit_cast<i32x>(x) & ~mask) | (bit_cast<i32x>(sign) & mask));
 }
 
+#if defined(__AVX512F__)
+// The table of VFIXUPIMM, which replaces numbers by class. Digits from the right: quiet and
+// signaling NaN, zero, one, -infinity, infinity, other negative and positive numbers. Values: 0 is
+// the canonical NaN, 1 the number itself, 8 is +0.
+DMLOPS_INLINE_SMALL f32x by_class(f32x x, int table) {
+  const __m512i nan = _mm512_set1_epi32(0x7fc00000);
+  return _mm512_fixupimm_ps(_mm512_castsi512_ps(nan), x, _mm512_set1_epi32(table), 0);
+}
+#endif
+
 // Replaces NaN by one canonical NaN, since the sign and payload of NaN results depend on processor
 // and operand order.
 DMLOPS_INLINE_SMALL f32x canonical_nan(f32x x) {
-  const f32x nan = bit_cast<f32x>(splat<i32x>(0x7fc00000));
 #if defined(__AVX512F__)
-  // The minimum of a NaN and a number is the number, and of two NaN the first.
-  return _mm512_range_ps(nan, x, 0b0100);
+  return by_class(x, 0x11111100);
 #else
-  return x == x ? x : nan;
+  return x == x ? x : bit_cast<f32x>(splat<i32x>(0x7fc00000));
 #endif
 }
 
@@ -305,10 +313,7 @@ struct NotNegative {
 };
 DMLOPS_INLINE_SMALL f32x canonical_nan(NotNegative v) {
 #if defined(__AVX512F__)
-  // Digits from the right: quiet and signaling NaN, zero, one, -infinity, infinity, other negative
-  // and positive numbers. Values: 0 is the canonical NaN, 1 the number itself, 8 is +0.
-  const f32x nan = bit_cast<f32x>(splat<i32x>(0x7fc00000));
-  return _mm512_fixupimm_ps(nan, v.x, _mm512_set1_epi32(0x18181100), 0);
+  return by_class(v.x, 0x18181100);
 #else
   return canonical_nan(max(v.x, splat<f32x>(0.0f)));
 #endif
