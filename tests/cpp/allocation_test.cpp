@@ -9,6 +9,7 @@
 #include "dmlops/dmlops.h"
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 
 namespace {
 
@@ -105,6 +106,7 @@ OperatorDesc normalization() {
 // The first test: the pool has not started its threads yet. Without memory for them, the caller's
 // thread does the work.
 TEST(Allocation, OfThreads) {
+  const RestoredSettings restored;
   std::vector<float> x(1'000'003, 0.5f), expected(x.size()), y(x.size(), 7.0f);
   set_num_threads(1);
   hard_sigmoid(view(x), 0.2f, 0.5f, view(expected));
@@ -123,6 +125,7 @@ TEST(Allocation, OfThreads) {
 
 // Without memory for the sums of its parts, the row is computed by one thread.
 TEST(Allocation, OfTheSumsOfALongRow) {
+  const RestoredSettings restored;
   std::vector<float> x(1'000'000), expected(x.size()), y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
   const auto normalize = [](const TensorView& input, const TensorView& output) {
@@ -143,6 +146,7 @@ TEST(Allocation, OfTheSumsOfALongRow) {
 
 // Without memory for the sums of its columns, a group is computed otherwise.
 TEST(Allocation, OfTheSumsOfColumns) {
+  const RestoredSettings restored;
   std::vector<float> x(2 * 8 * 62'500), expected(x.size()), y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
   const auto channels_last = [](std::vector<float>& values) {

@@ -9,6 +9,7 @@
 #include "descriptors/table.hpp"
 #include "dmlops/dmlops.h"
 #include "dmlops/dmlops.hpp"
+#include "restored_settings.hpp"
 
 namespace {
 
@@ -34,13 +35,14 @@ TEST_F(CInterface, HasTheVersionOfItsHeader) {
 }
 
 TEST_F(CInterface, SetsTheNumberOfThreads) {
-  int32_t before = 0, count = 0;
-  EXPECT_EQ(dmlops_get_num_threads(&before), DMLOPS_SUCCESS);
+  const dmlops::RestoredSettings restored;
+  int32_t count = 0;
   EXPECT_EQ(dmlops_set_num_threads(3), DMLOPS_SUCCESS);
   EXPECT_EQ(dmlops_get_num_threads(&count), DMLOPS_SUCCESS);
   EXPECT_EQ(count, 3);
   EXPECT_EQ(dmlops_set_num_threads(0), DMLOPS_INVALID_ARGUMENT);
-  EXPECT_EQ(dmlops_set_num_threads(before), DMLOPS_SUCCESS);
+  EXPECT_EQ(dmlops_get_num_threads(&count), DMLOPS_SUCCESS);
+  EXPECT_EQ(count, 3);
 }
 
 TEST_F(CInterface, MakesPackedViews) {

@@ -9,6 +9,7 @@
 
 #include "dmlops/device.hpp"
 #include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
@@ -48,6 +49,7 @@ std::vector<float> dispatched(const CompiledOperator& compiled, const std::vecto
 // Runs `work` on some threads while another one changes the configuration.
 template <class Work>
 void run_on_threads(const Work& work) {
+  const RestoredSettings restored;
   std::atomic<bool> stop{false};
   std::thread changer([&] {
     const std::vector<std::string> isas = available_isas();
@@ -63,7 +65,6 @@ void run_on_threads(const Work& work) {
   for (std::thread& worker : workers) worker.join();
   stop = true;
   changer.join();
-  set_isa(available_isas().front());
 }
 
 TEST(Concurrency, CompiledOperatorsAreShared) {

@@ -13,11 +13,12 @@
 #include "dmlops/device.hpp"
 #include "dmlops/operator_descs.hpp"
 #include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
 
-constexpr std::uint32_t kCount = 4099;  // enough work for threads
+constexpr std::uint32_t kCount = 4099;
 
 // Values for which conversions and comparisons raise flags. Tests of flags must not compute them.
 constexpr float kSubnormal = std::numeric_limits<float>::denorm_min();
@@ -77,16 +78,25 @@ void call_everything() {
   compiled.dispatch({{x.data(), 0, bytes}}, {{y.data(), 0, bytes}});
 }
 
-TEST(FloatState, NoFlagIsRaised) {
-  const int threads = get_num_threads();
-  set_num_threads(2);
+// Calls are split over two threads.
+class FloatState : public testing::Test {
+ protected:
+  void SetUp() override {
+    set_num_threads(2);
+    set_split_threshold(256);
+  }
+
+ private:
+  RestoredSettings restored_;
+};
+
+TEST_F(FloatState, NoFlagIsRaised) {
   std::feclearexcept(FE_ALL_EXCEPT);
   call_everything();
   EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
-  set_num_threads(threads);
 }
 
-TEST(FloatState, FlagsOfTheCallerStay) {
+TEST_F(FloatState, FlagsOfTheCallerStay) {
   std::feclearexcept(FE_ALL_EXCEPT);
   std::feraiseexcept(FE_DIVBYZERO);
   call_everything();
@@ -94,7 +104,7 @@ TEST(FloatState, FlagsOfTheCallerStay) {
   std::feclearexcept(FE_ALL_EXCEPT);
 }
 
-TEST(FloatState, BoundsOfDescriptorsRoundToNearest) {
+TEST_F(FloatState, BoundsOfDescriptorsRoundToNearest) {
   for (const int direction : {FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}) {
     std::fesetround(direction);
     const ScalarUnion single = scalar_union(TensorDataType::float32, 0.1);
@@ -106,7 +116,7 @@ TEST(FloatState, BoundsOfDescriptorsRoundToNearest) {
 }
 
 #if defined(__GLIBC__)
-TEST(FloatState, TrapsOfTheCallerDoNotFire) {
+TEST_F(FloatState, TrapsOfTheCallerDoNotFire) {
   std::feclearexcept(FE_ALL_EXCEPT);
   const int before = feenableexcept(FE_INEXACT | FE_INVALID | FE_UNDERFLOW | FE_OVERFLOW);
   if (before == -1) GTEST_SKIP() << "this processor has no traps";

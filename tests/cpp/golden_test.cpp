@@ -5,6 +5,7 @@
 
 #include "dmlops/runtime.hpp"
 #include "golden_cases.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
@@ -131,6 +132,7 @@ TEST(Golden, EveryCaseInEveryForm) {
   } catch (const std::invalid_argument& error) {
     GTEST_SKIP() << error.what();
   }
+  const RestoredSettings restored;
   const std::vector<GoldenCase> cases = golden_cases(DMLOPS_GOLDEN);
   ASSERT_GT(cases.size(), 300u) << "in " << DMLOPS_GOLDEN;
   for (const GoldenCase& golden : cases) {

@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/pool.hpp"
+#include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 #include "traversal/shortest_row.hpp"
 
 namespace dmlops {
@@ -251,12 +252,11 @@ TEST(LoopLayout, DoesNotExtendRowsSharedByFewPerShard) {
   std::vector<ConstTensorView> inputs(5, {memory, DataType::float16, 3, sizes, {0, 2, 0}});
   inputs[0] = {memory, DataType::float16, 3, sizes, dense};
   const Nest nest = make_nest({memory, DataType::float16, 3, sizes, dense}, inputs.data(), 5);
-  const int before = get_num_threads();
+  const RestoredSettings restored;
   set_num_threads(1);
   EXPECT_GT(shortest_row(nest, 1024), 36);
   set_num_threads(16);
   EXPECT_LE(shortest_row(nest, 1024), 36);
-  set_num_threads(before);
 }
 
 // The output's rows or the input's columns are short, and continued by 745 elements.

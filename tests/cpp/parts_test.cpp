@@ -12,27 +12,11 @@
 #include "draw.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"
-#include "thresholds.hpp"
+#include "restored_settings.hpp"
 
 // A separate namespace, since helpers of other tests have the same names.
 namespace dmlops::parts {
 namespace {
-
-// Many threads that share calls on small tensors.
-class Threads {
- public:
-  explicit Threads(int count) {
-    set_num_threads(count);
-    set_split_threshold(256);
-  }
-  ~Threads() { set_num_threads(threads_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  const Thresholds thresholds_;
-  const int threads_ = get_num_threads();
-};
 
 // The ranges of groups of the kernel's calls, and the largest number of parts.
 struct Calls {
@@ -62,7 +46,9 @@ std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
 }
 
 TEST(Parts, OfFewLongGroups) {
-  const Threads threads(16);
+  const RestoredSettings restored;
+  set_num_threads(16);
+  set_split_threshold(256);
   const ReductionTraits all = {1, kMaxPartSums * kMomentLanes, 1, true}, rows = {1, kSumLanes, 1};
   using Expected = std::tuple<int, int, bool>;
   EXPECT_EQ(calls({1, 50'000}, 2, all), (Expected{1, 16, false}));
@@ -114,6 +100,8 @@ std::vector<Numbers> results(const std::vector<const Tensor*>& full,
 }
 
 TEST(Parts, HaveTheBitsOfOneThread) {
+  const RestoredSettings restored;
+  set_split_threshold(256);
   for (unsigned int seed = 0; seed < 24 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Draw draw(seed);
@@ -135,7 +123,7 @@ TEST(Parts, HaveTheBitsOfOneThread) {
                first = tensor(channels, 0, 0), second = tensor(channels, 0, 0);
     std::vector<Numbers> expected;
     for (const int count : {1, 2, 3, 7, 16}) {
-      const Threads threads(count);
+      set_num_threads(count);
       const std::vector<Numbers> bits =
           results({x.get(), dy.get()}, {a.get(), b.get(), c.get()}, axes, *y, *first, *second);
       if (count == 1) expected = bits;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "activation_reference.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 TEST(Runtime, HasTheInterfaceOfItsHeaders) { EXPECT_EQ(abi_version(), DMLOPS_ABI_VERSION); }
 
 TEST(Runtime, ChoosesAnInstructionSet) {
-  const std::string before = isa();
+  const RestoredSettings restored;
   for (const std::string& name : available_isas()) {
     set_isa(name);
     EXPECT_EQ(isa(), name);
@@ -24,7 +25,7 @@ TEST(Runtime, ChoosesAnInstructionSet) {
     EXPECT_EQ(x[0], -0.5f) << name;
     EXPECT_EQ(x[3], 5.0f) << name;
   }
-  set_isa(before);
+  const std::string before = isa();
   EXPECT_THROW(set_isa("mmx"), std::invalid_argument);
   EXPECT_THROW(set_isa(""), std::invalid_argument);
   EXPECT_EQ(isa(), before);

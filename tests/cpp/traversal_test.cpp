@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "thresholds.hpp"
+#include "restored_settings.hpp"
 #include "traversal/nest.hpp"
 #include "traversal/shards.hpp"
 
@@ -216,13 +216,11 @@ TEST(Shards, AreFarApart) {
 }
 
 TEST(Policy, SplitsFromTheThreshold) {
-  const Thresholds restored;
-  const int threads = get_num_threads();
+  const RestoredSettings restored;
   set_num_threads(3);
   set_split_threshold(1000);
   EXPECT_EQ(shard_count(999), 1);
   EXPECT_EQ(shard_count(1000), 3);
-  set_num_threads(threads);
 }
 
 struct Streamed {
@@ -232,7 +230,7 @@ struct Streamed {
 };
 
 TEST(Policy, NonTemporalStores) {
-  const Thresholds restored;
+  const RestoredSettings restored;
   // 64 x 96 elements of 4 bytes: 48 KiB of traffic. As one matrix of several: 4 x 16 x 96.
   constexpr std::int64_t kTraffic = std::int64_t{2} * 64 * 96 * 4;
   const Streamed cases[] = {
@@ -259,7 +257,7 @@ TEST(Policy, NonTemporalStores) {
 }
 
 TEST(Policy, RegularStoresInPlaceAndToStridedOutputs) {
-  const Thresholds restored;
+  const RestoredSettings restored;
   set_non_temporal_threshold(0);
   const TensorView dense = tensor({64}, {4}, 1), every_second = tensor({64}, {8}, 1);
   const Nest nest = nest_of(dense, dense), strided = nest_of(every_second, dense);

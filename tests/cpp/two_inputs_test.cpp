@@ -10,7 +10,7 @@
 #include "dmlops/runtime.hpp"
 #include "draw.hpp"
 #include "laid_out_tensor.hpp"
-#include "thresholds.hpp"
+#include "restored_settings.hpp"
 
 // A separate namespace, since helpers of other tests have the same names.
 namespace dmlops::two_inputs {
@@ -126,14 +126,13 @@ TEST(ParameterizedRelu, WritesTheSlopeOfATransposedInput) {
   const std::int64_t item = sizeof(float);
   const ConstTensorView input(x.data(), DataType::float32, 2, {rows, columns}, {item, rows * item});
   const TensorView slope(y.data(), DataType::float32, 2, {rows, columns}, {columns * item, item});
-  const std::string before = isa();
-  for (const std::string& set : available_isas()) {
-    set_isa(set);
+  const RestoredSettings restored;
+  for (const std::string& name : available_isas()) {
+    set_isa(name);
     std::iota(y.begin(), y.end(), 0.0f);
     parameterized_relu(input, slope, slope);
     for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], -2 * static_cast<float>(i)) << i;
   }
-  set_isa(before);
 }
 
 // With the bits of the dense tensors. The output is a tensor of its own or one of the inputs.
@@ -161,8 +160,8 @@ void check_layouts(unsigned int seed) {
 }
 
 TEST(TwoInputs, RandomLayouts) {
-  const Thresholds restored;
-  const std::string before = isa();
+  const RestoredSettings restored;
+  set_num_threads(3);
   const std::int64_t split = split_threshold(), non_temporal = non_temporal_threshold();
   for (const std::string& name : available_isas()) {
     set_isa(name);
@@ -172,12 +171,12 @@ TEST(TwoInputs, RandomLayouts) {
       check_layouts(seed);
     }
   }
-  set_isa(before);
 }
 
 // A run of equal results is filled by one thread, since it reads its first result.
 TEST(TwoInputs, RunsOfRepeatedResults) {
-  const Thresholds restored;
+  const RestoredSettings restored;
+  set_num_threads(3);
   set_split_threshold(1);
   for (const std::int64_t runs : {1, 2, 3, 70}) {
     for (const std::int64_t length : {2, 3, 4, 5, 13, 100, 256, 257}) {
