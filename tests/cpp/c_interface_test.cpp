@@ -81,15 +81,18 @@ TEST_F(CInterface, ComputesEveryFunction) {
   EXPECT_EQ(y, expected);
 
   dmlops_activation activation;
+  std::size_t activations = 0;
   for (std::uint32_t type = 0; type < 200; ++type) {
     const auto wanted = static_cast<DML_OPERATOR_TYPE>(type);
     if (dmlops_default_activation(wanted, &activation) != DMLOPS_SUCCESS) continue;
+    ++activations;
     EXPECT_EQ(dmlops_activate(&activation, &in, &out), DMLOPS_SUCCESS) << error();
     const dmlops_view* const v = &in;
     const bool fusable = dmlops::find_operator(static_cast<dmlops::OperatorType>(type))->is_fusable;
     EXPECT_EQ(dmlops_batch_normalization(v, v, v, v, v, 10, &activation, &out),
               fusable ? DMLOPS_SUCCESS : DMLOPS_INVALID_ARGUMENT);
   }
+  EXPECT_EQ(activations, dmlops::kActivationCount);
   EXPECT_EQ(dmlops_default_activation(DML_OPERATOR_ACTIVATION_SCALED_TANH, &activation),
             DMLOPS_SUCCESS);
   EXPECT_EQ(activation.parameters[1], 0.5f);
