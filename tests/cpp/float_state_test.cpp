@@ -28,8 +28,8 @@ constexpr float kSignaling = std::numeric_limits<float>::signaling_NaN();
 void call_everything() {
   static std::vector<float> x(kCount), y(kCount);
   std::fill(x.begin(), x.end(), 0.1f);
-  const ConstTensorView input(x.data(), DataType::float32, 1, {kCount}, {4});
-  const TensorView output(y.data(), DataType::float32, 1, {kCount}, {4});
+  const ConstTensorView input(x);
+  const TensorView output(y);
   clip(input, Scalar(0.1), Scalar(std::int64_t{0x7fffffffffffffff}), ScaleBias{0.1f, 0.7f}, output);
   tanh(input, output);
   hard_sigmoid(input, 0.1f, 0.3f, output);
@@ -41,7 +41,7 @@ void call_everything() {
   mean_variance_normalization(input, {0}, output);
   parameterized_relu(input, input, output);
   clip_grad(input, input, Scalar(0.1), Scalar(0x1p-1070), output);
-  const TensorView integers(y.data(), DataType::int32, 1, {kCount}, {4});
+  const TensorView integers(output.data, DataType::int32, {kCount});
   clip_grad(integers, integers, Scalar(-1e300), Scalar(1e300), integers);
 
   const BufferTensorDesc tensor(TensorDataType::float32, {kCount});
