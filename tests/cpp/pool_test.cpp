@@ -15,8 +15,9 @@
 #if !defined(_WIN32)
 #include <pthread.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "child_process.hpp"
 #endif
 
 namespace dmlops {
@@ -182,11 +183,8 @@ TEST_F(Pool, ForksWhileOthersWork) {
   });
   for (int repeat = 0; repeat < 20; ++repeat) {
     const pid_t child = fork();
-    ASSERT_GE(child, 0);
     if (child == 0) _exit(each_runs_once(3) ? 0 : 1);
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_TRUE(succeeds(child));
   }
   stop = true;
   worker.join();
@@ -198,9 +196,7 @@ std::atomic<int> good_children{0};
 void fork_and_wait(int) {
   const pid_t child = fork();
   if (child == 0) _exit(each_runs_once(3) ? 0 : 1);
-  int status = -1;
-  if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-    ++good_children;
+  if (succeeds(child)) ++good_children;
 }
 
 TEST_F(Pool, ForksInASignalHandler) {
