@@ -147,7 +147,7 @@ TEST(LoopLayout, TransposesTilesOfManyElements) {
 }
 
 // Rows of 2 elements with gaps between them are extended instead.
-TEST(LoopLayout, TransposesRowsOfSeveralElements) {
+TEST(LoopLayout, DoesNotTransposeRowsOfSeveralElements) {
   const IntegerList sizes = {12, 2, 12, 2};
   const ConstTensorView x = strided_tensor(sizes, {48, 1152, 4, 576});
   const Nest nest = make_nest(packed_tensor(sizes), &x, 1);

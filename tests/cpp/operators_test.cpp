@@ -160,7 +160,7 @@ TEST(Errors, UnknownDataTypesAreRefused) {
   EXPECT_EQ(y, std::vector<float>(4, -1.0f));
 }
 
-TEST(Errors, OffsetsThatWrapAreRefused) {
+TEST(Errors, LayoutsOutOfRangeAreRefused) {
   std::vector<float> x(4), y(4);
   constexpr std::int64_t half = std::int64_t{1} << 31, huge = std::int64_t{1} << 62;
   const auto refused = [&](const TensorView& input) {

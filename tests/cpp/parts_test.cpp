@@ -18,7 +18,7 @@
 namespace dmlops::parts {
 namespace {
 
-// The ranges of groups of the kernel's calls, and the largest number of parts.
+// The number of the kernel's calls, their largest number of parts, and true if parts are lanes.
 struct Calls {
   std::mutex mutex;
   int count = 0, parts = 0;
@@ -33,7 +33,7 @@ void record(const Reduction& groups, const void* parameters) {
   calls.by_lanes = groups.parts > 1 && groups.by_lanes;
 }
 
-// Returns the number of calls, their parts, and true if these are lanes, for dense groups.
+// Returns the members of Calls for dense groups.
 std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
                                  const ReductionTraits& traits) {
   const Tensor x(DataType::float32, sizes), y(DataType::float32, sizes);

@@ -16,7 +16,7 @@ namespace {
 
 TEST(Runtime, HasTheInterfaceOfItsHeaders) { EXPECT_EQ(abi_version(), DMLOPS_ABI_VERSION); }
 
-TEST(Runtime, KnowsItself) {
+TEST(Runtime, HasAVersionAndAnInstructionSet) {
   EXPECT_FALSE(version().empty());
   const std::vector<std::string> isas = available_isas();
   EXPECT_EQ(isas.back(), "baseline");
@@ -39,8 +39,7 @@ TEST(Runtime, ChoosesAnInstructionSet) {
   EXPECT_EQ(isa(), before);
 }
 
-// Each function passes its parameters to the activation of the same name.
-TEST(Activations, AreTheirNames) {
+TEST(Activations, HaveFunctionsThatPassTheParameters) {
   const std::array<float, 6> x = {-4, -1.5f, -0.1f, 0.1f, 1.5f, 4};
   std::array<float, 6> expected = {}, actual = {};
   for (std::size_t i = 0; i < kActivationCount; ++i) {
