@@ -1,12 +1,10 @@
 // The caller's floating-point state: no public function raises a flag, or traps if the caller has
 // enabled traps.
 #include <algorithm>
-#include <array>
 #include <cfenv>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "dmlops/activations.hpp"

@@ -3,9 +3,7 @@
 // every instruction set.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
-#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
