@@ -62,7 +62,7 @@ void copy_elements(std::size_t size, char* to, std::size_t to_step, const char* 
   }
 }
 
-// The same tensor in other memory, with `step` bytes from one element to the next.
+// Returns a view of the same tensor in other memory, with elements `step` bytes apart.
 template <class View>
 View with_step(View view, decltype(View::data) data, std::size_t step) {
   const auto size = static_cast<std::int64_t>(element_size(view.type));
