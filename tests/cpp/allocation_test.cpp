@@ -9,6 +9,7 @@
 #include "dmlops/dmlops.h"
 #include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 
 namespace {
 
@@ -82,16 +83,8 @@ int expect_each(const Work& work, std::vector<float>& y, const std::vector<float
   return allocations;
 }
 
-TensorView view(std::vector<float>& values, std::size_t offset = 0, std::size_t count = 0) {
-  const auto size = static_cast<std::int64_t>(count == 0 ? values.size() : count);
-  return {values.data() + offset, DataType::float32, 1, {size}, {4}};
-}
-
 OperatorDesc normalization() {
-  BufferTensorDesc tensor;
-  tensor.data_type = DataType::float32;
-  tensor.dimension_count = 2;
-  tensor.sizes = {2, 3};
+  const BufferTensorDesc tensor(DataType::float32, {2, 3});
   OperatorDesc desc, fused;
   desc.type = OperatorType::batch_normalization;
   for (auto& each : desc.tensors) each = tensor;
@@ -105,15 +98,16 @@ OperatorDesc normalization() {
 // The first test: the pool has not started its threads yet. Without memory for them, the caller's
 // thread does the work.
 TEST(Allocation, OfThreads) {
+  const RestoredSettings restored;
   std::vector<float> x(1'000'003, 0.5f), expected(x.size()), y(x.size(), 7.0f);
   set_num_threads(1);
-  hard_sigmoid(view(x), 0.2f, 0.5f, view(expected));
+  hard_sigmoid(x, 0.2f, 0.5f, expected);
   set_num_threads(4);
   int failures = 0;
   for (bool failed = true; failed; failures += failed ? 1 : 0) {
     y.assign(y.size(), 7);
     until_failure = failures;
-    EXPECT_NO_THROW(hard_sigmoid(view(x), 0.2f, 0.5f, view(y)));
+    EXPECT_NO_THROW(hard_sigmoid(x, 0.2f, 0.5f, y));
     failed = until_failure == -1;
     until_failure = -1;
     EXPECT_EQ(y, expected) << "allocation " << failures;
@@ -123,30 +117,31 @@ TEST(Allocation, OfThreads) {
 
 // Without memory for the sums of its parts, the row is computed by one thread.
 TEST(Allocation, OfTheSumsOfALongRow) {
+  const RestoredSettings restored;
   std::vector<float> x(1'000'000), expected(x.size()), y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
-  const auto normalize = [](const TensorView& input, const TensorView& output) {
-    mean_variance_normalization(input, {0}, output);
-  };
   const auto check = [&](const auto& function) {
     set_num_threads(1);
-    function(view(x), view(expected));
+    function(x, expected);
     set_num_threads(4);
-    function(view(x), view(y));  // starts the threads
+    function(x, y);  // starts the threads
     EXPECT_EQ(y, expected);
-    const int allocations = expect_each([&] { function(view(x), view(y)); }, y, expected);
+    const int allocations = expect_each([&] { function(x, y); }, y, expected);
     EXPECT_GE(allocations, 2) << "nothing was allocated";
   };
-  check([](const auto& input, const auto& output) { softmax(input, output); });
-  check(normalize);
+  check([](const TensorView& input, const TensorView& output) { softmax(input, output); });
+  check([](const TensorView& input, const TensorView& output) {
+    mean_variance_normalization(input, {0}, output);
+  });
 }
 
 // Without memory for the sums of its columns, a group is computed otherwise.
 TEST(Allocation, OfTheSumsOfColumns) {
+  const RestoredSettings restored;
   std::vector<float> x(2 * 8 * 62'500), expected(x.size()), y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
   const auto channels_last = [](std::vector<float>& values) {
-    return TensorView{values.data(), DataType::float32, 3, {2, 8, 62'500}, {32, 4, 64}};
+    return TensorView(values, {2, 8, 62'500}, ElementStrides{8, 1, 16});
   };
   set_num_threads(1);
   mean_variance_normalization(channels_last(x), {1, 2}, channels_last(expected));
@@ -160,9 +155,9 @@ TEST(Allocation, OfTheSumsOfColumns) {
 
 TEST(Allocation, OfAnOverlappingInputsCopy) {
   std::vector<float> x = {-1, -2, -3, 4, 5}, before = x;
-  const int failures =
-      fail_each([&] { clip(view(x, 0, 4), Scalar(0.0), Scalar(), std::nullopt, view(x, 1, 4)); },
-                [&] { return x == before; });
+  const TensorView input(x.data(), 4), output(x.data() + 1, 4);
+  const int failures = fail_each([&] { clip(input, Scalar(0.0), Scalar(), std::nullopt, output); },
+                                 [&] { return x == before; });
   EXPECT_GE(failures, 1);
   EXPECT_EQ(x, (std::vector<float>{-1, 0, 0, 0, 4}));
 }

@@ -9,6 +9,7 @@
 #include "descriptors/table.hpp"
 #include "dmlops/dmlops.h"
 #include "dmlops/dmlops.hpp"
+#include "restored_settings.hpp"
 
 namespace {
 
@@ -34,13 +35,14 @@ TEST_F(CInterface, HasTheVersionOfItsHeader) {
 }
 
 TEST_F(CInterface, SetsTheNumberOfThreads) {
-  int32_t before = 0, count = 0;
-  EXPECT_EQ(dmlops_get_num_threads(&before), DMLOPS_SUCCESS);
+  const dmlops::RestoredSettings restored;
+  int32_t count = 0;
   EXPECT_EQ(dmlops_set_num_threads(3), DMLOPS_SUCCESS);
   EXPECT_EQ(dmlops_get_num_threads(&count), DMLOPS_SUCCESS);
   EXPECT_EQ(count, 3);
   EXPECT_EQ(dmlops_set_num_threads(0), DMLOPS_INVALID_ARGUMENT);
-  EXPECT_EQ(dmlops_set_num_threads(before), DMLOPS_SUCCESS);
+  EXPECT_EQ(dmlops_get_num_threads(&count), DMLOPS_SUCCESS);
+  EXPECT_EQ(count, 3);
 }
 
 TEST_F(CInterface, MakesPackedViews) {
@@ -79,15 +81,18 @@ TEST_F(CInterface, ComputesEveryFunction) {
   EXPECT_EQ(y, expected);
 
   dmlops_activation activation;
+  std::size_t activations = 0;
   for (std::uint32_t type = 0; type < 200; ++type) {
     const auto wanted = static_cast<DML_OPERATOR_TYPE>(type);
     if (dmlops_default_activation(wanted, &activation) != DMLOPS_SUCCESS) continue;
+    ++activations;
     EXPECT_EQ(dmlops_activate(&activation, &in, &out), DMLOPS_SUCCESS) << error();
     const dmlops_view* const v = &in;
     const bool fusable = dmlops::find_operator(static_cast<dmlops::OperatorType>(type))->is_fusable;
     EXPECT_EQ(dmlops_batch_normalization(v, v, v, v, v, 10, &activation, &out),
               fusable ? DMLOPS_SUCCESS : DMLOPS_INVALID_ARGUMENT);
   }
+  EXPECT_EQ(activations, dmlops::kActivationCount);
   EXPECT_EQ(dmlops_default_activation(DML_OPERATOR_ACTIVATION_SCALED_TANH, &activation),
             DMLOPS_SUCCESS);
   EXPECT_EQ(activation.parameters[1], 0.5f);

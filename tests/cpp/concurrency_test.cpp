@@ -9,6 +9,7 @@
 
 #include "dmlops/device.hpp"
 #include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
@@ -16,25 +17,13 @@ namespace {
 constexpr std::uint32_t kRows = 300, kColumns = 1001;  // enough for several threads
 constexpr std::size_t kElements = std::size_t{kRows} * kColumns;
 
-BufferTensorDesc matrix(std::uint32_t rows) {
-  BufferTensorDesc result;
-  result.data_type = DataType::float32;
-  result.dimension_count = 2;
-  result.sizes = {rows, kColumns};
-  return result;
-}
-
 OperatorDesc unary(OperatorType type, std::uint32_t rows = kRows) {
   OperatorDesc desc;
   desc.type = type;
-  desc.tensors[0] = desc.tensors[1] = matrix(rows);
+  desc.tensors[0] = desc.tensors[1] = BufferTensorDesc(DataType::float32, {rows, kColumns});
   desc.numbers = {-1.0f, 2.0f};
   desc.axes = {1};
   return desc;
-}
-
-TensorView view(std::vector<float>& values) {
-  return {values.data(), DataType::float32, 1, {static_cast<std::int64_t>(values.size())}, {4}};
 }
 
 std::vector<float> dispatched(const CompiledOperator& compiled, const std::vector<float>& x) {
@@ -48,6 +37,7 @@ std::vector<float> dispatched(const CompiledOperator& compiled, const std::vecto
 // Runs `work` on some threads while another one changes the configuration.
 template <class Work>
 void run_on_threads(const Work& work) {
+  const RestoredSettings restored;
   std::atomic<bool> stop{false};
   std::thread changer([&] {
     const std::vector<std::string> isas = available_isas();
@@ -63,7 +53,6 @@ void run_on_threads(const Work& work) {
   for (std::thread& worker : workers) worker.join();
   stop = true;
   changer.join();
-  set_isa(available_isas().front());
 }
 
 TEST(Concurrency, CompiledOperatorsAreShared) {
@@ -90,12 +79,12 @@ TEST(Concurrency, CompiledOperatorsAreShared) {
 
 TEST(Concurrency, FunctionsShareTheirInput) {
   std::vector<float> x(kElements, 0.5f), expected(kElements);
-  hard_sigmoid(view(x), 0.2f, 0.5f, view(expected));
+  hard_sigmoid(x, 0.2f, 0.5f, expected);
   std::atomic<int> bad{0};
   run_on_threads([&](int) {
     std::vector<float> y(kElements);
     for (int repeat = 0; repeat < 8; ++repeat) {
-      hard_sigmoid(view(x), 0.2f, 0.5f, view(y));
+      hard_sigmoid(x, 0.2f, 0.5f, y);
       bad += y == expected ? 0 : 1;
     }
   });

@@ -1,6 +1,5 @@
 // Descriptors and compiled operators through the C++ interface: messages, bindings, outputs after a
 // refused dispatch, and tensors whose sizes overflow.
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -13,15 +12,6 @@
 
 namespace dmlops {
 namespace {
-
-BufferTensorDesc tensor(const std::vector<std::uint32_t>& sizes,
-                        DataType type = DataType::float32) {
-  BufferTensorDesc result;
-  result.data_type = type;
-  result.dimension_count = static_cast<std::uint32_t>(sizes.size());
-  std::copy(sizes.begin(), sizes.end(), result.sizes.begin());
-  return result;
-}
 
 OperatorDesc unary(OperatorType type, const BufferTensorDesc& x) {
   OperatorDesc desc;
@@ -37,7 +27,7 @@ OperatorDesc clip_desc(const BufferTensorDesc& x) {
 }
 
 TEST(Descriptors, SayWhichLevelAccepts) {
-  OperatorDesc desc = unary(OperatorType::activation_log_softmax1, tensor({2, 3}));
+  OperatorDesc desc = unary(OperatorType::activation_log_softmax1, {DataType::float32, {2, 3}});
   desc.axes = {0};
   EXPECT_EQ(refusal<ValidationError>([&] { validate(desc, FeatureLevel::level_5_0); }),
             "ActivationLogSoftmax1OperatorDesc needs DML_FEATURE_LEVEL_5_1; the device has 5_0");
@@ -48,7 +38,7 @@ TEST(Descriptors, SayWhichLevelAccepts) {
 }
 
 TEST(Descriptors, SayHowATensorIsBroadcast) {
-  OperatorDesc desc = unary(OperatorType::batch_normalization, tensor({1, 2, 3, 4}));
+  OperatorDesc desc = unary(OperatorType::batch_normalization, {DataType::float32, {1, 2, 3, 4}});
   for (std::size_t i = 2; i < 6; ++i) desc.tensors[i] = desc.tensors[0];
   desc.booleans[0] = false;
   const auto refused = [&] {
@@ -62,7 +52,7 @@ TEST(Descriptors, SayHowATensorIsBroadcast) {
             "BatchNormalizationOperatorDesc: mean_tensor is broadcast in dimension 2, by a stride "
             "of 0, which spatial=False does not allow at DML_FEATURE_LEVEL_3_1; "
             "DML_FEATURE_LEVEL_4_0 accepts it");
-  desc.tensors[1] = tensor({1, 2, 3, 1});
+  desc.tensors[1] = BufferTensorDesc(DataType::float32, {1, 2, 3, 1});
   EXPECT_EQ(refused(),
             "BatchNormalizationOperatorDesc: mean_tensor is broadcast in dimension 3, from size 1 "
             "to 4, which spatial=False does not allow at DML_FEATURE_LEVEL_3_1; "
@@ -71,31 +61,32 @@ TEST(Descriptors, SayHowATensorIsBroadcast) {
 
 TEST(Descriptors, DoNotWrap) {
   constexpr std::uint32_t max = 0xffffffff;
-  BufferTensorDesc x = tensor({max, max, max, max, max, max, max, max});
+  BufferTensorDesc x(DataType::float32, {max, max, max, max, max, max, max, max});
   EXPECT_THROW(calc_buffer_tensor_size(x), ValidationError);
-  x = tensor({2, 2, 2, 2, 2, 2, 2, 2});
-  x.strides = BufferTensorDesc::Dimensions{max, max, max, max, max, max, max, max};
+  x = BufferTensorDesc(DataType::float32, {2, 2, 2, 2, 2, 2, 2, 2},
+                       {max, max, max, max, max, max, max, max});
   EXPECT_THROW(calc_buffer_tensor_size(x), ValidationError);
   EXPECT_THROW(validate(clip_desc(x), FeatureLevel::level_6_4), ValidationError);
-  EXPECT_EQ(calc_buffer_tensor_size(tensor({max}, DataType::float64)), 8ull * max);
-  x = tensor({1});
+  EXPECT_EQ(calc_buffer_tensor_size(BufferTensorDesc(DataType::float64, {max})), 8ull * max);
+  x = BufferTensorDesc(DataType::float32, {1});
   x.dimension_count = max;
   EXPECT_THROW(validate(clip_desc(x), FeatureLevel::level_6_4), ValidationError);
 }
 
 TEST(Descriptors, UnknownValuesAreErrors) {
   EXPECT_THROW(Device(static_cast<FeatureLevel>(0x5001)), ValidationError);
-  EXPECT_THROW(validate(unary(static_cast<OperatorType>(53), tensor({1})), FeatureLevel::level_6_4),
+  EXPECT_THROW(validate(unary(static_cast<OperatorType>(53), {DataType::float32, {1}}),
+                        FeatureLevel::level_6_4),
                ValidationError);
   EXPECT_THROW(
-      validate(clip_desc(tensor({1}, static_cast<DataType>(0x80000001))), FeatureLevel::level_6_4),
+      validate(clip_desc({static_cast<DataType>(0x80000001), {1}}), FeatureLevel::level_6_4),
       ValidationError);
   EXPECT_THROW(validate(OperatorDesc(), FeatureLevel::level_6_4), ValidationError);
 }
 
 TEST(CompiledOperator, RunsInPlace) {
   std::array<float, 4> x = {-1, 2, 7, NAN};
-  const CompiledOperator compiled = Device().compile(clip_desc(tensor({4})));
+  const CompiledOperator compiled = Device().compile(clip_desc({DataType::float32, {4}}));
   const Binding output = {x.data(), 0, sizeof x};
   const ConstBinding input = {x.data(), 0, sizeof x};
   compiled.dispatch(&input, 1, &output, 1);
@@ -108,7 +99,7 @@ TEST(CompiledOperator, RunsInPlace) {
 TEST(CompiledOperator, RefusesBeforeItWrites) {
   const std::vector<float> x(16, 1.0f);
   std::vector<float> y(16, -1.0f);
-  const CompiledOperator compiled = Device().compile(clip_desc(tensor({4})));
+  const CompiledOperator compiled = Device().compile(clip_desc({DataType::float32, {4}}));
   const auto refused = [&](const ConstBinding& input, const Binding& output) {
     const auto call = [&] { compiled.dispatch(&input, 1, &output, 1); };
     return refusal<BindingError>(call) != "accepted" && y == std::vector<float>(16, -1.0f);
@@ -129,7 +120,7 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
   const std::string text =
       "ElementWiseClipOperatorDesc: input_tensor is bound to 18446744073709551615 bytes at offset "
       "16, which end past the last address; size_in_bytes counts from the offset";
-  const CompiledOperator compiled = Device().compile(clip_desc(tensor({8})));
+  const CompiledOperator compiled = Device().compile(clip_desc({DataType::float32, {8}}));
   EXPECT_EQ(refusal<BindingError>([&] {
               compiled.dispatch({{x.data(), 16, rest}}, {{x.data(), 32, 32}});
             }),
@@ -138,7 +129,7 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
               compiled.dispatch({{x.data(), 0, 32}}, {{x.data(), 16, rest}});
             }),
             "accepted");
-  OperatorDesc owned = clip_desc(tensor({8}));
+  OperatorDesc owned = clip_desc({DataType::float32, {8}});
   owned.tensors[0]->flags = TensorFlags::owned_by_dml;
   EXPECT_EQ(refusal<BindingError>([&] { Device().compile(owned, {{x.data(), 16, rest}}); }), text);
   EXPECT_EQ(x, std::vector<float>(16, 1.0f));
@@ -147,7 +138,7 @@ TEST(CompiledOperator, RefusesBindingsPastTheLastAddress) {
 // DirectML's rule for buffers. An array is not a DirectML resource, and may end with its last
 // element.
 TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
-  BufferTensorDesc bytes = tensor({5}, DataType::uint8);
+  BufferTensorDesc bytes(DataType::uint8, {5});
   EXPECT_EQ(calc_buffer_tensor_size(bytes), 8u);
   const std::vector<std::uint8_t> x = {1, 2, 9, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::vector<std::uint8_t> y(12);
@@ -183,7 +174,7 @@ TEST(CompiledOperator, HoldsBuffersToDirectMLsSizes) {
 }
 
 TEST(CompiledOperator, RefusesListsThatAreNull) {
-  const CompiledOperator compiled = Device().compile(clip_desc(tensor({4})));
+  const CompiledOperator compiled = Device().compile(clip_desc({DataType::float32, {4}}));
   std::array<float, 4> x = {};
   const ConstBinding input = {x.data(), 0, 16};
   const Binding output = {x.data(), 0, 16};
@@ -192,7 +183,7 @@ TEST(CompiledOperator, RefusesListsThatAreNull) {
 }
 
 TEST(CompiledOperator, CopiesWhatItOwns) {
-  OperatorDesc desc = clip_desc(tensor({4}));
+  OperatorDesc desc = clip_desc({DataType::float32, {4}});
   desc.tensors[0]->flags = TensorFlags::owned_by_dml;
   std::vector<float> x = {-1, 2, 7, 3}, y(4);
   const CompiledOperator compiled = Device().compile(desc, {{x.data(), 0, 16}});

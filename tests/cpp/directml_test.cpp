@@ -6,7 +6,6 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +29,15 @@ struct DirectML : testing::Test {
   DML_TENSOR_DESC tensor = {DML_TENSOR_TYPE_BUFFER, &buffer};
   DML_ELEMENT_WISE_CLIP_OPERATOR_DESC clip = {&tensor, &tensor, nullptr, 0.0f, 6.0f};
   DML_OPERATOR_DESC desc = {DML_OPERATOR_ELEMENT_WISE_CLIP, &clip};
+
+  // Returns the message for `desc` while a field has another value.
+  template <class Field, class Value>
+  std::string with(Field& field, Value value) const {
+    const Field before = std::exchange(field, static_cast<Field>(value));
+    std::string text = refusal(desc);
+    field = before;
+    return text;
+  }
 };
 
 TEST_F(DirectML, KeepsEveryFieldOfATensor) {
@@ -139,12 +147,6 @@ TEST_F(DirectML, IsHeldAgainstTheLevel) {
 
 TEST_F(DirectML, RefusesNullPointers) {
   const std::string who = "DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: ";
-  const auto with = [&](auto& field, auto value) {
-    const auto before = std::exchange(field, value);
-    std::string text = refusal(desc);
-    field = before;
-    return text;
-  };
   EXPECT_EQ(with(clip.InputTensor, nullptr),
             who + "InputTensor is missing; the operator requires it");
   EXPECT_EQ(with(clip.OutputTensor, nullptr),
@@ -169,13 +171,6 @@ TEST_F(DirectML, RefusesNullPointers) {
 
 TEST_F(DirectML, RefusesNumbersThatNobodyDefined) {
   const std::string who = "DML_ELEMENT_WISE_CLIP_OPERATOR_DESC: ";
-  const auto with = [&](auto& field, auto value) {
-    const auto before =
-        std::exchange(field, static_cast<std::remove_reference_t<decltype(field)>>(value));
-    std::string text = refusal(desc);
-    field = before;
-    return text;
-  };
   EXPECT_EQ(with(desc.Type, 53), "operator type 53 is not among the operators of dmlops");
   EXPECT_EQ(with(desc.Type, -1), "operator type 4294967295 is not among the operators of dmlops");
   EXPECT_EQ(with(tensor.Type, 0),

@@ -1,23 +1,22 @@
 // The caller's floating-point state: no public function raises a flag, or traps if the caller has
 // enabled traps.
 #include <algorithm>
-#include <array>
 #include <cfenv>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <limits>
-#include <memory>
 #include <vector>
 
 #include "dmlops/activations.hpp"
 #include "dmlops/device.hpp"
 #include "dmlops/operator_descs.hpp"
 #include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
 
-constexpr std::uint32_t kCount = 4099;  // enough work for threads
+constexpr std::uint32_t kCount = 4099;
 
 // Values for which conversions and comparisons raise flags. Tests of flags must not compute them.
 constexpr float kSubnormal = std::numeric_limits<float>::denorm_min();
@@ -27,8 +26,8 @@ constexpr float kSignaling = std::numeric_limits<float>::signaling_NaN();
 void call_everything() {
   static std::vector<float> x(kCount), y(kCount);
   std::fill(x.begin(), x.end(), 0.1f);
-  const ConstTensorView input(x.data(), DataType::float32, 1, {kCount}, {4});
-  const TensorView output(y.data(), DataType::float32, 1, {kCount}, {4});
+  const ConstTensorView input(x);
+  const TensorView output(y);
   clip(input, Scalar(0.1), Scalar(std::int64_t{0x7fffffffffffffff}), ScaleBias{0.1f, 0.7f}, output);
   tanh(input, output);
   hard_sigmoid(input, 0.1f, 0.3f, output);
@@ -40,7 +39,7 @@ void call_everything() {
   mean_variance_normalization(input, {0}, output);
   parameterized_relu(input, input, output);
   clip_grad(input, input, Scalar(0.1), Scalar(0x1p-1070), output);
-  const TensorView integers(y.data(), DataType::int32, 1, {kCount}, {4});
+  const TensorView integers(output.data, DataType::int32, {kCount});
   clip_grad(integers, integers, Scalar(-1e300), Scalar(1e300), integers);
 
   const BufferTensorDesc tensor(TensorDataType::float32, {kCount});
@@ -77,16 +76,25 @@ void call_everything() {
   compiled.dispatch({{x.data(), 0, bytes}}, {{y.data(), 0, bytes}});
 }
 
-TEST(FloatState, NoFlagIsRaised) {
-  const int threads = get_num_threads();
-  set_num_threads(2);
+// Calls are split over two threads.
+class FloatState : public testing::Test {
+ protected:
+  void SetUp() override {
+    set_num_threads(2);
+    set_split_threshold(256);
+  }
+
+ private:
+  RestoredSettings restored_;
+};
+
+TEST_F(FloatState, NoFlagIsRaised) {
   std::feclearexcept(FE_ALL_EXCEPT);
   call_everything();
   EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
-  set_num_threads(threads);
 }
 
-TEST(FloatState, FlagsOfTheCallerStay) {
+TEST_F(FloatState, FlagsOfTheCallerStay) {
   std::feclearexcept(FE_ALL_EXCEPT);
   std::feraiseexcept(FE_DIVBYZERO);
   call_everything();
@@ -94,7 +102,7 @@ TEST(FloatState, FlagsOfTheCallerStay) {
   std::feclearexcept(FE_ALL_EXCEPT);
 }
 
-TEST(FloatState, BoundsOfDescriptorsRoundToNearest) {
+TEST_F(FloatState, BoundsOfDescriptorsRoundToNearest) {
   for (const int direction : {FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}) {
     std::fesetround(direction);
     const ScalarUnion single = scalar_union(TensorDataType::float32, 0.1);
@@ -106,7 +114,7 @@ TEST(FloatState, BoundsOfDescriptorsRoundToNearest) {
 }
 
 #if defined(__GLIBC__)
-TEST(FloatState, TrapsOfTheCallerDoNotFire) {
+TEST_F(FloatState, TrapsOfTheCallerDoNotFire) {
   std::feclearexcept(FE_ALL_EXCEPT);
   const int before = feenableexcept(FE_INEXACT | FE_INVALID | FE_UNDERFLOW | FE_OVERFLOW);
   if (before == -1) GTEST_SKIP() << "this processor has no traps";

@@ -133,13 +133,7 @@ GoldenTensor tensor(const Recipe& recipe, DataType type, const std::vector<std::
 }
 
 BufferTensorDesc described(DataType type, const std::vector<std::int64_t>& sizes) {
-  BufferTensorDesc result;
-  result.data_type = type;
-  result.dimension_count = static_cast<std::uint32_t>(sizes.size());
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    result.sizes[d] = static_cast<std::uint32_t>(sizes[d]);
-  }
-  return result;
+  return {type, {sizes.begin(), sizes.end()}};
 }
 
 // The descriptor that fits the activation.
@@ -156,10 +150,6 @@ const OperatorInfo& GoldenCase::info() const {
   const auto found = kOperators.find(operator_name);
   if (found != kOperators.end()) return known_operator(found->second);
   return activation_info(activation_type());
-}
-
-bool GoldenCase::elementwise() const {
-  return operator_name.find("normalization") == std::string::npos && !info().has(FieldKind::axes);
 }
 
 bool GoldenCase::lacks(const std::string& tensor) const {

@@ -45,8 +45,6 @@ struct GoldenCase {
   // The descriptor for dense tensors.
   OperatorDesc descriptor() const;
 
-  bool elementwise() const;
-
  private:
   const OperatorInfo& info() const;
   bool lacks(const std::string& tensor) const;

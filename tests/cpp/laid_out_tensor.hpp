@@ -19,7 +19,6 @@ inline std::int64_t product(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// A tensor in memory of its own, with bytes around and between the elements.
 class Tensor {
  public:
   Tensor(DataType type, const Sizes& sizes)

@@ -12,8 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/pool.hpp"
+#include "dmlops/runtime.hpp"
+#include "restored_settings.hpp"
 #include "traversal/shortest_row.hpp"
+#include "unread_tensors.hpp"
 
 namespace dmlops {
 namespace {
@@ -77,10 +79,9 @@ class NestDraw {
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
   }
-  TensorView tensor(const Dimensions& sizes, int rank, bool is_output) {
-    static char memory[1];
-    TensorView view(memory, DataType::float32, rank, sizes, {});
-    std::vector<std::size_t> order(static_cast<std::size_t>(rank));
+  TensorView tensor(const IntegerList& sizes, bool is_output) {
+    TensorView view = packed_tensor(sizes);
+    std::vector<std::size_t> order(static_cast<std::size_t>(view.rank));
     std::iota(order.begin(), order.end(), std::size_t{0});
     if (integer(0, 2) > 0) std::shuffle(order.begin(), order.end(), random_);
     std::int64_t step = 4;
@@ -88,7 +89,7 @@ class NestDraw {
       if (integer(0, 3) == 0) step *= integer(2, 5);
       view.strides[d] = integer(0, 4) == 0 ? -step : step;
       if (!is_output && integer(0, 5) == 0) view.strides[d] = 0;
-      step = step * sizes[d] + (integer(0, 3) == 0 ? 64 : 0);
+      step = step * view.sizes[d] + (integer(0, 3) == 0 ? 64 : 0);
     }
     return view;
   }
@@ -120,15 +121,13 @@ Seen check_elements(const Nest& nest, std::int64_t shards) {
 }
 
 TEST(LoopLayout, TransposesEachInputInEitherDirection) {
-  const Dimensions sizes = {20, 30};
-  static char memory[1];
-  const ConstTensorView dense(memory, DataType::float32, 2, sizes, {120, 4});
+  const TensorView dense = packed_tensor({20, 30});
   for (const std::int64_t step : {4, -4, 8, -16}) {
-    const ConstTensorView across(memory, DataType::float32, 2, sizes, {step, -20 * step});
+    const TensorView across = strided_tensor({20, 30}, {step, -20 * step});
     for (const int k : {1, 2}) {
       ConstTensorView inputs[] = {dense, dense};
       inputs[k - 1] = across;
-      const Nest nest = make_nest({memory, DataType::float32, 2, sizes, {120, 4}}, inputs, 2);
+      const Nest nest = make_nest(dense, inputs, 2);
       EXPECT_EQ(check_elements(nest, 1).layouts.count({k, Layout::transposed}), 1u) << step;
     }
   }
@@ -136,13 +135,10 @@ TEST(LoopLayout, TransposesEachInputInEitherDirection) {
 
 // Many tiles of 110 elements cost more than their elements one by one.
 TEST(LoopLayout, TransposesTilesOfManyElements) {
-  static char memory[1];
   const auto layouts_of = [](std::int64_t rows, std::int64_t others) {
-    const Dimensions sizes = {others, rows, 10};
-    const ConstTensorView x(memory, DataType::float32, 3, sizes, {80 * rows, 4, 4 * rows});
-    const Dimensions output = {40 * rows, 40, 4};
-    return check_elements(make_nest({memory, DataType::float32, 3, sizes, output}, &x, 1), 1)
-        .layouts;
+    const IntegerList sizes = {others, rows, 10};
+    const ConstTensorView x = strided_tensor(sizes, {80 * rows, 4, 4 * rows});
+    return check_elements(make_nest(packed_tensor(sizes), &x, 1), 1).layouts;
   };
   const auto transposed = std::make_pair(1, Layout::transposed);
   EXPECT_EQ(layouts_of(11, 9).count(transposed), 0u);
@@ -151,32 +147,29 @@ TEST(LoopLayout, TransposesTilesOfManyElements) {
 }
 
 // Rows of 2 elements with gaps between them are extended instead.
-TEST(LoopLayout, TransposesRowsOfSeveralElements) {
-  static char memory[1];
-  const Dimensions sizes = {12, 2, 12, 2}, dense = {192, 96, 8, 4};
-  const ConstTensorView x(memory, DataType::float32, 4, sizes, {48, 1152, 4, 576});
-  const Nest nest = make_nest({memory, DataType::float32, 4, sizes, dense}, &x, 1);
+TEST(LoopLayout, DoesNotTransposeRowsOfSeveralElements) {
+  const IntegerList sizes = {12, 2, 12, 2};
+  const ConstTensorView x = strided_tensor(sizes, {48, 1152, 4, 576});
+  const Nest nest = make_nest(packed_tensor(sizes), &x, 1);
   EXPECT_EQ(check_elements(nest, 1).layouts.count({1, Layout::transposed}), 0u);
 }
 
 // The inner dimension has 5 rows, the next one 32.
 TEST(LoopLayout, BlocksHaveSeveralRows) {
-  static char memory[1];
-  const Dimensions sizes = {7, 32, 5, 40}, dense = {25600, 800, 160, 4};
-  const ConstTensorView inputs[] = {{memory, DataType::float32, 4, sizes, {640, 20, 4, 0}},
-                                    {memory, DataType::float32, 4, sizes, {160, 1120, 35840, 4}}};
-  const Nest nest = make_nest({memory, DataType::float32, 4, sizes, dense}, inputs, 2);
+  const IntegerList sizes = {7, 32, 5, 40};
+  const ConstTensorView inputs[] = {strided_tensor(sizes, {640, 20, 4, 0}),
+                                    strided_tensor(sizes, {160, 1120, 35840, 4})};
+  const Nest nest = make_nest(packed_tensor(sizes), inputs, 2);
   EXPECT_GE(check_elements(nest, 1).longest, 40 * 32);
 }
 
 // 4 rows of 16 elements, and 100 further ones that do not continue them in the input. The other
 // inputs are equal in all rows.
 TEST(LoopLayout, BlocksHaveRowsOfSeveralDimensions) {
-  static char memory[1];
-  const Dimensions sizes = {100, 4, 16}, dense = {256, 64, 4};
-  std::vector<ConstTensorView> inputs(5, {memory, DataType::float32, 3, sizes, {0, 0, 4}});
-  inputs[0] = {memory, DataType::float32, 3, sizes, {1060, 212, 12}};
-  const Nest nest = make_nest({memory, DataType::float32, 3, sizes, dense}, inputs.data(), 5);
+  const IntegerList sizes = {100, 4, 16};
+  std::vector<ConstTensorView> inputs(5, strided_tensor(sizes, {0, 0, 4}));
+  inputs[0] = strided_tensor(sizes, {1060, 212, 12});
+  const Nest nest = make_nest(packed_tensor(sizes), inputs.data(), 5);
   const Seen seen = check_elements(nest, 1);
   EXPECT_EQ(seen.row_offsets, std::set<int>{1});
   EXPECT_GE(seen.longest, kBlockBytes / 4);
@@ -184,35 +177,30 @@ TEST(LoopLayout, BlocksHaveRowsOfSeveralDimensions) {
 
 // Rows of 1,200 bytes are not joined, so that those of the largest dimension share a packed input.
 TEST(LoopLayout, SharedInputsArePackedForManyRows) {
-  static char memory[1];
-  const Dimensions sizes = {1000, 2, 300}, dense = {2400, 1200, 4};
-  const ConstTensorView inputs[] = {{memory, DataType::float32, 3, sizes, {3600, 1200, 4}},
-                                    {memory, DataType::float32, 3, sizes, {0, 0, 8}}};
-  const Nest nest = make_nest({memory, DataType::float32, 3, sizes, dense}, inputs, 2);
+  const IntegerList sizes = {1000, 2, 300};
+  const ConstTensorView inputs[] = {strided_tensor(sizes, {3600, 1200, 4}),
+                                    strided_tensor(sizes, {0, 0, 8})};
+  const Nest nest = make_nest(packed_tensor(sizes), inputs, 2);
   EXPECT_EQ(check_elements(nest, 1).longest, 300 * 1000);
 }
 
 // Shorter rows are extended instead, and gathered.
 TEST(LoopLayout, TransposesTheFirstOfSeveralInputs) {
-  static char memory[1];
   for (const std::int64_t length : {8, 30}) {
-    const Dimensions sizes = {20, length};
-    std::vector<ConstTensorView> inputs(5, {memory, DataType::float32, 2, sizes, {0, 4}});
-    inputs[0] = {memory, DataType::float32, 2, sizes, {4, 80}};
-    const Nest nest =
-        make_nest({memory, DataType::float32, 2, sizes, {4 * length, 4}}, inputs.data(), 5);
+    const IntegerList sizes = {20, length};
+    std::vector<ConstTensorView> inputs(5, strided_tensor(sizes, {0, 4}));
+    inputs[0] = strided_tensor(sizes, {4, 80});
+    const Nest nest = make_nest(packed_tensor(sizes), inputs.data(), 5);
     EXPECT_EQ(check_elements(nest, 1).layouts.count({1, Layout::transposed}), length == 30);
   }
 }
 
 // Short contiguous rows are extended, but not over a dimension along which many are equal.
 TEST(LoopLayout, ExtendsShortContiguousRows) {
-  static char memory[1];
   const auto is_extended = [](std::int64_t length, std::int64_t equal) {
-    const Dimensions sizes = {300, equal, 2, length},
-                     dense = {equal * 8 * length, 8 * length, 4 * length, 4};
-    const ConstTensorView x(memory, DataType::float32, 4, sizes, {400, 0, 100, 4});
-    const Nest nest = make_nest({memory, DataType::float32, 4, sizes, dense}, &x, 1);
+    const IntegerList sizes = {300, equal, 2, length};
+    const ConstTensorView x = strided_tensor(sizes, {400, 0, 100, 4});
+    const Nest nest = make_nest(packed_tensor(sizes), &x, 1);
     const Seen seen = check_elements(nest, 1);
     const bool computed_once = seen.longest == 2 * length * equal;
     return std::pair(seen.layouts.count({1, Layout::gathered}) > 0, computed_once);
@@ -224,14 +212,12 @@ TEST(LoopLayout, ExtendsShortContiguousRows) {
 
 // Beyond the caches, six near rows in place are a block rather than thousands of distant ones.
 TEST(LoopLayout, CountsRowsInTheOrderOfMemory) {
-  static char memory[1];
   const auto longest = [](std::int64_t size) {
-    const Dimensions sizes = {size, 6, 35}, dense = {6 * 140, 140, 4};
-    const ConstTensorView x(memory, DataType::float32, 3, sizes, {8 * 180, 180, 4});
-    const Nest nest = make_nest({memory, DataType::float32, 3, sizes, dense}, &x, 1);
+    const IntegerList sizes = {size, 6, 35};
+    const ConstTensorView x = strided_tensor(sizes, {8 * 180, 180, 4});
+    const Nest nest = make_nest(packed_tensor(sizes), &x, 1);
     std::int64_t rows = 0;
-    char* const data[] = {memory, memory};
-    LoopLayout layout(nest, data, false);
+    LoopLayout layout(nest, nest.data, false);
     layout.run(
         1,
         [](const Rows& given, const void* result) {
@@ -246,28 +232,27 @@ TEST(LoopLayout, CountsRowsInTheOrderOfMemory) {
 
 // Each of many shards has few of the 32 rows that would share packed parameters.
 TEST(LoopLayout, DoesNotExtendRowsSharedByFewPerShard) {
-  static char memory[1];
-  const Dimensions sizes = {32, 256, 36}, dense = {18432, 72, 2};
-  std::vector<ConstTensorView> inputs(5, {memory, DataType::float16, 3, sizes, {0, 2, 0}});
-  inputs[0] = {memory, DataType::float16, 3, sizes, dense};
-  const Nest nest = make_nest({memory, DataType::float16, 3, sizes, dense}, inputs.data(), 5);
-  const int before = get_num_threads();
+  const IntegerList sizes = {32, 256, 36};
+  const TensorView dense = packed_tensor(sizes, DataType::float16);
+  std::vector<ConstTensorView> inputs(5, strided_tensor(sizes, {0, 2, 0}, DataType::float16));
+  inputs[0] = dense;
+  const Nest nest = make_nest(dense, inputs.data(), 5);
+  const RestoredSettings restored;
   set_num_threads(1);
   EXPECT_GT(shortest_row(nest, 1024), 36);
   set_num_threads(16);
   EXPECT_LE(shortest_row(nest, 1024), 36);
-  set_num_threads(before);
 }
 
 // The output's rows or the input's columns are short, and continued by 745 elements.
 TEST(LoopLayout, SplitsLongDimensionsOfATransposition) {
-  const Dimensions sizes = {9, 745, 3};
-  static char memory[1];
-  const Dimensions dense = {745 * 12, 12, 4};
-  const Dimensions strides[][2] = {{dense, {4, 36, 745 * 36}}, {{4, 40, 745 * 40}, dense}};
-  for (const auto& [output, input] : strides) {
-    const ConstTensorView x(memory, DataType::float32, 3, sizes, input);
-    const Nest nest = make_nest({memory, DataType::float32, 3, sizes, output}, &x, 1);
+  const IntegerList sizes = {9, 745, 3};
+  const TensorView dense = packed_tensor(sizes);
+  const TensorView tensors[][2] = {{dense, strided_tensor(sizes, {4, 36, 745 * 36})},
+                                   {strided_tensor(sizes, {4, 40, 745 * 40}), dense}};
+  for (const auto& [output, input] : tensors) {
+    const ConstTensorView x = input;
+    const Nest nest = make_nest(output, &x, 1);
     for (const std::int64_t shards : {1, 3}) {
       const Seen seen = check_elements(nest, shards);
       EXPECT_TRUE(seen.longest >= 9 * 32) << seen.longest;
@@ -280,17 +265,16 @@ TEST(LoopLayout, EveryElementOnceAndEveryMember) {
   for (unsigned int seed = 0; seed < 1500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     NestDraw draw(seed);
-    const auto rank = static_cast<int>(draw.integer(1, 5));
-    Dimensions sizes = {};
-    for (std::int64_t d = 0, left = 4096; d < rank; ++d) {
-      std::int64_t& size = sizes[static_cast<std::size_t>(d)];
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(draw.integer(1, 5)));
+    std::int64_t left = 4096;
+    for (std::int64_t& size : sizes) {
       size = draw.integer(1, std::min<std::int64_t>(left, draw.integer(0, 3) == 0 ? 2000 : 20));
       left = std::max<std::int64_t>(left / size, 1);
     }
     const auto inputs = std::array<int, 3>{1, 2, 5}[seed % 3];
     std::vector<ConstTensorView> operands;
-    for (int k = 0; k < inputs; ++k) operands.emplace_back(draw.tensor(sizes, rank, false));
-    const Nest nest = make_nest(draw.tensor(sizes, rank, true), operands.data(), inputs);
+    for (int k = 0; k < inputs; ++k) operands.emplace_back(draw.tensor(sizes, false));
+    const Nest nest = make_nest(draw.tensor(sizes, true), operands.data(), inputs);
     for (const std::int64_t shards : {1, 3}) {
       Seen seen = check_elements(nest, shards);
       if (inputs < 5) all.layouts.merge(seen.layouts);

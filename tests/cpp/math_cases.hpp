@@ -20,7 +20,7 @@ struct MathCase {
 // The elementary functions, then every activation with several parameters.
 std::vector<MathCase> math_cases();
 
-// Instruction sets that this processor supports.
+// The functions of each instruction set that this processor supports.
 std::vector<const MathFunctions*> available_math_functions();
 
 // |actual - expected| in units of the last place of expected. Infinite where one is NaN and the

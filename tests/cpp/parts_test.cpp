@@ -12,29 +12,13 @@
 #include "draw.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"
-#include "thresholds.hpp"
+#include "restored_settings.hpp"
 
 // A separate namespace, since helpers of other tests have the same names.
 namespace dmlops::parts {
 namespace {
 
-// Many threads that share calls on small tensors.
-class Threads {
- public:
-  explicit Threads(int count) {
-    set_num_threads(count);
-    set_split_threshold(256);
-  }
-  ~Threads() { set_num_threads(threads_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  const Thresholds thresholds_;
-  const int threads_ = get_num_threads();
-};
-
-// The ranges of groups of the kernel's calls, and the largest number of parts.
+// The number of the kernel's calls, their largest number of parts, and true if parts are lanes.
 struct Calls {
   std::mutex mutex;
   int count = 0, parts = 0;
@@ -49,7 +33,7 @@ void record(const Reduction& groups, const void* parameters) {
   calls.by_lanes = groups.parts > 1 && groups.by_lanes;
 }
 
-// Returns the number of calls, their parts, and true if these are lanes, for dense groups.
+// Returns the members of Calls for dense groups.
 std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
                                  const ReductionTraits& traits) {
   const Tensor x(DataType::float32, sizes), y(DataType::float32, sizes);
@@ -62,7 +46,9 @@ std::tuple<int, int, bool> calls(const Sizes& sizes, unsigned int reduced,
 }
 
 TEST(Parts, OfFewLongGroups) {
-  const Threads threads(16);
+  const RestoredSettings restored;
+  set_num_threads(16);
+  set_split_threshold(256);
   const ReductionTraits all = {1, kMaxPartSums * kMomentLanes, 1, true}, rows = {1, kSumLanes, 1};
   using Expected = std::tuple<int, int, bool>;
   EXPECT_EQ(calls({1, 50'000}, 2, all), (Expected{1, 16, false}));
@@ -114,6 +100,8 @@ std::vector<Numbers> results(const std::vector<const Tensor*>& full,
 }
 
 TEST(Parts, HaveTheBitsOfOneThread) {
+  const RestoredSettings restored;
+  set_split_threshold(256);
   for (unsigned int seed = 0; seed < 24 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     Draw draw(seed);
@@ -135,7 +123,7 @@ TEST(Parts, HaveTheBitsOfOneThread) {
                first = tensor(channels, 0, 0), second = tensor(channels, 0, 0);
     std::vector<Numbers> expected;
     for (const int count : {1, 2, 3, 7, 16}) {
-      const Threads threads(count);
+      set_num_threads(count);
       const std::vector<Numbers> bits =
           results({x.get(), dy.get()}, {a.get(), b.get(), c.get()}, axes, *y, *first, *second);
       if (count == 1) expected = bits;

@@ -10,15 +10,22 @@
 #include <thread>
 #include <vector>
 
+#include "restored_settings.hpp"
+
 #if !defined(_WIN32)
 #include <pthread.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+#include "child_process.hpp"
 #endif
 
 namespace dmlops {
 namespace {
+
+class Pool : public testing::Test {
+  RestoredSettings restored_;
+};
 
 // Runs a job of `count` shards, and returns true if each ran exactly once.
 bool each_runs_once(int count) {
@@ -30,14 +37,14 @@ bool each_runs_once(int count) {
   return true;
 }
 
-TEST(Pool, RunsEveryShardOnce) {
+TEST_F(Pool, RunsEveryShardOnce) {
   set_num_threads(4);
   for (int count = 0; count < 40; ++count) EXPECT_TRUE(each_runs_once(count)) << count;
   for (int repeat = 0; repeat < 20000; ++repeat) ASSERT_TRUE(each_runs_once(repeat % 4 + 1));
 }
 
 // Pauses about as long as workers spin before they sleep.
-TEST(Pool, SleepersAreWoken) {
+TEST_F(Pool, SleepersAreWoken) {
   set_num_threads(3);
   for (int repeat = 0; repeat < 200; ++repeat) {
     const auto pause = std::chrono::microseconds(repeat);
@@ -52,7 +59,7 @@ TEST(Pool, SleepersAreWoken) {
 }
 
 // The caller would finish the job alone, so the test checks that sleeping workers wake up.
-TEST(Pool, SleepersTakePart) {
+TEST_F(Pool, SleepersTakePart) {
   set_num_threads(2);
   bool together = false;
   for (int attempt = 0; attempt < 100 && !together; ++attempt) {
@@ -67,13 +74,14 @@ TEST(Pool, SleepersTakePart) {
   EXPECT_TRUE(together);
 }
 
-TEST(Pool, NestedCallsRun) {
+TEST_F(Pool, NestedCallsRun) {
+  set_num_threads(3);
   std::atomic<int> good{0};
   parallel_for(4, [&](int) { good += each_runs_once(5) ? 1 : 0; });
   EXPECT_EQ(good, 4);
 }
 
-TEST(Pool, ManyCallersAndChangingThreadCounts) {
+TEST_F(Pool, ManyCallersAndChangingThreadCounts) {
   std::atomic<bool> stop{false};
   std::thread changer([&] {
     for (int n = 1; !stop; n = n % 7 + 1) set_num_threads(n);
@@ -93,7 +101,7 @@ TEST(Pool, ManyCallersAndChangingThreadCounts) {
   EXPECT_EQ(bad, 0);
 }
 
-TEST(Pool, RefusesThreadCountsOutOfRange) {
+TEST_F(Pool, RefusesThreadCountsOutOfRange) {
   set_num_threads(3);
   EXPECT_THROW(set_num_threads(0), std::invalid_argument);
   EXPECT_THROW(set_num_threads(-1), std::invalid_argument);
@@ -103,7 +111,7 @@ TEST(Pool, RefusesThreadCountsOutOfRange) {
 
 #if !defined(_WIN32)
 // A fault whose signal is blocked would end the process without its handler.
-TEST(Pool, WorkersBlockAllSignalsButThoseOfFaults) {
+TEST_F(Pool, WorkersBlockAllSignalsButThoseOfFaults) {
   set_num_threads(2);
   const auto caller = std::this_thread::get_id();
   std::atomic<int> blocked_faults{-1}, blocked_others{0};
@@ -129,7 +137,7 @@ TEST(Pool, WorkersBlockAllSignalsButThoseOfFaults) {
 
 #if !defined(DMLOPS_SANITIZED)  // the address sanitizer does not support cancellation
 // A canceled thread ends after the call, since the workers read its stack.
-TEST(Pool, CallersAreCanceledAfterTheirCall) {
+TEST_F(Pool, CallersAreCanceledAfterTheirCall) {
   set_num_threads(4);
   for (int repeat = 0; repeat < 20; ++repeat) {
     std::atomic<int> begun{0}, ended{0};
@@ -166,7 +174,7 @@ TEST(Pool, CallersAreCanceledAfterTheirCall) {
 #endif
 #endif
 #if !defined(_WIN32) && !defined(__SANITIZE_THREAD__) && !defined(DMLOPS_NO_FORK)
-TEST(Pool, ForksWhileOthersWork) {
+TEST_F(Pool, ForksWhileOthersWork) {
   set_num_threads(3);
   ASSERT_TRUE(each_runs_once(3));
   std::atomic<bool> stop{false};
@@ -175,11 +183,8 @@ TEST(Pool, ForksWhileOthersWork) {
   });
   for (int repeat = 0; repeat < 20; ++repeat) {
     const pid_t child = fork();
-    ASSERT_GE(child, 0);
     if (child == 0) _exit(each_runs_once(3) ? 0 : 1);
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_TRUE(succeeds(child));
   }
   stop = true;
   worker.join();
@@ -191,12 +196,10 @@ std::atomic<int> good_children{0};
 void fork_and_wait(int) {
   const pid_t child = fork();
   if (child == 0) _exit(each_runs_once(3) ? 0 : 1);
-  int status = -1;
-  if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-    ++good_children;
+  if (succeeds(child)) ++good_children;
 }
 
-TEST(Pool, ForksInASignalHandler) {
+TEST_F(Pool, ForksInASignalHandler) {
   set_num_threads(3);
   struct sigaction action = {}, before = {};
   action.sa_handler = fork_and_wait;

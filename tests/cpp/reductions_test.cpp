@@ -3,9 +3,7 @@
 // every instruction set.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <gtest/gtest.h>
-#include <limits>
 #include <set>
 #include <string>
 #include <tuple>
@@ -20,7 +18,7 @@
 #include "kernels/softmax/softmax_rows.hpp"
 #include "laid_out_tensor.hpp"
 #include "operators/plan.hpp"
-#include "thresholds.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
@@ -230,6 +228,7 @@ std::vector<Numbers> outputs_of(const DrawnReduction& operands, const ExpectedRe
 
 // Expects the same bits on each instruction set, and from dense tensors.
 void check(unsigned int seed, Blockings& reached) {
+  const RestoredSettings restored;
   const DrawnReduction operands(seed);
   const ExpectedReduction expected = expected_of(operands);
   std::vector<Numbers> bits;
@@ -247,19 +246,16 @@ void check(unsigned int seed, Blockings& reached) {
 }
 
 TEST(Reductions, RandomLayoutsAndEveryBlocking) {
-  const std::string before = isa();
   Blockings reached;
   for (unsigned int seed = 0; seed < 150 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     check(seed, reached);
   }
-  set_isa(before);
   EXPECT_EQ(reached.size(), 8u);
 }
 
 TEST(Reductions, RandomLayoutsOnThreads) {
-  const Thresholds restored;
-  const int threads = get_num_threads();
+  const RestoredSettings restored;
   set_split_threshold(256);
   set_num_threads(3);
   Blockings reached;
@@ -267,7 +263,6 @@ TEST(Reductions, RandomLayoutsOnThreads) {
     SCOPED_TRACE(seed);
     check(seed, reached);
   }
-  set_num_threads(threads);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The message by which a call is refused.
+// The message of the error by which a call is refused, or "accepted".
 #pragma once
 
 #include <string>
@@ -7,7 +7,6 @@
 
 namespace dmlops {
 
-// Returns the message of the error that a call throws, or "accepted".
 template <class Refusal = Error, class Call>
 std::string refusal(const Call& call) {
   try {

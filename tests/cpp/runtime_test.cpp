@@ -1,46 +1,51 @@
 // Run-time facts, and the selection of an instruction set.
 #include "dmlops/runtime.hpp"
 
+#include <algorithm>
 #include <array>
 #include <gtest/gtest.h>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "activation_reference.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
 
 TEST(Runtime, HasTheInterfaceOfItsHeaders) { EXPECT_EQ(abi_version(), DMLOPS_ABI_VERSION); }
 
+TEST(Runtime, HasAVersionAndAnInstructionSet) {
+  EXPECT_FALSE(version().empty());
+  const std::vector<std::string> isas = available_isas();
+  EXPECT_EQ(isas.back(), "baseline");
+  EXPECT_NE(std::find(isas.begin(), isas.end(), isa()), isas.end());
+}
+
 TEST(Runtime, ChoosesAnInstructionSet) {
-  const std::string before = isa();
+  const RestoredSettings restored;
   for (const std::string& name : available_isas()) {
     set_isa(name);
     EXPECT_EQ(isa(), name);
     float x[] = {-1, 2, 0, 5};
-    const TensorView view(x, DataType::float32, 1, {4}, {sizeof(float)});
-    leaky_relu(view, 0.5f, view);
+    leaky_relu(x, 0.5f, x);
     EXPECT_EQ(x[0], -0.5f) << name;
     EXPECT_EQ(x[3], 5.0f) << name;
   }
-  set_isa(before);
+  const std::string before = isa();
   EXPECT_THROW(set_isa("mmx"), std::invalid_argument);
   EXPECT_THROW(set_isa(""), std::invalid_argument);
   EXPECT_EQ(isa(), before);
 }
 
-// Each function passes its parameters to the activation of the same name.
-TEST(Activations, AreTheirNames) {
+TEST(Activations, HaveFunctionsThatPassTheParameters) {
   const std::array<float, 6> x = {-4, -1.5f, -0.1f, 0.1f, 1.5f, 4};
-  const ConstTensorView input(x.data(), DataType::float32, 1, {6}, {4});
   std::array<float, 6> expected = {}, actual = {};
-  const TensorView output(expected.data(), DataType::float32, 1, {6}, {4});
-  const TensorView named(actual.data(), DataType::float32, 1, {6}, {4});
   for (std::size_t i = 0; i < kActivationCount; ++i) {
     const auto type = static_cast<Activation>(i);
-    activation(type, input, {2, 3}, output);
-    call(type, input, 2, 3, named);
+    activation(type, x, {2, 3}, expected);
+    call(type, x, 2, 3, actual);
     EXPECT_EQ(actual, expected) << info(type).name;
   }
 }

@@ -4,18 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "thresholds.hpp"
+#include "restored_settings.hpp"
 #include "traversal/nest.hpp"
 #include "traversal/shards.hpp"
+#include "unread_tensors.hpp"
 
 namespace dmlops {
 namespace {
-
-TensorView tensor(const Dimensions& sizes, const Dimensions& strides, int rank,
-                  DataType type = DataType::float32) {
-  alignas(64) static char memory[64];
-  return {memory, type, rank, sizes, strides};
-}
 
 Nest nest_of(const TensorView& output, const TensorView& input) {
   const ConstTensorView source = input;
@@ -23,7 +18,7 @@ Nest nest_of(const TensorView& output, const TensorView& input) {
 }
 
 TEST(Nest, MergesDenseDimensions) {
-  const TensorView dense = tensor({2, 3, 4}, {48, 16, 4}, 3);
+  const TensorView dense = packed_tensor({2, 3, 4});
   const Nest nest = nest_of(dense, dense);
   EXPECT_EQ(nest.rank, 1);
   EXPECT_EQ(nest.sizes[0], 24);
@@ -32,18 +27,18 @@ TEST(Nest, MergesDenseDimensions) {
 }
 
 TEST(Nest, OneElementHasOneDimension) {
-  for (const int rank : {0, 1, 3}) {
-    const TensorView one = tensor({1, 1, 1}, {0, 8, -4}, rank);
+  for (const TensorView& one :
+       {packed_tensor({}), strided_tensor({1}, {0}), strided_tensor({1, 1, 1}, {0, 8, -4})}) {
     const Nest nest = nest_of(one, one);
-    EXPECT_EQ(nest.rank, 1) << rank;
-    EXPECT_EQ(nest.sizes[0], 1) << rank;
-    EXPECT_EQ(nest.strides[1][0], 4) << rank;
-    EXPECT_EQ(element_count(nest), 1) << rank;
+    EXPECT_EQ(nest.rank, 1) << one.rank;
+    EXPECT_EQ(nest.sizes[0], 1) << one.rank;
+    EXPECT_EQ(nest.strides[1][0], 4) << one.rank;
+    EXPECT_EQ(element_count(nest), 1) << one.rank;
   }
 }
 
 TEST(Nest, FollowsTheOutputsMemory) {
-  const TensorView columns = tensor({5, 7}, {4, 20}, 2), rows = tensor({5, 7}, {28, 4}, 2);
+  const TensorView columns = strided_tensor({5, 7}, {4, 20}), rows = packed_tensor({5, 7});
   const Nest nest = nest_of(columns, rows);
   EXPECT_EQ(nest.rank, 2);
   EXPECT_EQ(nest.sizes[0], 5);
@@ -53,7 +48,7 @@ TEST(Nest, FollowsTheOutputsMemory) {
 }
 
 TEST(Nest, ReversesNegativeStridesOfTheOutput) {
-  const TensorView reversed = tensor({6}, {-4}, 1), forward = tensor({6}, {4}, 1);
+  const TensorView reversed = strided_tensor({6}, {-4}), forward = packed_tensor({6});
   const Nest nest = nest_of(reversed, forward);
   EXPECT_EQ(nest.strides[0][0], 4);
   EXPECT_EQ(nest.strides[1][0], -4);
@@ -62,7 +57,7 @@ TEST(Nest, ReversesNegativeStridesOfTheOutput) {
 }
 
 TEST(Nest, BroadcastInputsHaveStride0) {
-  const TensorView output = tensor({3, 4}, {16, 4}, 2), column = tensor({3, 1}, {4, 4}, 2);
+  const TensorView output = packed_tensor({3, 4}), column = packed_tensor({3, 1});
   const Nest nest = nest_of(output, column);
   EXPECT_EQ(nest.rank, 2);
   EXPECT_EQ(nest.strides[1][0], 0);
@@ -216,13 +211,11 @@ TEST(Shards, AreFarApart) {
 }
 
 TEST(Policy, SplitsFromTheThreshold) {
-  const Thresholds restored;
-  const int threads = get_num_threads();
+  const RestoredSettings restored;
   set_num_threads(3);
   set_split_threshold(1000);
   EXPECT_EQ(shard_count(999), 1);
   EXPECT_EQ(shard_count(1000), 3);
-  set_num_threads(threads);
 }
 
 struct Streamed {
@@ -232,21 +225,21 @@ struct Streamed {
 };
 
 TEST(Policy, NonTemporalStores) {
-  const Thresholds restored;
+  const RestoredSettings restored;
   // 64 x 96 elements of 4 bytes: 48 KiB of traffic. As one matrix of several: 4 x 16 x 96.
   constexpr std::int64_t kTraffic = std::int64_t{2} * 64 * 96 * 4;
   const Streamed cases[] = {
-      {"dense", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {384, 4}, 2), kTraffic},
-      {"every second element", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {1024, 8}, 2),
+      {"dense", packed_tensor({64, 96}), packed_tensor({64, 96}), kTraffic},
+      {"every second element", packed_tensor({64, 96}), strided_tensor({64, 96}, {1024, 8}),
        2 * kTraffic},
-      {"transposed", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {4, 256}, 2), 4 * kTraffic},
-      {"small matrices transposed", tensor({4, 16, 96}, {6144, 384, 4}, 3),
-       tensor({4, 16, 96}, {6144, 4, 64}, 3), 2 * kTraffic},
-      {"broadcast column", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {4, 0}, 2),
+      {"transposed", packed_tensor({64, 96}), strided_tensor({64, 96}, {4, 256}), 4 * kTraffic},
+      {"small matrices transposed", packed_tensor({4, 16, 96}),
+       strided_tensor({4, 16, 96}, {6144, 4, 64}), 2 * kTraffic},
+      {"broadcast column", packed_tensor({64, 96}), strided_tensor({64, 96}, {4, 0}),
        kTraffic / 2 + 64 * 4},
-      {"broadcast row", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {0, 4}, 2),
+      {"broadcast row", packed_tensor({64, 96}), strided_tensor({64, 96}, {0, 4}),
        kTraffic / 2 + 96 * 4},
-      {"padded input", tensor({64, 96}, {384, 4}, 2), tensor({64, 96}, {512, 4}, 2), kTraffic},
+      {"padded input", packed_tensor({64, 96}), strided_tensor({64, 96}, {512, 4}), kTraffic},
   };
   for (const Streamed& example : cases) {
     const Nest nest = nest_of(example.output, example.input);
@@ -259,9 +252,9 @@ TEST(Policy, NonTemporalStores) {
 }
 
 TEST(Policy, RegularStoresInPlaceAndToStridedOutputs) {
-  const Thresholds restored;
+  const RestoredSettings restored;
   set_non_temporal_threshold(0);
-  const TensorView dense = tensor({64}, {4}, 1), every_second = tensor({64}, {8}, 1);
+  const TensorView dense = packed_tensor({64}), every_second = strided_tensor({64}, {8});
   const Nest nest = nest_of(dense, dense), strided = nest_of(every_second, dense);
   char* const data = nest.data[0];
   char* const apart[] = {data, data + 64};

@@ -17,6 +17,7 @@
 #include "dmlops/runtime.hpp"
 #include "draw.hpp"
 #include "operators/plan.hpp"
+#include "restored_settings.hpp"
 
 namespace dmlops {
 namespace {
@@ -107,15 +108,12 @@ void check(unsigned int seed) {
 }
 
 TEST(UnusedLanes, AreNotComputed) {
-  const std::string before = isa();
-  const int threads = get_num_threads();
+  const RestoredSettings restored;
   set_num_threads(1);
   for (const std::string& name : available_isas()) {
     set_isa(name);
     for (unsigned int seed = 0; seed < 300; ++seed) check(seed);
   }
-  set_num_threads(threads);
-  set_isa(before);
 }
 
 // Gradients of groups with these means. Each sweep adds up the groups that need it; the others,
@@ -142,15 +140,12 @@ void check_sweeps(const Numbers& means, int threads) {
 }
 
 TEST(UnusedLanes, AreNotComputedForGroupsWithoutASweep) {
-  const std::string before = isa();
-  const int threads = get_num_threads();
+  const RestoredSettings restored;
   for (const std::string& name : available_isas()) {
     set_isa(name);
     check_sweeps({100}, 1);
     check_sweeps({0, 100}, 8);  // in parts
   }
-  set_num_threads(threads);
-  set_isa(before);
 }
 
 }  // namespace
