@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,32 @@ def test_status_of_errors(
     monkeypatch.setattr(_cli, "discard", lambda _: None)
     assert main(["info"]) == status
     assert capsys.readouterr().err.count("\n") == (status != 130)
+
+
+@pytest.mark.parametrize("moment", ["build_parser", "check_environment"])
+def test_status_of_an_interrupt_before_the_command(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_cli, moment, interrupt)
+    monkeypatch.setattr(_cli, "discard", lambda _: None)
+    assert main(["info"]) == 130
+
+
+@pytest.mark.skipif(os.name != "posix", reason="paths are text")
+def test_a_folder_is_printed_as_its_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = b"/gr\xc3\xbcn/\xff"
+    monkeypatch.setitem(_cli.FOLDERS, "--include-dir", (lambda: os.fsdecode(path), "the headers"))
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(BytesIO(), "ascii"))
+    with pytest.raises(SystemExit, match="0"):
+        main(["--include-dir"])
+    assert isinstance(sys.stdout, TextIOWrapper)
+    assert isinstance(sys.stdout.buffer, BytesIO)
+    assert sys.stdout.buffer.getvalue() == path + b"\n"
 
 
 def test_status_of_a_package_without_its_library(

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,8 @@ def test_fused_operators_that_cannot_be(runner: Runner) -> None:
     status, out, _ = runner(document, "validate")
     assert status == 1
     assert "FusedActivation is DML_ELEMENT_WISE_CLIP_OPERATOR_DESC, which cannot be fused" in out
+    advised = re.findall(r"\w+", out.partition("it must be one of ")[2])
+    assert advised[: len(ACTIVATIONS)] == [f"ACTIVATION_{name.upper()}" for name in ACTIVATIONS]
     runner.refused(put(document, "dispatchables/it/desc/FusedActivation", {"Alpha": 1}), "'Type'")
 
 
@@ -232,6 +235,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (_change(log_softmax1(tensor((2, 3))), Axes=[5]), "_DESC: Axes has 5, which is out of range"),
     (_change(log_softmax1(tensor((2, 3))), Axes=[]), "_DESC: Axes is empty"),
+    (_change(log_softmax1(tensor((2, 3))), Axes=[-1]), "_DESC: Axes[0] is -1"),
+    (
+        _change(clip(tensor()), OutputTensor=TWO | {"Strides": [1, -1]}),
+        "OutputTensor.Strides[1] is -1",
+    ),
     (_change(TABLE["clip1"][0](tensor()), MinMaxDataType="INT8"), "_DESC: MinMaxDataType is INT8"),
     (_change(activation("softplus")(tensor()), Steepness=0.5), "_DESC: Steepness is 0.5"),
     (
@@ -303,6 +311,16 @@ def test_a_wrong_environment_is_one_line(command: str, name: str) -> None:
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(f"dmlops: error: {name}=sse9")
     assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="variables are text")
+@pytest.mark.parametrize(
+    "name", ["DMLOPS_ISA", "DMLOPS_NUM_THREADS", "DMLOPS_NON_TEMPORAL_THRESHOLD"]
+)
+def test_a_wrong_environment_may_be_any_bytes(name: str) -> None:
+    run = python("-m", "dmlops", "info", **{name: "3\n\udcff"})  # type: ignore[arg-type]
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(f"dmlops: error: {name}=3\\x0a\\xff ")
 
 
 def test_a_wrong_environment_is_an_error_of_the_import() -> None:

@@ -91,11 +91,15 @@ class PrintFolder(argparse.Action):
     """Print a folder and exit; the folder is looked up only if the option is given."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print the result of the function in ``const``."""
+        """Print the function's result, on POSIX as the bytes of the path in any locale."""
         try:
-            print(FOLDERS[self.option_strings[0]][0]())
+            folder = FOLDERS[self.option_strings[0]][0]()
         except FileNotFoundError as error:
             parser.exit(FAILED, f"dmlops: error: {error}\n")
+        if os.name == "posix" and isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.buffer.write(os.fsencode(f"{folder}\n"))
+        else:
+            print(folder)
         parser.exit()
 
 
@@ -144,6 +148,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         discard(sys.stdout)
         return CLOSED_PIPE
+    except KeyboardInterrupt:
+        discard(sys.stdout)
+        return INTERRUPTED
     except OSError as error:  # from printing: commands handle the errors of their files
         discard(sys.stdout)
         return fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
@@ -170,8 +177,6 @@ def run(words: Sequence[str] | None) -> int:
         return fail(error, error.status)
     except MemoryError as error:
         return fail(f"not enough memory. {error}")
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def fail(message: object, status: int = FAILED) -> int:

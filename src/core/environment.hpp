@@ -20,7 +20,8 @@ inline std::optional<long long> whole_number_from(const char* variable, long lon
   errno = 0;
   const long long number = std::strtoll(text, &end, 10);
   if (*end == '\0' && errno == 0 && number >= min && number <= max) return number;
-  throw Error(concat(variable, "=", text, " is not a whole number from ", min, " to ", max));
+  throw Error(
+      concat(variable, "=", printable(text), " is not a whole number from ", min, " to ", max));
 }
 
 }  // namespace dmlops

@@ -101,7 +101,7 @@ const KernelTable& select(const std::string& name, const char* who) {
       joined(std::size(kCandidates), [](std::size_t i) { return kCandidates[i].name; });
   const std::vector<std::string> usable = available_isas();
   const std::string available = joined(usable.size(), [&](std::size_t i) { return usable[i]; });
-  throw Error(concat(who, name, " cannot be used; known: ", known,
+  throw Error(concat(who, printable(name), " cannot be used; known: ", known,
                      "; available on this processor: ", available));
 }
 

@@ -23,4 +23,18 @@ std::string concat_parts(std::initializer_list<TextPart> parts) {
   return text;
 }
 
+std::string printable(std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string result;
+  for (const char c : text) {
+    if (c >= ' ' && c <= '~') {
+      result += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    }
+  }
+  return result;
+}
+
 }  // namespace dmlops

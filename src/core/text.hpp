@@ -38,6 +38,9 @@ std::string concat(const Parts&... parts) {
   return concat_parts({TextPart(parts)...});
 }
 
+// Returns text of an environment variable in printable ASCII: other bytes as "\xff".
+std::string printable(std::string_view text);
+
 // Returns a number with its noun: "1 dimension", "2 dimensions".
 template <class Integer>
 std::string counted(Integer count, const char* noun) {

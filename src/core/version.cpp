@@ -1,4 +1,5 @@
 // Version, compiler and flags of the build, for bug reports.
+#include "core/build.hpp"
 #include "dmlops/dmlops.h"
 #include "dmlops/runtime.hpp"
 

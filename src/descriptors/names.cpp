@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "descriptors/table.hpp"
+#include "operators/check.hpp"
 
 namespace dmlops {
 namespace {
@@ -66,10 +69,24 @@ bool is_field(const std::string& word) {
          });
 }
 
-// True if the word between these positions is the subject of a clause: "min must be an integer".
+// The operators of fusable_names(): "ACTIVATION_ELU, ACTIVATION_CELU, ..."
+std::string fusable_operators() {
+  constexpr const char* kPrefix = "ACTIVATION_";
+  std::string text = kPrefix;
+  for (const char c : fusable_names()) {
+    text += to_upper(c);
+    if (c == ' ') text += kPrefix;
+  }
+  return text;
+}
+
+// True if the word between these positions is the subject of a clause, or an element of it is:
+// "min must be an integer", "InputTensor.strides[0] is -1".
 bool is_subject(const std::string& message, std::size_t begin, std::size_t end) {
   const std::string before = message.substr(begin < 2 ? 0 : begin - 2, begin < 2 ? begin : 2);
-  if (begin != 0 && before != ": " && before != "; ") return false;
+  const bool is_member = begin > 0 && before.back() == '.';
+  if (begin != 0 && !is_member && before != ": " && before != "; ") return false;
+  if (end < message.size() && message[end] == '[') end = message.find(']', end) + 1;
   for (const char* const verb : {" is", " has", " must", " needs", " are"}) {
     const std::size_t length = std::strlen(verb), after = end + length;
     if (message.compare(end, length, verb) == 0 &&
@@ -83,8 +100,8 @@ bool is_subject(const std::string& message, std::size_t begin, std::size_t end) 
 }  // namespace
 
 std::string directml_names(const std::string& message) {
-  static constexpr char kNotSpatial[] = "spatial=False";
-  constexpr std::size_t kLength = sizeof kNotSpatial - 1;
+  const std::pair<std::string, std::string> phrases[] = {{"spatial=False", "Spatial = FALSE"},
+                                                         {fusable_names(), fusable_operators()}};
   std::string text;
   for (std::size_t begin = 0; begin < message.size();) {
     if (!is_word(message[begin])) {
@@ -94,9 +111,13 @@ std::string directml_names(const std::string& message) {
     std::size_t end = begin;
     while (end < message.size() && is_word(message[end])) ++end;
     const std::string word = message.substr(begin, end - begin);
-    if (message.compare(begin, kLength, kNotSpatial) == 0) {
-      text += "Spatial = FALSE";
-      end = begin + kLength;
+    const auto* const phrase =
+        std::find_if(std::begin(phrases), std::end(phrases), [&](const auto& pair) {
+          return message.compare(begin, pair.first.size(), pair.first) == 0;
+        });
+    if (phrase != std::end(phrases)) {
+      text += phrase->second;
+      end = begin + phrase->first.size();
     } else if (is_struct(word)) {
       text += struct_name(word);
     } else if (is_field(word) &&
