@@ -22,7 +22,7 @@ def all_cases() -> Iterator[Case]:
     """Yield the cases. Seeds are consecutive, so new cases are added at the end."""
     families = (
         *(clips, activations, normalizations, softmaxes, further, other_softmaxes),
-        *(two_inputs, mean_variance_normalizations, trainings),
+        *(two_inputs, mean_variance_normalizations, trainings, small_activations),
     )
     yield from seeded(itertools.chain.from_iterable(family() for family in families))
     for row in ROWS:
@@ -77,6 +77,12 @@ def activation(row: Row, dtype: str) -> Iterator[Case]:
         yield case(row.name, dtype, SMALL if i else LARGE, AROUND_ONE, parameters)
 
 
+def small_activation(row: Row, dtype: str) -> Iterator[Case]:
+    """Yield a small case of an activation without parameters, whose only other case is large."""
+    if not row.fields:
+        yield case(row.name, dtype, SMALL, AROUND_ONE, {})
+
+
 def fused(row: Row, dtype: str) -> Case:
     """Return an activation that is fused."""
     parameters: dict[str, object] = {"axes": "1", "epsilon": 0.001, "fused": row.name}
@@ -89,6 +95,7 @@ def later(row: Row) -> Iterator[Case]:
     """Yield an activation in every form."""
     for dtype in FLOATS:
         yield from activation(row, dtype)
+        yield from small_activation(row, dtype)
         if row.fusable:
             yield fused(row, dtype)
 
@@ -199,6 +206,14 @@ def trainings() -> Iterator[Case]:
         yield case(
             operator, dtype, LARGE, bounded, {"axes": "1", "epsilon": 0.5, "fused": "sigmoid"}
         )
+
+
+def small_activations() -> Iterator[Case]:
+    """Yield small cases of the activations without parameters."""
+    for dtype, row in itertools.product(FLOATS, FIRST_FUSABLE):
+        yield from small_activation(row, dtype)
+    for dtype in ("int8", "int16", "int32"):
+        yield case("relu", dtype, SMALL, "any:{seed}", {})
 
 
 def softmaxes() -> Iterator[Case]:
