@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from activation_rows import FUSABLE, ROWS, Row
+from descriptors import NORMALIZATION_GRADIENTS, SEVERAL_OUTPUTS
 from golden import Case
 from reference import FLOATS, INTEGERS
 
@@ -189,16 +190,15 @@ def mean_variance_normalizations() -> Iterator[Case]:
 def trainings() -> Iterator[Case]:
     """Yield batch normalization's training pass and gradients."""
     bounded = "bounded:{seed}:-3:5"
-    names = [f"batch_normalization_{name}" for name in ("training", "grad", "training_grad")]
-    for operator, dtype in itertools.product(names, FLOATS):
-        alone = {"without": "fused_add"} if operator == names[0] else {}
+    for operator, dtype in itertools.product(SEVERAL_OUTPUTS, FLOATS):
+        alone = {} if operator in NORMALIZATION_GRADIENTS else {"without": "fused_add"}
         for shape, axes in (
             *(((3, 5, 37), "1"), ((2, 33, 66), "2"), ((4, 3, 7, 11), "0+1+2+3"), ((7, 129), "")),
             *(((2, 3, 4, 5, 6, 7), "0+2+5"), ((300, 3), "1"), ((64, 65), "0"), (LARGE, "0")),
             *((LARGE, "1"), (LARGE, ""), ((8, 4, 91, 93), "1")),
         ):
             yield case(operator, dtype, shape, bounded, {"axes": axes, "epsilon": 1e-05} | alone)
-        if operator != names[0]:
+        if operator in NORMALIZATION_GRADIENTS:
             continue
         for more in ({"epsilon": 0.001}, {"fused": "relu"}, {"fused": "elu", "alpha": 0.5}):
             along: dict[str, object] = {"axes": "1"}

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 import samples
 from onnx_models import NEWEST
-from reference import assert_same_bits
+from reference import as_tuple, assert_same_bits
 
 import dmlops
 
@@ -54,8 +54,7 @@ def test_several_outputs_in_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
         def run(*arrays: Any, inner: Any = step.run) -> Any:
             alive.append(sum(each() is not None for each in made))
             results = inner(*arrays)
-            values = results if isinstance(results, tuple) else (results,)
-            made.extend(weakref.ref(value) for value in values)
+            made.extend(weakref.ref(value) for value in as_tuple(results))
             return results
 
         monkeypatch.setattr(step, "run", run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import io
 import json
@@ -21,6 +20,7 @@ from descriptors import (
     TABLE,
     batch_normalization,
     tensor,
+    tensor_names,
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -103,15 +103,14 @@ def test_a_result_that_is_written_twice_is_right_both_times(
 
 def _dense(desc: Any, seed: int) -> dict[str, Array]:
     result = {}
-    for i, field in enumerate(dataclasses.fields(desc)):
-        if field.name.endswith("_tensor"):
-            described: BufferTensorDesc = getattr(desc, field.name)
-            strides = described.strides or (1,) * len(described.sizes)
-            reach = 1 + sum((n - 1) * s for n, s in zip(described.sizes, strides, strict=True))
-            count = max(reach, int(np.prod(described.sizes)))
-            low = 0.5 if i else -4
-            dtype = described.data_type.name.lower()
-            result[field.name] = uniform((count + count % 2,), dtype, low, 4, seed + i)
+    for i, name in enumerate(tensor_names(desc)):
+        described: BufferTensorDesc = getattr(desc, name)
+        strides = described.strides or (1,) * len(described.sizes)
+        reach = 1 + sum((n - 1) * s for n, s in zip(described.sizes, strides, strict=True))
+        count = max(reach, int(np.prod(described.sizes)))
+        low = 0.5 if i else -4
+        dtype = described.data_type.name.lower()
+        result[name] = uniform((count + count % 2,), dtype, low, 4, seed + i)
     return result
 
 
