@@ -163,16 +163,7 @@ def test_scale_bias_is_a_value() -> None:
         pair.scale = 3.0  # type: ignore[misc]
 
 
-# The float parameters
-
-
-@pytest.mark.parametrize("argument", ["alpha", "beta"])
-def test_hard_sigmoid_parameters(argument: str) -> None:
-    for value in ("0.2", None, 1j, [0.2]):
-        words = ["hard_sigmoid", argument, type(value).__name__, "number"]
-        refused(TypeError, words, dmlops.hard_sigmoid, X, **{argument: value})
-    words = ["hard_sigmoid", argument, "1e+39", "float32"]
-    refused(ValueError, words, dmlops.hard_sigmoid, X, **{argument: -1e39})
+# batch_normalization
 
 
 def test_epsilon() -> None:
@@ -181,9 +172,6 @@ def test_epsilon() -> None:
         refused(TypeError, words, normalize, epsilon=value)
     words = ["batch_normalization", "epsilon", "1e+39", "float32"]
     refused(ValueError, words, normalize, epsilon=1e39)
-
-
-# batch_normalization
 
 
 @pytest.mark.parametrize("argument", PARAMETERS)
@@ -245,17 +233,6 @@ def test_the_advice_works() -> None:
     shape = re.search(r"mean\.reshape\((.*)\)", str(caught.value))
     assert shape is not None
     normalize(mean=vector.reshape([int(size) for size in shape[1].split(",")]))
-
-
-@pytest.mark.parametrize("value", [1, ..., dmlops.relu], ids=repr)
-def test_fused_activation_of_wrong_type(value: Any) -> None:
-    words = ["batch_normalization", "fused_activation", type(value).__name__]
-    refused(TypeError, words, normalize, fused_activation=value)
-
-
-def test_fused_activation_of_unknown_name() -> None:
-    words = ["batch_normalization", "fused_activation", "'Relu'", "relu", "leaky_relu"]
-    refused(ValueError, words, normalize, fused_activation="Relu")
 
 
 # log_softmax
