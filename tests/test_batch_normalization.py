@@ -218,7 +218,7 @@ def test_extreme_parameters(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_elements_do_not_see_their_neighbours(dtype: str) -> None:
+def test_elements_do_not_see_their_neighbors(dtype: str) -> None:
     operands = [samples.any_bits((1003,), dtype, seed=seed) for seed in range(5)]
     result = dmlops.batch_normalization(*operands)
     for shift in (*range(1, 20), 100):

@@ -78,7 +78,7 @@ def test_lists_and_numbers_are_taken() -> None:
     assert axes.axes == (1, 0)
     with pytest.raises(ValueError, match="14"):
         dmlops.BufferTensorDesc(14, (2,))  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"sizes\[0\] must be an integer, not float"):
         tensor((2.0,))  # type: ignore[arg-type]
 
 

@@ -251,12 +251,12 @@ def test_the_search_for_overlaps_is_bounded(size: int, accepted: bool) -> None:
             dmlops.relu(x, out=out)
 
 
-@each_operator
+@pytest.mark.parametrize(
+    "name", [name for name, (_, dtype) in OPERATORS.items() if np.dtype(dtype).itemsize > 1]
+)
 def test_elements_closer_than_their_size_are_refused(name: str) -> None:
     operator, dtype = OPERATORS[name]
     item = np.dtype(dtype).itemsize
-    if item == 1:
-        return
     for strides in ((item - 1,), (1,), (1 - item,)):
         placed = Placed((5,), dtype, strides)
         with pytest.raises(ValueError, match="overlap"):
