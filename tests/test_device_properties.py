@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bound_memory import CANARY
 from descriptors import TABLE, operands, tensor
 from hypothesis import given
 from hypothesis import strategies as st
+from layouts import CANARY
 from variants import on_every_variant
 
 import dmlops

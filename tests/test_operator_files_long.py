@@ -154,7 +154,7 @@ def _runs_in_chunks(desc: Any, seed: int) -> bool:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(desc=_long(), seed=st.integers(0, 9))
-def test_pieces_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 48)
     sizes = desc.input_tensor.sizes
     longest = max(range(3), key=lambda axis: sizes[axis])
@@ -179,7 +179,7 @@ def test_several_outputs_are_not_split(name: str, monkeypatch: pytest.MonkeyPatc
     assert not chunks.chunks(desc, _dense(desc, 1))
 
 
-def test_pieces_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 48)
     for sizes, cut in [((1, 1, 90, 4), True), ((1, 4, 90), False)]:
         desc = TABLE["log_softmax"][0](tensor(sizes))
@@ -201,7 +201,7 @@ def test_what_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not chunks.chunks(TABLE["relu"][0](tensor((90,))), dict.fromkeys(small, array))
 
 
-def test_a_file_runs_in_pieces(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_runs_in_chunks(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 48)
     counted: list[int] = []
     cut = chunks.chunks

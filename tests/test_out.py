@@ -179,9 +179,9 @@ def test_strides_that_interleave_without_overlap(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["clip", "clip-int8", "clip-int64", "hard_sigmoid-float16"])
-def test_around_what_goes_straight_to_the_kernel(name: str) -> None:
-    # Dense tensors below 256 KiB, apart or the same, skip the plan. At each border of that, the
-    # result is that of strided tensors, and no other byte is written.
+def test_calls_with_and_without_a_plan(name: str) -> None:
+    # Dense tensors below 256 KiB, apart or the same, skip the plan. On either side of each of these
+    # conditions, the result is that of strided tensors, and no other byte is written.
     operator, dtype = OPERATORS[name]
     most = 256 * 1024 // np.dtype(dtype).itemsize
     shapes: tuple[tuple[int, ...], ...] = (
