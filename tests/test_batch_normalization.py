@@ -202,8 +202,7 @@ def test_float16_is_computed_in_float32() -> None:
     one = np.ones(1, np.float16)
     check(x, [low, high, one, -one])  # x - mean exceeds float16
     check(x, [high, one / 4096, one, one], "results beyond float16 are infinite")
-    every = np.arange(65536, dtype=np.uint16).view(np.float16)
-    check(every, [one, 2 * one, 3 * one, 4 * one], "every float16")
+    check(samples.EVERY_FLOAT16, [one, 2 * one, 3 * one, 4 * one], "every float16")
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
