@@ -12,7 +12,7 @@ from typing import Any
 import activation_rows
 
 import dmlops
-from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
+from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType, TensorFlags
 from dmlops._table import OPERATORS
 
 FLOATS = ("FLOAT32", "FLOAT16")
@@ -221,6 +221,7 @@ for _row in activation_rows.ROWS:
     TABLE.setdefault(_row.name, (activation(_row.name), _lines))
 
 LEVELS = tuple(FeatureLevel)
+FLAGS = (TensorFlags.NONE, TensorFlags.OWNED_BY_DML)  # iteration skips NONE from Python 3.11 on
 
 
 def level(name: str) -> FeatureLevel:

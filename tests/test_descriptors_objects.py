@@ -16,6 +16,7 @@ import pytest
 from activation_rows import ROWS, Row
 from descriptors import (
     ACTIVATIONS,
+    FLAGS,
     FURTHER,
     TABLE,
     batch_normalization,
@@ -41,7 +42,7 @@ OBJECTS: list[Any] = [
     tensor((2, 3), "UINT64", guaranteed_base_offset_alignment=32),
     dmlops.Device(dmlops.FeatureLevel.LEVEL_3_0),
     *dmlops.OperatorType,
-    *TensorFlags,
+    *FLAGS,
 ]
 
 

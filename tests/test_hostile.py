@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from descriptors import activation, batch_normalization
+from descriptors import FLAGS, activation, batch_normalization
 
 import dmlops
 from dmlops import (
@@ -19,7 +19,6 @@ from dmlops import (
     BufferTensorDesc,
     Device,
     TensorDataType,
-    TensorFlags,
     ValidationError,
     calc_buffer_tensor_size,
 )
@@ -161,7 +160,7 @@ def test_the_size_of_a_binding_is_not_what_the_descriptor_claims(
     view = np.ones((4, 8), np.float32)[:, ::2]
     x = BufferTensorDesc(FLOAT32, (4, 4), strides=(8, 2), total_tensor_size_in_bytes=total)
     message = f"tensor is bound to 124 bytes; it needs {total}"
-    for flags in TensorFlags:
+    for flags in FLAGS:
         described = dataclasses.replace(x, flags=flags)
         desc = operator(described, output_tensor=BufferTensorDesc(FLOAT32, (4, 4)))
         inputs = [view] * (5 if operator is batch_normalization else 1)
