@@ -9,14 +9,13 @@ import numpy.typing as npt
 import pytest
 from descriptors import clip, tensor
 from hypothesis import strategies as st
+from layouts import CANARY
 from samples import uniform
 
 import dmlops
 from dmlops import BindingError, BufferBinding, BufferTensorDesc, Device
 
 Array = npt.NDArray[Any]
-
-CANARY = 0xA5
 
 # clip to [0, 6], an input and its result.
 CLIP = Device().compile(clip(tensor((6,))))

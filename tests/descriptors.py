@@ -12,7 +12,8 @@ from typing import Any
 import activation_rows
 
 import dmlops
-from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType
+from dmlops import BufferTensorDesc, FeatureLevel, TensorDataType, TensorFlags
+from dmlops._table import OPERATORS
 
 FLOATS = ("FLOAT32", "FLOAT16")
 SMALL_SIGNED = ("INT32", "INT16", "INT8")
@@ -55,6 +56,12 @@ def clip1(x: BufferTensorDesc, **more: Any) -> Desc:
     return dmlops.ElementWiseClip1OperatorDesc(**values)
 
 
+def tensor_names(desc: Desc) -> list[str]:
+    """Return the fields that are tensors, outputs last, of a descriptor or its class."""
+    (row,) = (row for row in OPERATORS if row.value == desc.operator_type)
+    return [each.name for each in row.tensors]
+
+
 def _gradient(x: BufferTensorDesc, fields: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a gradient; `more` may name the output as other operators do."""
     names = ("input", "input_gradient", "output_gradient")
@@ -91,7 +98,7 @@ def batch_normalization(x: BufferTensorDesc, **more: Any) -> Desc:
 def whole(name: str, **fields: Any) -> Maker:
     """Return the descriptor of an operator whose tensors are all of the input's sizes."""
     kind = getattr(dmlops, "".join(word.capitalize() for word in name.split("_")) + "OperatorDesc")
-    names = [field.name for field in dataclasses.fields(kind) if field.name.endswith("_tensor")]
+    names = tensor_names(kind)
 
     def make(x: BufferTensorDesc, **more: Any) -> Desc:
         if "output_tensor" not in names and "output_tensor" in more:
@@ -108,7 +115,7 @@ def data_types(operator: str) -> tuple[str, ...]:
 
 def operands(desc: Desc) -> tuple[int, int]:
     """Return the numbers of inputs and outputs."""
-    names = [field.name for field in dataclasses.fields(desc) if field.name.endswith("_tensor")]
+    names = tensor_names(desc)
     outputs = sum(name.startswith("output") for name in names)
     return len(names) - outputs, outputs
 
@@ -130,9 +137,8 @@ def parameterized_relu(x: BufferTensorDesc, **more: Any) -> Desc:
 log_softmax = activation("log_softmax")
 log_softmax1 = activation("log_softmax1", axes=(0,))
 FOUR_DIMENSIONS = "mean_variance_normalization"  # at every level
-SEVERAL_OUTPUTS = tuple(
-    f"batch_normalization_{name}" for name in ("training", "grad", "training_grad")
-)
+NORMALIZATION_GRADIENTS = ("batch_normalization_grad", "batch_normalization_training_grad")
+SEVERAL_OUTPUTS = ("batch_normalization_training", *NORMALIZATION_GRADIENTS)
 ROWS_ONLY = ("log_softmax", "softmax", "hardmax")  # with an effective rank of at most 2
 AXES = tuple(f"{name}1" for name in ROWS_ONLY)
 
@@ -215,6 +221,7 @@ for _row in activation_rows.ROWS:
     TABLE.setdefault(_row.name, (activation(_row.name), _lines))
 
 LEVELS = tuple(FeatureLevel)
+FLAGS = (TensorFlags.NONE, TensorFlags.OWNED_BY_DML)  # iteration skips NONE from Python 3.11 on
 
 
 def level(name: str) -> FeatureLevel:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from bound_memory import DLPack, layouts
-from descriptors import TABLE, tensor
+from descriptors import TABLE, tensor, tensor_names
 from hypothesis import strategies as st
 from samples import uniform
 
@@ -59,12 +59,6 @@ class Case:
     desc: Any
     bounds: tuple[Bound, ...]
     named: bool
-
-
-def names_of(desc: Any) -> tuple[str, ...]:
-    """Return the names of the tensors, the output last."""
-    middle = PARAMETERS if hasattr(desc, PARAMETERS[0]) else ()
-    return ("input_tensor", *middle, "output_tensor")
 
 
 def dtype_of(x: BufferTensorDesc) -> np.dtype[Any]:
@@ -123,7 +117,7 @@ def cases(draw: st.DrawFn) -> Case:
         more[name] = draw(tensors(own, dtype, False))
     desc = TABLE[operator][0](draw(tensors(sizes, dtype, False)), **more)
     bounds: list[Bound] = []
-    for i, name in enumerate(names_of(desc)):
+    for i, name in enumerate(tensor_names(desc)):
         x = getattr(desc, name)
         kind = draw(st.sampled_from(USUAL))
         if draw(st.integers(0, 15)) == 0:
@@ -228,7 +222,7 @@ def run(case: Case, memories: dict[str, Memory]) -> None:
 
 def check(case: Case) -> None:
     """Expect success or refusal, as the memory behind each binding implies."""
-    names = names_of(case.desc)
+    names = tensor_names(case.desc)
     tensors = [getattr(case.desc, name) for name in names]
     heaps = [np.zeros(max(bound.size, 0), np.uint8) for bound in case.bounds]
     for i, (heap, bound, x) in enumerate(zip(heaps, case.bounds, tensors, strict=True)):

@@ -18,11 +18,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import descriptors
 import numpy as np
 import numpy.typing as npt
 import samples
 from descriptors import ACTIVATIONS, FURTHER, ROWS_ONLY
-from reference import FLOATS
+from reference import FLOATS, as_tuple
 
 import dmlops
 
@@ -157,8 +158,7 @@ class Case:
         names, (_, *others) = self.tensors
         arrays = dict(zip(names, inputs, strict=True))
         given: Any = (out, *(None for _ in others)) if others else out
-        result = getattr(dmlops, self.operator)(**arrays, **self.fields, out=given)
-        return result if isinstance(result, tuple) else (result,)
+        return as_tuple(getattr(dmlops, self.operator)(**arrays, **self.fields, out=given))
 
     def bindings(self, inputs: Sequence[Array]) -> list[Array | None]:
         """Return the inputs in the order of the descriptor's fields, None for those left out."""
@@ -179,8 +179,8 @@ class Case:
 
 
 def tensor_names(desc: Any) -> list[str]:
-    """Return the names of a descriptor's tensors without the suffix, outputs last."""
-    return [f.name.removesuffix("_tensor") for f in fields(desc) if f.name.endswith("_tensor")]
+    """Return the names of a descriptor's tensors as the function has them, outputs last."""
+    return [name.removesuffix("_tensor") for name in descriptors.tensor_names(desc)]
 
 
 @lru_cache(256)

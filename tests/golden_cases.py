@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 
 from activation_rows import FUSABLE, ROWS, Row
+from descriptors import NORMALIZATION_GRADIENTS, SEVERAL_OUTPUTS
 from golden import Case
 from reference import FLOATS, INTEGERS
 
@@ -22,7 +23,7 @@ def all_cases() -> Iterator[Case]:
     """Yield the cases. Seeds are consecutive, so new cases are added at the end."""
     families = (
         *(clips, activations, normalizations, softmaxes, further, other_softmaxes),
-        *(two_inputs, mean_variance_normalizations, trainings),
+        *(two_inputs, mean_variance_normalizations, trainings, small_activations),
     )
     yield from seeded(itertools.chain.from_iterable(family() for family in families))
     for row in ROWS:
@@ -77,6 +78,12 @@ def activation(row: Row, dtype: str) -> Iterator[Case]:
         yield case(row.name, dtype, SMALL if i else LARGE, AROUND_ONE, parameters)
 
 
+def small_activation(row: Row, dtype: str) -> Iterator[Case]:
+    """Yield a small case of an activation without parameters, whose only other case is large."""
+    if not row.fields:
+        yield case(row.name, dtype, SMALL, AROUND_ONE, {})
+
+
 def fused(row: Row, dtype: str) -> Case:
     """Return an activation that is fused."""
     parameters: dict[str, object] = {"axes": "1", "epsilon": 0.001, "fused": row.name}
@@ -89,6 +96,7 @@ def later(row: Row) -> Iterator[Case]:
     """Yield an activation in every form."""
     for dtype in FLOATS:
         yield from activation(row, dtype)
+        yield from small_activation(row, dtype)
         if row.fusable:
             yield fused(row, dtype)
 
@@ -182,16 +190,15 @@ def mean_variance_normalizations() -> Iterator[Case]:
 def trainings() -> Iterator[Case]:
     """Yield batch normalization's training pass and gradients."""
     bounded = "bounded:{seed}:-3:5"
-    names = [f"batch_normalization_{name}" for name in ("training", "grad", "training_grad")]
-    for operator, dtype in itertools.product(names, FLOATS):
-        alone = {"without": "fused_add"} if operator == names[0] else {}
+    for operator, dtype in itertools.product(SEVERAL_OUTPUTS, FLOATS):
+        alone = {} if operator in NORMALIZATION_GRADIENTS else {"without": "fused_add"}
         for shape, axes in (
             *(((3, 5, 37), "1"), ((2, 33, 66), "2"), ((4, 3, 7, 11), "0+1+2+3"), ((7, 129), "")),
             *(((2, 3, 4, 5, 6, 7), "0+2+5"), ((300, 3), "1"), ((64, 65), "0"), (LARGE, "0")),
             *((LARGE, "1"), (LARGE, ""), ((8, 4, 91, 93), "1")),
         ):
             yield case(operator, dtype, shape, bounded, {"axes": axes, "epsilon": 1e-05} | alone)
-        if operator != names[0]:
+        if operator in NORMALIZATION_GRADIENTS:
             continue
         for more in ({"epsilon": 0.001}, {"fused": "relu"}, {"fused": "elu", "alpha": 0.5}):
             along: dict[str, object] = {"axes": "1"}
@@ -199,6 +206,14 @@ def trainings() -> Iterator[Case]:
         yield case(
             operator, dtype, LARGE, bounded, {"axes": "1", "epsilon": 0.5, "fused": "sigmoid"}
         )
+
+
+def small_activations() -> Iterator[Case]:
+    """Yield small cases of the activations without parameters."""
+    for dtype, row in itertools.product(FLOATS, FIRST_FUSABLE):
+        yield from small_activation(row, dtype)
+    for dtype in ("int8", "int16", "int32"):
+        yield case("relu", dtype, SMALL, "any:{seed}", {})
 
 
 def softmaxes() -> Iterator[Case]:

@@ -29,6 +29,7 @@ from descriptors import (
     clip1,
     operands,
     tensor,
+    tensor_names,
 )
 from guarded import GuardedMemory
 from layouts import once
@@ -94,7 +95,7 @@ class Case:
         x, output = tensors[0], outputs[0]
         if self.name in SEVERAL_OUTPUTS:
             make = TABLE[self.name][0]
-            every = [name for name in vars(make(x)) if name.endswith("_tensor")]
+            every = tensor_names(make(x))
             given = [name for name in every if name != "fused_add_tensor"]
             fields: dict[str, Any] = dict.fromkeys(every)
             fields |= zip(given, [*tensors, *outputs], strict=True)

@@ -41,6 +41,11 @@ Reference = TypeVar("Reference", bound=Callable[..., Any])
 MOST_REMEMBERED = 128 << 20  # bytes of results
 
 
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    """Return the results of a function that returns one array, or a tuple of several."""
+    return results if isinstance(results, tuple) else (results,)
+
+
 def nearest(value: Fraction, dtype: str) -> float:
     """Return the value of the type next to an exact one; ties go to the even one."""
     info = np.finfo(dtype)
@@ -82,8 +87,7 @@ def remembered(reference: Reference) -> Reference:
         found = results.get(key)
         if found is None:
             computed = reference(*arguments, **keywords)
-            found = computed if isinstance(computed, tuple) else (computed,)
-            found = results[key] = tuple(np.asarray(array) for array in found)
+            found = results[key] = tuple(np.asarray(array) for array in as_tuple(computed))
             for array in found:
                 array.flags.writeable = False
                 size += array.nbytes

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+EVERY_FLOAT16: Array = np.arange(65536, dtype=np.uint16).view(np.float16)
+EVERY_FLOAT16.flags.writeable = False
+
 
 def finalized(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return each integer well mixed (the finalizer of splitmix64)."""

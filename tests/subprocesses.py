@@ -29,5 +29,14 @@ def python(
 
 def run_script(script: str, **environment: str) -> None:
     """Run the script in a separate interpreter, in which it may fork or hang."""
-    run = python("-W", "ignore", "-c", textwrap.dedent(script), timeout=120, **environment)
+    _expect_success("-c", textwrap.dedent(script), **environment)
+
+
+def run_program(name: str) -> None:
+    """Run a program of this folder in a separate interpreter."""
+    _expect_success(name)
+
+
+def _expect_success(*arguments: str, **environment: str) -> None:
+    run = python("-W", "ignore", *arguments, timeout=120, **environment)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
+from descriptors import SEVERAL_OUTPUTS
 
 import dmlops
 from dmlops._accuracy import page, peers
@@ -92,14 +93,7 @@ def test_own_moments_against_50_digits(row: Row) -> None:
             assert close(value[0, i], expected, magnitude[0, i])
 
 
-SEVERAL = (
-    "batch_normalization_training",
-    "batch_normalization_grad",
-    "batch_normalization_training_grad",
-)
-
-
-@pytest.mark.parametrize("row", rows_of(*SEVERAL), ids=lambda row: row.name)
+@pytest.mark.parametrize("row", rows_of(*SEVERAL_OUTPUTS), ids=lambda row: row.name)
 def test_training_against_50_digits(row: Row) -> None:
     inputs = row.inputs_of(1000)
     value, magnitude = row.exact(inputs)

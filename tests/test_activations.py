@@ -30,7 +30,6 @@ Array = npt.NDArray[Any]
 every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 every_fusable = pytest.mark.parametrize("row", FUSABLE, ids=lambda row: row.name)
 BY_ROW = {row.name: row for row in ROWS}
-EVERY_FLOAT16 = np.arange(65536, dtype=np.uint16).view(np.float16)
 SHRINK_INTEGERS = data_types("shrink")[2:]
 # A result of 0 may have either sign: its cause is an underflow, alpha - alpha, or 0 * y.
 SIGN_OF_ZERO_IS_FREE = ("parametric_softplus", "softplus", "scaled_elu", "scaled_tanh")
@@ -68,7 +67,7 @@ def test_every_float16(row: Row) -> None:
     # float16 ulp: the result is the exact one rounded once, except within the float32 bound of a
     # midpoint of two float16 values, where either of the two is allowed.
     for parameters in row.parameters:
-        check(row, EVERY_FLOAT16, parameters)
+        check(row, samples.EVERY_FLOAT16, parameters)
 
 
 @every_row

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from test_errors import (
-    FUNCTIONS,
-    GRADIENTS,
-    PARAMETERS,
-    X,
-    each_function,
-    normalize,
-    refused,
-    untyped,
-)
+from descriptors import NORMALIZATION_GRADIENTS
+from wrong_calls import FUNCTIONS, PARAMETERS, X, each_function, normalize, refused, untyped
 
 import dmlops
 
@@ -169,19 +162,19 @@ def test_an_input_that_is_too_large_a_number() -> None:
 @pytest.mark.parametrize(
     ("name", "argument"),
     [
-        *(("batch_normalization_training", each) for each in ("scale", "bias")),
-        *((name, each) for name in GRADIENTS for each in ("mean", "variance", "scale")),
+        *itertools.product(["batch_normalization_training"], ("scale", "bias")),
+        *itertools.product(NORMALIZATION_GRADIENTS, ("mean", "variance", "scale")),
     ],
 )
 def test_numbers_of_parameters_that_have_one_shape(name: str, argument: str) -> None:
     given = {key: PARAMETERS[key] for key in ("mean", "variance", "scale")}
     if name == "batch_normalization_training":
         given = {key: PARAMETERS[key] for key in ("scale", "bias")}
-    given |= {"input_gradient": X} if name in GRADIENTS else {}
+    given |= {"input_gradient": X} if name in NORMALIZATION_GRADIENTS else {}
     call = getattr(untyped, name)
     array = advice(lambda: call(X, **given | {argument: 2}), {**given, argument: 2})
     call(X, **given | {argument: array})
-    if argument == ("mean" if name in GRADIENTS else "scale"):
+    if argument == ("mean" if name in NORMALIZATION_GRADIENTS else "scale"):
         with pytest.raises(ValueError, match=rf"{argument} must have 3 .*the input's$"):
             call(X, **given | {argument: np.ones(1, np.float32)})
 

@@ -202,8 +202,7 @@ def test_float16_is_computed_in_float32() -> None:
     one = np.ones(1, np.float16)
     check(x, [low, high, one, -one])  # x - mean exceeds float16
     check(x, [high, one / 4096, one, one], "results beyond float16 are infinite")
-    every = np.arange(65536, dtype=np.uint16).view(np.float16)
-    check(every, [one, 2 * one, 3 * one, 4 * one], "every float16")
+    check(samples.EVERY_FLOAT16, [one, 2 * one, 3 * one, 4 * one], "every float16")
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -218,7 +217,7 @@ def test_extreme_parameters(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_elements_do_not_see_their_neighbours(dtype: str) -> None:
+def test_elements_do_not_see_their_neighbors(dtype: str) -> None:
     operands = [samples.any_bits((1003,), dtype, seed=seed) for seed in range(5)]
     result = dmlops.batch_normalization(*operands)
     for shift in (*range(1, 20), 100):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 import samples
 from dask_arrays import expect, intermediate_blocks
-from reference import FLOATS, assert_same_bits
+from reference import FLOATS, as_tuple, assert_same_bits
 from subprocesses import python
 
 import dmlops as _dmlops
@@ -245,10 +245,6 @@ def test_empty_numpy_arguments(name: str) -> None:
     for given in ([lazy, *others], [x, *(da.from_array(a, chunks=a.shape) for a in others)]):
         for result, array in zip(as_tuple(function(*given)), expected, strict=True):
             assert_same_bits(result.compute(), array)
-
-
-def as_tuple(results: Any) -> tuple[Any, ...]:
-    return results if isinstance(results, tuple) else (results,)
 
 
 def test_chunks_of_unknown_size() -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 import samples
 from dask_arrays import expect, intermediate_blocks
+from descriptors import NORMALIZATION_GRADIENTS
 from reference import FLOATS, assert_same_bits
 
 import dmlops as _dmlops
@@ -88,7 +89,7 @@ def test_batch_normalization_training(dtype: str, shape: Any, of_groups: Any, ch
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("shape", "of_groups", "chunks"), normalized_shapes(), ids=str)
-@pytest.mark.parametrize("name", ["batch_normalization_grad", "batch_normalization_training_grad"])
+@pytest.mark.parametrize("name", NORMALIZATION_GRADIENTS)
 def test_gradients(name: str, dtype: str, shape: Any, of_groups: Any, chunks: Any) -> None:
     x, gradient = (samples.uniform(shape, dtype, -2, 8, seed=i) for i in range(2))
     others = [samples.uniform(of_groups, dtype, 0.5, 2, seed=i) for i in (2, 3, 4)]

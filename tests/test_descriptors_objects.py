@@ -16,6 +16,7 @@ import pytest
 from activation_rows import ROWS, Row
 from descriptors import (
     ACTIVATIONS,
+    FLAGS,
     FURTHER,
     TABLE,
     batch_normalization,
@@ -41,7 +42,7 @@ OBJECTS: list[Any] = [
     tensor((2, 3), "UINT64", guaranteed_base_offset_alignment=32),
     dmlops.Device(dmlops.FeatureLevel.LEVEL_3_0),
     *dmlops.OperatorType,
-    *TensorFlags,
+    *FLAGS,
 ]
 
 
@@ -78,7 +79,7 @@ def test_lists_and_numbers_are_taken() -> None:
     assert axes.axes == (1, 0)
     with pytest.raises(ValueError, match="14"):
         dmlops.BufferTensorDesc(14, (2,))  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"sizes\[0\] must be an integer, not float"):
         tensor((2.0,))  # type: ignore[arg-type]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from bound_memory import CANARY
 from descriptors import TABLE, operands, tensor
 from hypothesis import given
 from hypothesis import strategies as st
+from layouts import CANARY
 from variants import on_every_variant
 
 import dmlops
@@ -27,7 +27,7 @@ _UINT = st.one_of(st.integers(0, 9), st.sampled_from([2**16, 2**31, 2**32 - 1]))
     operator=st.sampled_from(list(TABLE)),
     level=st.sampled_from(list(dmlops.FeatureLevel)),
 )
-def test_hostile_descriptors_write_nothing(
+def test_writes_stay_within_the_tensor(
     *,
     sizes: list[int],
     strides: list[int] | None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from descriptors import NORMALIZATION_GRADIENTS
 
 import dmlops
 
@@ -14,8 +15,7 @@ X = np.zeros((2, 3, 4), np.float32)
 ONE = np.ones((1, 3, 1), np.float32)
 RESULTS = {
     "batch_normalization_training": ("output", "mean", "variance"),
-    "batch_normalization_grad": ("gradient", "scale_gradient", "bias_gradient"),
-    "batch_normalization_training_grad": ("gradient", "scale_gradient", "bias_gradient"),
+    **dict.fromkeys(NORMALIZATION_GRADIENTS, ("gradient", "scale_gradient", "bias_gradient")),
 }
 ELEMENTS = [(name, i) for name, results in RESULTS.items() for i in range(len(results))]
 
@@ -25,7 +25,7 @@ each_element = pytest.mark.parametrize(("name", "i"), ELEMENTS)
 
 def call(name: str, out: Any) -> Any:
     """Call a function by its name."""
-    inputs = (X, X, ONE, ONE, ONE) if name.endswith("grad") else (X, ONE, ONE)
+    inputs = (X, X, ONE, ONE, ONE) if name in NORMALIZATION_GRADIENTS else (X, ONE, ONE)
     return getattr(dmlops, name)(*inputs, out=out)
 
 
@@ -45,7 +45,7 @@ def like(name: str, i: int) -> tuple[str, Any]:
     """Return the input that has the shape of a result, with its name."""
     if i == 0:
         return "input", X
-    return ("mean" if name.endswith("grad") else "scale"), ONE
+    return ("mean" if name in NORMALIZATION_GRADIENTS else "scale"), ONE
 
 
 def element(name: str, i: int) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from descriptors import NORMALIZATION_GRADIENTS
 from reference import FLOATS, ulp
 
 import dmlops as _dmlops
@@ -22,7 +23,6 @@ Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
 STEP = 2.0**-16  # rounding errors of 2^-53 / STEP, truncation errors of STEP^2
 EPSILON = 0.1
-NORMALIZATIONS = ("batch_normalization_grad", "batch_normalization_training_grad")
 SHAPES = [  # of the input, and of the statistics
     ((6, 3, 4), (1, 3, 1)),
     ((5, 4), (1, 4)),
@@ -62,10 +62,8 @@ def inputs_of(shape: Any, of_groups: Any, dtype: str) -> tuple[Array, Array, Arr
 def gradients(x: Array, dy: Array, scale: Array, bias: Array, training: bool) -> Any:
     """Return the results of dmlops, and the statistics that it was given."""
     _, mean, variance = dmlops.batch_normalization_training(x, scale, bias, epsilon=EPSILON)
-    return getattr(dmlops, NORMALIZATIONS[training])(x, dy, mean, variance, scale, EPSILON), (
-        mean,
-        variance,
-    )
+    function = getattr(dmlops, NORMALIZATION_GRADIENTS[training])
+    return function(x, dy, mean, variance, scale, EPSILON), (mean, variance)
 
 
 def assert_near(actual: Array, exact: Float64) -> None:
@@ -111,11 +109,11 @@ def test_piecewise_linear_operators(dtype: str) -> None:
     assert_near(dmlops.clip_grad(x, dy, -1, 2), exact)
 
 
-@pytest.mark.parametrize("name", ["relu_grad", *NORMALIZATIONS])
+@pytest.mark.parametrize("name", ["relu_grad", *NORMALIZATION_GRADIENTS])
 @pytest.mark.parametrize(("shape", "axis"), [((2, 3, 1), 2), ((1, 3, 4), 0), ((2, 4, 4), 1)])
 def test_the_gradient_must_have_the_shape_of_the_input(name: str, shape: Any, axis: int) -> None:
     x, dy = np.zeros((2, 3, 4), np.float32), np.zeros(shape, np.float32)
-    others = [np.ones((1, 3, 1), np.float32)] * (3 if name in NORMALIZATIONS else 0)
+    others = [np.ones((1, 3, 1), np.float32)] * (3 if name in NORMALIZATION_GRADIENTS else 0)
     text = f"input_gradient has shape {shape}, but input has shape {x.shape}; they differ on axis"
     with pytest.raises(ValueError, match=re.escape(f"{text} {axis}")):
         getattr(dmlops, name)(x, dy, *others)
@@ -198,7 +196,7 @@ def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
         variance = max(x.var(dtype=np.float64), 1e-3) * random.choice([1, 4, 0.5, 100])
         given = [np.array([min(value, 6e4)], np.float16) for value in (mean, variance, scale)]
         with np.errstate(all="ignore"):
-            results = getattr(dmlops, NORMALIZATIONS[training])(x, dy, *given, EPSILON)
+            results = getattr(dmlops, NORMALIZATION_GRADIENTS[training])(x, dy, *given, EPSILON)
         for actual, exact, sums in zip(results, *bounded(x, dy, given, training), strict=True):
             finite = np.isfinite(actual)
             error = np.abs(actual.astype(np.float64) - exact) - ulp(exact, np.float16) * 0.501
@@ -212,7 +210,7 @@ def test_sums_of_float16_are_within_their_bounds(training: bool) -> None:
 @pytest.mark.parametrize(("dy", "exact"), [([1e12, 0, 1e-3], 2e-3), ([8e30, 0, 2e4], 4e4)])
 def test_large_gradients_without_deviation(dy: Any, exact: float, training: bool) -> None:
     x, mean, variance, scale = (np.array(v, np.float32) for v in ([-1, -3, 1], [-1], [1], [1]))
-    function = getattr(dmlops, NORMALIZATIONS[training])
+    function = getattr(dmlops, NORMALIZATION_GRADIENTS[training])
     actual = function(x, np.array(dy, np.float32), mean, variance, scale, 0.0)[1]
     np.testing.assert_allclose(actual, exact, rtol=2**-23)
 
@@ -224,7 +222,7 @@ def test_small_deviations_of_a_small_variance(training: bool) -> None:
     step = np.spacing(mean)
     x = mean + np.where(np.arange(4096) % 2, step, -step).astype(np.float16)
     given = [np.array([value], np.float16) for value in (mean, step * step, 1)]
-    function = getattr(dmlops, NORMALIZATIONS[training])
+    function = getattr(dmlops, NORMALIZATION_GRADIENTS[training])
     assert function(x, np.full_like(x, 1.788), *given, 0.19)[1] == 0
 
 
@@ -268,6 +266,6 @@ def test_a_variance_beyond_float16() -> None:
     x, one = np.array([[-60000], [60000]], np.float16), np.ones((1, 1), np.float16)
     y, mean, variance = dmlops.batch_normalization_training(x, one, 0 * one)
     assert (y.tolist(), mean, variance) == ([[-1], [1]], 0, np.inf)
-    for name in NORMALIZATIONS:
+    for name in NORMALIZATION_GRADIENTS:
         results = getattr(dmlops, name)(x, np.ones_like(x), mean, variance, one)
         assert [result.ravel().tolist() for result in results] == [[0, 0], [0], [2]]

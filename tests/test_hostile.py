@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from descriptors import activation, batch_normalization
+from descriptors import FLAGS, activation, batch_normalization
 
 import dmlops
 from dmlops import (
@@ -19,15 +19,12 @@ from dmlops import (
     BufferTensorDesc,
     Device,
     TensorDataType,
-    TensorFlags,
     ValidationError,
     calc_buffer_tensor_size,
 )
 
 Array = npt.NDArray[Any]
 FLOAT32 = TensorDataType.FLOAT32
-
-
 relu = activation("relu")
 
 
@@ -83,7 +80,7 @@ def test_bindings_that_empty_their_list() -> None:
 
 @pytest.mark.parametrize("count", [2, 5, 6, 7, 1000, 10**6])
 def test_more_bindings_than_any_operator_has(count: int) -> None:
-    """A million bindings are refused; an earlier version read past an array of five."""
+    """Up to a million; no operator has more than the 5 inputs of batch normalization."""
     device, desc = Device(), relu(BufferTensorDesc(FLOAT32, (4,)))
     with pytest.raises(BindingError, match=rf"{count} initial bindings; it has 1 input"):
         device.compile(desc, initial=[None] * count)
@@ -159,11 +156,11 @@ def compile_and_dispatch(desc: Any, inputs: list[Array], out: Array) -> None:
 def test_the_size_of_a_binding_is_not_what_the_descriptor_claims(
     operator: Callable[..., Any], total: int
 ) -> None:
-    """Check non-contiguous arrays with the tensor's strides, whose size was once read as 2**33."""
+    """Bind non-contiguous arrays with the tensor's strides, whose size is that of their memory."""
     view = np.ones((4, 8), np.float32)[:, ::2]
     x = BufferTensorDesc(FLOAT32, (4, 4), strides=(8, 2), total_tensor_size_in_bytes=total)
     message = f"tensor is bound to 124 bytes; it needs {total}"
-    for flags in TensorFlags:
+    for flags in FLAGS:
         described = dataclasses.replace(x, flags=flags)
         desc = operator(described, output_tensor=BufferTensorDesc(FLOAT32, (4, 4)))
         inputs = [view] * (5 if operator is batch_normalization else 1)

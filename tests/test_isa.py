@@ -58,6 +58,7 @@ def test_set_isa(isa: str) -> None:
     assert dmlops.isa() == isa
 
 
+@pytest.mark.parametrize("policy", [name for name in POLICIES if POLICIES[name]], indirect=True)
 def test_policies_are_what_the_environment_sets(policy: str) -> None:
     for name, value in POLICIES[policy].items():
         get = f"from dmlops import _core; print(_core.{name}())"

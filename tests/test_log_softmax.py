@@ -210,7 +210,7 @@ def test_float16_is_rounded_once(group: int, extent: Extent) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("group", [3, 16, 40, 130, 1100])
-def test_neighbours_change_nothing(dtype: str, group: int) -> None:
+def test_neighbors_change_nothing(dtype: str, group: int) -> None:
     """Maxima from one end of the type to the other, where one dominates and where none does."""
     offsets = [-60000, -300, -65, -64, -63, -1, 0, 1, 39, 40, 41, 43, 44, 87, 89, 300, 60000]
     leads = [0, 5, 13, 14, 15, 17, 80]
@@ -310,7 +310,7 @@ def test_extreme_values(dtype: str) -> None:
 
 
 def test_every_float16_against_zero() -> None:
-    every = np.arange(65536, dtype=np.uint16).view(np.float16)
+    every = samples.EVERY_FLOAT16
     check(np.stack([every, np.zeros_like(every)], axis=1), 1)
     check(np.stack([every, np.zeros_like(every)]), 0)
 
@@ -341,7 +341,7 @@ def test_rank_0(dtype: str) -> None:
     for value in (0, -3, 5, math.inf, -math.inf, math.nan):
         x = np.array(value, dtype)
         expected = dmlops.log_softmax(x.reshape(1)).reshape(())
-        assert np.isnan(expected) if np.isinf(value) else expected == x - x or np.isnan(value)
+        assert expected == 0 if math.isfinite(value) else np.isnan(expected)
         for axes in (0, -1, [0], (-1,)):
             assert_same_bits(dmlops.log_softmax(x, axes), expected)
             out = np.empty_like(x)

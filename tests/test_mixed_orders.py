@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from descriptors import SEVERAL_OUTPUTS
 from reference import FLOATS, assert_same_bits
 from variants import small_shards
 
@@ -49,15 +50,7 @@ def run(name: str, full: list[Array], numbers: list[Array], out: Array) -> tuple
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(3, 1100), (20, 1030), (70, 4100), (20, 90), (520, 20)], ids=str)
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "mean_variance_normalization",
-        "batch_normalization_training",
-        "batch_normalization_grad",
-        "batch_normalization_training_grad",
-    ],
-)
+@pytest.mark.parametrize("name", ["mean_variance_normalization", *SEVERAL_OUTPUTS])
 def test_orders_do_not_change_the_bits(
     name: str, threads: int, shape: tuple[int, int], dtype: str
 ) -> None:

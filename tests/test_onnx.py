@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from onnx_models import NEWEST, versions
+from onnx_models import NEWEST, X, parsed, versions
 from reference import assert_same_bits
 
 import dmlops
@@ -23,8 +23,6 @@ backend = pytest.importorskip("dmlops.onnx")
 Array = npt.NDArray[Any]
 ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 TensorProto, helper = onnx.TensorProto, onnx.helper
-
-X = samples.uniform((2, 3, 4), np.float32)
 
 
 def model_of(*nodes: Any, opset: int = NEWEST, **shapes: Any) -> Any:
@@ -268,8 +266,7 @@ def test_batch_normalization_of_mixed_types_and_of_rank_1_and_2() -> None:
 
 def test_a_model_of_several_nodes() -> None:
     """Constants, initializers, values used twice, an output that is also an intermediate."""
-    model = onnx.parser.parse_model("""
-        <ir_version: 8, opset_import: ["": 17]>
+    model = parsed("""
         several (float[N, 3, 4] x) => (float[N, 3, 4] y, float[N, 3, 4] unused, float[N, 3, 4] h)
         <float[3] scale = {1, 2, 3}, float[3] zero = {0, 0, 0}, float[3] one = {1, 1, 1}>
         {
@@ -338,12 +335,7 @@ def test_wrong_inputs(error: type[Exception], words: str, inputs: Any) -> None:
 
 
 def test_strings() -> None:
-    prepared = backend.prepare(
-        onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["": 17]> g (string[N] x) => (string[N] y) '
-            "{ y = Identity (x) }"
-        )
-    )
+    prepared = backend.prepare(parsed("g (string[N] x) => (string[N] y) { y = Identity (x) }"))
     x = np.array(["a"])
     words = r"has dtype <U1, but the model declares object; convert it with astype\('object'\)"
     with pytest.raises(TypeError, match=words):

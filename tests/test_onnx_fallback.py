@@ -13,42 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
+from onnx_models import X, assert_agrees, of_nodes, parsed
+from onnx_models import prepare_with_fallback as prepare
 from reference import assert_same_bits
 
 import dmlops
 
 onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 
 Array = npt.NDArray[Any]
-X = samples.uniform((2, 3, 4), np.float32)
-
-
-def parsed(body: str, outputs: str = "float[N, 3, 4] y", initializers: str = "") -> Any:
-    return onnx.parser.parse_model(f"""
-        <ir_version: 8, opset_import: ["": 17]>
-        g (float[N, 3, 4] x) => ({outputs}) <{initializers}> {{ {body} }}
-    """)
-
-
-def prepare(model: Any) -> Any:
-    return backend.prepare(model, fallback="onnxruntime")
-
-
-def alone(model: Any, x: Array) -> list[Array]:
-    """Return the results of ONNX Runtime."""
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    (name,) = (each.name for each in session.get_inputs())
-    results: list[Array] = session.run(None, {name: x})
-    return results
-
-
-def assert_agrees(model: Any, prepared: Any, x: Array = X) -> None:
-    for got, expected in zip(prepared.run([x]), alone(model, x), strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
 def places(prepared: Any) -> list[str]:
@@ -61,8 +36,7 @@ def places(prepared: Any) -> list[str]:
 
 def test_normalizations_between_nodes_of_onnx_runtime() -> None:
     """ONNX infers no type for GroupNormalization, but ONNX Runtime needs that of its inputs."""
-    model = onnx.parser.parse_model("""
-        <ir_version: 10, opset_import: ["": 21]>
+    graph = """
         g (float[N, 4, 3] x) => (float[N, 4, 3] y, float[N, 4, 1] means)
         <float[4] scale = {1, 2, 3, 4}, float[4] bias = {0, 1, 0, 1},
          float[4, 1] slope = {1, 0, 2, 3}>
@@ -77,7 +51,8 @@ def test_normalizations_between_nodes_of_onnx_runtime() -> None:
             means = Neg (mean)
             y = Sub (f, inverse)
         }
-    """)
+    """
+    model = parsed(graph, opset=21)
     prepared = prepare(model)
     assert places(prepared) == ["0", "-", "-", "-", "1", "-", "-", "2", "2"]
     assert_agrees(model, prepared, samples.uniform((2, 4, 3), np.float32))
@@ -172,17 +147,17 @@ def test_our_nodes_have_the_bits_of_the_functions(network: Any) -> None:
 
 def test_as_few_subgraphs_as_possible() -> None:
     prepared = prepare(
-        parsed("a = Neg (x)  b = Relu (x)  c = Exp (a)  d = Add (b, c)  y = Tanh (d)")
+        of_nodes("a = Neg (x)  b = Relu (x)  c = Exp (a)  d = Add (b, c)  y = Tanh (d)")
     )
     assert places(prepared) == ["0", "-", "0", "0", "-"]
     # Neg and Sqrt share a subgraph, although Sqrt depends on Relu and is listed after Relu.
-    model = parsed("a = Neg (x)  b = Relu (x)  c = Sqrt (b)  y = Mul (a, c)")
+    model = of_nodes("a = Neg (x)  b = Relu (x)  c = Sqrt (b)  y = Mul (a, c)")
     assert places(prepare(model)) == ["0", "-", "0", "0"]
     assert_agrees(model, prepare(model))
 
 
 def test_identity_runs_where_its_neighbors_do() -> None:
-    model = parsed("a = Neg (x)  b = Identity (a)  c = Exp (b)  d = Relu (c)  y = Identity (d)")
+    model = of_nodes("a = Neg (x)  b = Identity (a)  c = Exp (b)  d = Relu (c)  y = Identity (d)")
     assert places(prepare(model)) == ["0", "0", "0", "-", "-"]
     assert_agrees(model, prepare(model))
 
@@ -197,7 +172,7 @@ def drawn(seed: int) -> Any:
         lines.append(f"v{number} = {kind} ({', '.join(sources)})")
         values.append(f"v{number}")
     shown = {values[-1], choose.choice(values[1:])}
-    return parsed("  ".join(lines), ", ".join(f"float[N, 3, 4] {name}" for name in sorted(shown)))
+    return of_nodes("  ".join(lines), ", ".join(f"float[N, 3, 4] {name}" for name in sorted(shown)))
 
 
 def fewest(model: Any) -> int:
@@ -229,10 +204,10 @@ def test_random_graphs(seed: int) -> None:
 
 
 def test_modes_that_dmlops_lacks_run_on_the_fallback() -> None:
-    model = onnx.parser.parse_model("""
-        <ir_version: 9, opset_import: ["": 20]>
+    graph = """
         g (float[N] x) => (float[N] y) { h = Gelu (x)  y = Gelu <approximate = "tanh"> (h) }
-    """)
+    """
+    model = parsed(graph, opset=20)
     prepared = prepare(model)
     assert places(prepared) == ["-", "0"]
     assert prepared.placement()[1].reason.startswith("approximate='tanh'; dmlops has 'none'")
@@ -241,7 +216,7 @@ def test_modes_that_dmlops_lacks_run_on_the_fallback() -> None:
 
 def test_shrink_of_a_negative_lambd_runs_on_the_fallback() -> None:
     """Both conditions may hold, of which DirectML tests the other one first."""
-    model = parsed("y = Shrink <lambd = -2.0, bias = 1.0> (x)")
+    model = of_nodes("y = Shrink <lambd = -2.0, bias = 1.0> (x)")
     with pytest.raises(backend.UnsupportedError, match=r"Shrink: lambd=-2.0; dmlops supports 0"):
         backend.prepare(model)
     x = np.array([0, 1, -1, 3, -3, 2], np.float32).reshape(1, 3, 2)
@@ -253,8 +228,7 @@ def test_shrink_of_a_negative_lambd_runs_on_the_fallback() -> None:
 
 def test_more_dimensions_than_dmlops_has_run_on_the_fallback() -> None:
     sizes = ", ".join(["N", *"11111111"])
-    model = onnx.parser.parse_model(f"""
-        <ir_version: 8, opset_import: ["": 17]>
+    model = parsed(f"""
         g (float[{sizes}] x) => (float[{sizes}] y) {{ h = Identity (x)  y = Relu (h) }}
     """)
     words = "Relu: 9 dimensions; dmlops supports at most 8"
@@ -269,7 +243,7 @@ def test_more_dimensions_than_dmlops_has_run_on_the_fallback() -> None:
 
 
 def test_weights_and_constants_are_part_of_the_subgraphs() -> None:
-    model = parsed(
+    model = of_nodes(
         "two = Constant <value_float = 2.0> ()  same = Identity (w)  a = Mul (x, same)"
         "  b = Relu (a)  y = Mul (b, two)  z = Clip (b, two)",
         outputs="float[N, 3, 4] y, float[N, 3, 4] z, float two",
@@ -283,7 +257,7 @@ def test_weights_and_constants_are_part_of_the_subgraphs() -> None:
 
 
 def test_an_initializer_may_be_given() -> None:
-    model = parsed("a = Mul (x, w)  y = Relu (a)", initializers="float[4] w = {1, 2, 3, 4}")
+    model = of_nodes("a = Mul (x, w)  y = Relu (a)", initializers="float[4] w = {1, 2, 3, 4}")
     weights = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, (4,))
     model.graph.input.append(weights)
     prepared = prepare(model)
@@ -293,7 +267,7 @@ def test_an_initializer_may_be_given() -> None:
 
 
 def test_inner_graphs_read_values_from_outside() -> None:
-    model = parsed("""
+    model = of_nodes("""
         a = Tanh (x)
         some = ReduceMax <keepdims = 0> (a)
         zero = Constant <value_float = 0.0> ()
@@ -310,7 +284,7 @@ def test_inner_graphs_read_values_from_outside() -> None:
 
 
 def test_sequences_stay_in_onnx_runtime() -> None:
-    model = parsed("s = SequenceConstruct (x, x)  t = Identity (s)  y = SequenceAt (t, i)",
+    model = of_nodes("s = SequenceConstruct (x, x)  t = Identity (s)  y = SequenceAt (t, i)",
                    initializers="int64 i = {1}")  # fmt: skip
     prepared = prepare(model)
     assert set(places(prepared)) == {"0"}
@@ -318,8 +292,7 @@ def test_sequences_stay_in_onnx_runtime() -> None:
 
 
 def test_parameters_are_checked_where_the_rank_is_not_known_before_the_run() -> None:
-    model = onnx.parser.parse_model("""
-        <ir_version: 8, opset_import: ["": 17]>
+    model = parsed("""
         g (float[A] v, int64[R] sizes, float[K] s) => (float[N] y)
         { x = Reshape (v, sizes)  y = BatchNormalization (x, s, s, s, s) }
     """)
@@ -334,12 +307,12 @@ def test_parameters_are_checked_where_the_rank_is_not_known_before_the_run() -> 
 
 
 def test_unused_results() -> None:
-    model = parsed("y = Relu (x)  unused = Neg (y)")
+    model = of_nodes("y = Relu (x)  unused = Neg (y)")
     assert_same_bits(prepare(model).run([X]).y, dmlops.relu(X))
 
 
 def test_from_several_threads() -> None:
-    prepared = prepare(parsed("a = Tanh (x)  b = Exp (a)  y = LogSoftmax (b)"))
+    prepared = prepare(of_nodes("a = Tanh (x)  b = Exp (a)  y = LogSoftmax (b)"))
     expected = prepared.run([X]).y
     with ThreadPoolExecutor(8) as pool:
         for outputs in pool.map(lambda _: prepared.run([X]), range(50)):
@@ -350,7 +323,7 @@ def test_from_several_threads() -> None:
 
 
 def test_all_unsupported_nodes_are_listed_at_once() -> None:
-    model = parsed("a = Neg (x)  b = Relu (a)  y = Exp (b)")
+    model = of_nodes("a = Neg (x)  b = Relu (a)  y = Exp (b)")
     model.graph.node[2].name = "last"
     with pytest.raises(backend.UnsupportedError) as refusal:
         backend.prepare(model)
@@ -364,7 +337,7 @@ def test_all_unsupported_nodes_are_listed_at_once() -> None:
 
 def test_what_neither_has_is_refused() -> None:
     node = onnx.helper.make_node("Whirl", ["x"], ["y"], domain="com.example")
-    model = parsed("y = Neg (x)")
+    model = of_nodes("y = Neg (x)")
     model.graph.node[0].CopyFrom(node)
     model.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
     with pytest.raises(
@@ -375,11 +348,11 @@ def test_what_neither_has_is_refused() -> None:
 
 def test_wrong_nodes_are_refused_with_a_fallback_too() -> None:
     with pytest.raises(backend.ModelError, match="LogSoftmax: axis 7 is out of range"):
-        prepare(parsed("a = Neg (x)  y = LogSoftmax <axis = 7> (a)"))
+        prepare(of_nodes("a = Neg (x)  y = LogSoftmax <axis = 7> (a)"))
 
 
 def test_wrong_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = parsed("y = Neg (x)")
+    model = of_nodes("y = Neg (x)")
     words = r"prepare: fallback must be None or 'onnxruntime', not 'torch'"
     with pytest.raises(ValueError, match=words):
         backend.prepare(model, fallback="torch")

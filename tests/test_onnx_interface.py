@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-import samples
+from onnx_models import X, relu_model
 from reference import assert_same_bits
 from subprocesses import python
 
@@ -18,11 +18,6 @@ onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
 helper = onnx.helper
 
-X = samples.uniform((2, 3, 4), np.float32)
-RELU = onnx.parser.parse_model(
-    '<ir_version: 8, opset_import: ["": 17]> g (float[3] x) => (float[3] y) { y = Relu (x) }'
-)
-
 
 def test_devices() -> None:
     assert backend.supports_device("CPU")
@@ -30,23 +25,23 @@ def test_devices() -> None:
     assert not backend.supports_device("CUDA")
     assert not backend.supports_device("toaster")
     with pytest.raises(backend.UnsupportedError, match="'CUDA:0'; dmlops runs on the CPU"):
-        backend.prepare(RELU, "CUDA:0")
+        backend.prepare(relu_model(), "CUDA:0")
     with pytest.raises(TypeError, match="run: unknown options device"):
-        backend.prepare(RELU).run([X], device="CPU")
+        backend.prepare(relu_model()).run([X], device="CPU")
 
 
 def test_inputs_of_a_subclass() -> None:
     class Subclass(np.ndarray):
         pass
 
-    y = backend.prepare(RELU).run([np.arange(3, dtype=np.float32).view(Subclass)]).y
+    y = backend.prepare(relu_model()).run([X.view(Subclass)]).y
     assert type(y) is np.ndarray
 
 
 def test_public_classes_name_the_public_module() -> None:
     for kind in (backend.ModelError, backend.Placement, backend.UnsupportedError, backend.Value):
         assert kind.__module__ == "dmlops.onnx"
-    value = backend.prepare(RELU).inputs[0]
+    value = backend.prepare(relu_model()).inputs[0]
     assert pickle.loads(pickle.dumps(value)) == value
 
 

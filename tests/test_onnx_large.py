@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import samples
+from onnx_models import assert_agrees, of_nodes, parsed, prepare_with_fallback
 from reference import assert_same_bits
 
 onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-fallback = pytest.importorskip("test_onnx_fallback")
 
 
 def test_large_weights_are_not_serialized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,7 +27,7 @@ def test_large_weights_are_not_serialized(tmp_path: Path, monkeypatch: pytest.Mo
 
         return call
 
-    model = fallback.parsed("a = MatMul (x, w)  b = MatMul (a, h)  y = Relu (b)")
+    model = of_nodes("a = MatMul (x, w)  b = MatMul (a, h)  y = Relu (b)")
     w = samples.uniform((4, 1024), np.float32)
     h = samples.uniform((1024, 4), np.float32)
     for name, array in (("w", w), ("h", h)):
@@ -40,20 +40,17 @@ def test_large_weights_are_not_serialized(tmp_path: Path, monkeypatch: pytest.Mo
         (onnxruntime, "InferenceSession"),
     ):
         monkeypatch.setattr(module, name, recorded(getattr(module, name)))
-    prepared = fallback.prepare(path)
+    prepared = prepare_with_fallback(path)
     assert len(sizes) == 3
     assert max(sizes) < 2048
     assert [value.name for value in prepared.inputs] == ["x"]
     monkeypatch.undo()
-    fallback.assert_agrees(onnx.load(path), prepared)  # saving removed the weights from `model`
+    assert_agrees(onnx.load(path), prepared)  # saving removed the weights from `model`
 
 
 def with_weights(size: int, data_type: int, node: str, inputs: str = "") -> Any:
     """Return a model with an initializer `w` of zeros."""
-    model = onnx.parser.parse_model(f"""
-        <ir_version: 10, opset_import: ["": 21]>
-        g (float[N] x{inputs}) => (float[N] y) {{ {node} }}
-    """)
+    model = parsed(f"g (float[N] x{inputs}) => (float[N] y) {{ {node} }}", opset=21)
     width = 2 if data_type == onnx.TensorProto.BFLOAT16 else 4
     model.graph.initializer.append(
         onnx.TensorProto(name="w", data_type=data_type, dims=[size], raw_data=bytes(width * size))
@@ -104,7 +101,7 @@ def test_bfloat16_is_part_of_the_subgraph() -> None:
     cast = f"c = Cast <to = {onnx.TensorProto.FLOAT}> (w)  s = Sub (x, c)  y = Relu (s)"
     model = with_weights(2000, onnx.TensorProto.BFLOAT16, cast)
     x = np.ones(2000, np.float32)
-    assert_same_bits(fallback.prepare(model).run([x]).y, x)
+    assert_same_bits(prepare_with_fallback(model).run([x]).y, x)
 
 
 def test_weights_are_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +113,7 @@ def test_weights_are_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return to_array(tensor, *more)
 
     monkeypatch.setattr(onnx.numpy_helper, "to_array", recorded)
-    prepared = fallback.prepare(with_weights(2000, onnx.TensorProto.FLOAT, "y = Sub (x, w)"))
+    prepared = prepare_with_fallback(with_weights(2000, onnx.TensorProto.FLOAT, "y = Sub (x, w)"))
     assert names == ["w"]
     x = np.ones(2000, np.float32)
     assert_same_bits(prepared.run([x]).y, x)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import samples
+from onnx_models import X, parsed, relu_model
 from reference import assert_same_bits
 from subprocesses import python
 
@@ -18,25 +18,12 @@ import dmlops
 onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
 
-X = samples.uniform((2, 3, 4), np.float32)
-RELU = """
-    <ir_version: 8, opset_import: ["": 17]>
-    g (float[N, 3, 4] x) => (float[N, 3, 4] y) { y = Relu (x) }
-"""
-
-
-def parsed(text: str) -> Any:
-    return onnx.parser.parse_model(text)
-
 
 def model_of(
     body: str, initializers: str = "", opset: int = 17, x: str = "float[2, 3, 4] x"
 ) -> Any:
     """Return a model whose only node is called `it`."""
-    model = parsed(f"""
-        <ir_version: 8, opset_import: ["": {opset}]>
-        g ({x}) => (float[2, 3, 4] y) <{initializers}> {{ {body} }}
-    """)
+    model = parsed(f"g ({x}) => (float[2, 3, 4] y) <{initializers}> {{ {body} }}", opset)
     model.graph.node[-1].name = "it"
     return model
 
@@ -119,7 +106,7 @@ def test_sizes_that_are_not_known_are_checked_in_the_run() -> None:
 
 def test_an_opset_that_onnx_does_not_know() -> None:
     newest = onnx.defs.onnx_opset_version()
-    model = parsed(RELU.replace("17", "999"))
+    model = relu_model(opset=999)
     words = f"the model has opset 999, but onnx .* to opset {newest}; install a newer onnx"
     with pytest.raises(backend.UnsupportedError, match=words):
         backend.prepare(model)
@@ -130,7 +117,7 @@ def test_an_opset_that_onnx_does_not_know() -> None:
 
 
 def test_a_path_bytes_or_a_model(tmp_path: Path) -> None:
-    model = parsed(RELU)
+    model = relu_model()
     path = tmp_path / "relu.onnx"
     onnx.save(model, path)
     content = path.read_bytes()
@@ -156,7 +143,6 @@ def test_what_is_no_model(tmp_path: Path) -> None:
 def test_inputs_and_outputs() -> None:
     prepared = backend.prepare(
         parsed("""
-            <ir_version: 8, opset_import: ["": 17]>
             g (float[N, 3] x, float16[?] z, float[2] w) => (float[N, 3] y, float16[5] h, float[2] c)
             <float[2] w = {1, 2}>
             { y = Relu (x)  h = Tanh (z)  c = Identity (w) }
@@ -174,7 +160,6 @@ def test_inputs_and_outputs() -> None:
 
 def test_constants_are_not_given_away() -> None:
     model = parsed("""
-        <ir_version: 8, opset_import: ["": 17]>
         g () => (float[2] y, float w, float[2] z) <float[2] y = {1, 2}>
         { w = Constant <value_float = 3.0> ()  z = Identity (y) }
     """)
@@ -195,7 +180,6 @@ def test_results_share_no_memory(fallback: str | None) -> None:
         "v = Reshape (x, s)  u = Transpose (v)" if fallback else "v = Identity (x)  u = Relu (v)"
     )
     model = parsed(f"""
-        <ir_version: 8, opset_import: ["": 17]>
         g (float[1, 2] x, float[1, 2] w)
         => (float[1, 2] x, float[1, 2] w, float[1, 2] c, float[1, 2] y, float[1, 2] y,
             float[N, M] z, float[N, M] v, float[1, 2] u)
@@ -230,13 +214,13 @@ def test_the_import_error_names_the_extra() -> None:
 
 
 def with_element_type(graph: str) -> Any:
-    model = parsed(RELU)
+    model = relu_model()
     getattr(model.graph, graph)[0].type.tensor_type.elem_type = 99
     return model
 
 
 def named(graph: str) -> Any:
-    model = parsed(f'<ir_version: 8, opset_import: ["": 17]> {graph}')
+    model = parsed(graph)
     model.graph.node[-1].name = "it"
     return model
 
@@ -355,5 +339,5 @@ def test_other_errors_do_not_blame_the_model(monkeypatch: pytest.MonkeyPatch) ->
     relu = dataclasses.replace(backend.OPERATORS["Relu"], prepare=broken)
     monkeypatch.setitem(backend.OPERATORS, "Relu", relu)
     with pytest.raises(ValueError, match="an error of dmlops") as raised:
-        backend.prepare(parsed(RELU))
+        backend.prepare(relu_model())
     assert not isinstance(raised.value, backend.ModelError)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from onnx_models import NEWEST
-from reference import assert_same_bits
+from onnx_models import NEWEST, parsed
+from reference import as_tuple, assert_same_bits
 
 import dmlops
 
@@ -22,8 +22,7 @@ Array = npt.NDArray[Any]
 
 def test_several_outputs_in_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs that later nodes read, that are outputs of the graph, unused, and left out."""
-    model = onnx.parser.parse_model("""
-        <ir_version: 8, opset_import: ["": 17]>
+    model = parsed("""
         several (float[2, 3, 4] x) => (float[2, 3, 4] y, float[3] mean, float[2, 3, 1] inverse)
         <float[4] scale = {1, 2, 3, 4}, float[3] one = {1, 1, 1}, float[3] zero = {0, 0, 0}>
         {
@@ -54,8 +53,7 @@ def test_several_outputs_in_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
         def run(*arrays: Any, inner: Any = step.run) -> Any:
             alive.append(sum(each() is not None for each in made))
             results = inner(*arrays)
-            values = results if isinstance(results, tuple) else (results,)
-            made.extend(weakref.ref(value) for value in values)
+            made.extend(weakref.ref(value) for value in as_tuple(results))
             return results
 
         monkeypatch.setattr(step, "run", run)
@@ -114,10 +112,8 @@ WRONG = {
 
 
 def prepared_of(body: str, initializers: str, y: str = "y") -> Any:
-    model = onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["": {NEWEST}]> g ({X}) => (float[2, 4, 3] y) '
-        f"<{initializers}> {{ {y} = {body} }}"
-    )
+    graph = f"g ({X}) => (float[2, 4, 3] y) <{initializers}> {{ {y} = {body} }}"
+    model = parsed(graph, NEWEST)
     model.graph.node[0].name = "it"
     return backend.prepare(model)
 
@@ -162,9 +158,10 @@ def test_unsupported_nodes(body: str, initializers: str, words: str) -> None:
 
 
 def test_group_normalization_of_sizes_that_are_not_known() -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 21]> g (float[N, C, D] x, float[C] s) => '
-        "(float[N, C, D] y) { y = GroupNormalization <num_groups = 2> (x, s, s) }"
+    model = parsed(
+        "g (float[N, C, D] x, float[C] s) => (float[N, C, D] y) "
+        "{ y = GroupNormalization <num_groups = 2> (x, s, s) }",
+        opset=21,
     )
     prepared = backend.prepare(model)
     x, one = samples.uniform((2, 4, 3), np.float32), np.ones(4, np.float32)
@@ -187,9 +184,8 @@ def test_parameters_of_other_sizes_than_the_channels_in_a_run(
     operator: str, x: tuple[int, ...], s: tuple[int, ...]
 ) -> None:
     """dmlops would broadcast a parameter of size 1."""
-    model = onnx.parser.parse_model(
-        f'<ir_version: 10, opset_import: ["": 21]> g (float[N, C, L] x, float[K] s) => '
-        f"(float[N, C, L] y) {{ y = {operator} }}"
+    model = parsed(
+        f"g (float[N, C, L] x, float[K] s) => (float[N, C, L] y) {{ y = {operator} }}", opset=21
     )
     model.graph.node[0].name = "it"
     prepared = backend.prepare(model)

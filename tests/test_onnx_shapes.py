@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import samples
+from onnx_models import parsed
 from reference import assert_same_bits
 
 import dmlops
@@ -15,10 +16,6 @@ onnx = pytest.importorskip("onnx")
 backend = pytest.importorskip("dmlops.onnx")
 
 X = samples.uniform((8, 3), np.float32)
-
-
-def parsed(graph: str) -> Any:
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {graph}')
 
 
 def set_size(value: Any, size: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from descriptors import TABLE, operands, tensor
+from descriptors import TABLE, operands, tensor, tensor_names
 from operator_files import Runner, as_json, c_name, copy_file, followed, put
 from reference import assert_same_bits
 
@@ -27,7 +26,7 @@ Array = npt.NDArray[Any]
 @pytest.mark.parametrize("operator", TABLE)
 def test_every_operator_runs(operator: str, runner: Runner) -> None:
     desc = TABLE[operator][0](tensor((1, 1, 3, 2)))
-    names = [field.name for field in dataclasses.fields(desc) if field.name.endswith("_tensor")]
+    names = tensor_names(desc)
     inputs, _ = operands(desc)
     arrays = [samples.uniform((1, 1, 3, 2), np.float32, 0.5, 4, seed=i) for i in range(len(names))]
     dmlops.Device().compile(desc).dispatch(arrays[:inputs], results := arrays[inputs:])

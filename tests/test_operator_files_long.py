@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import io
 import json
@@ -21,6 +20,7 @@ from descriptors import (
     TABLE,
     batch_normalization,
     tensor,
+    tensor_names,
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -103,15 +103,14 @@ def test_a_result_that_is_written_twice_is_right_both_times(
 
 def _dense(desc: Any, seed: int) -> dict[str, Array]:
     result = {}
-    for i, field in enumerate(dataclasses.fields(desc)):
-        if field.name.endswith("_tensor"):
-            described: BufferTensorDesc = getattr(desc, field.name)
-            strides = described.strides or (1,) * len(described.sizes)
-            reach = 1 + sum((n - 1) * s for n, s in zip(described.sizes, strides, strict=True))
-            count = max(reach, int(np.prod(described.sizes)))
-            low = 0.5 if i else -4
-            dtype = described.data_type.name.lower()
-            result[field.name] = uniform((count + count % 2,), dtype, low, 4, seed + i)
+    for i, name in enumerate(tensor_names(desc)):
+        described: BufferTensorDesc = getattr(desc, name)
+        strides = described.strides or (1,) * len(described.sizes)
+        reach = 1 + sum((n - 1) * s for n, s in zip(described.sizes, strides, strict=True))
+        count = max(reach, int(np.prod(described.sizes)))
+        low = 0.5 if i else -4
+        dtype = described.data_type.name.lower()
+        result[name] = uniform((count + count % 2,), dtype, low, 4, seed + i)
     return result
 
 
@@ -155,7 +154,7 @@ def _runs_in_chunks(desc: Any, seed: int) -> bool:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(desc=_long(), seed=st.integers(0, 9))
-def test_pieces_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_give_the_same_bits(desc: Any, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 48)
     sizes = desc.input_tensor.sizes
     longest = max(range(3), key=lambda axis: sizes[axis])
@@ -180,7 +179,7 @@ def test_several_outputs_are_not_split(name: str, monkeypatch: pytest.MonkeyPatc
     assert not chunks.chunks(desc, _dense(desc, 1))
 
 
-def test_pieces_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 48)
     for sizes, cut in [((1, 1, 90, 4), True), ((1, 4, 90), False)]:
         desc = TABLE["log_softmax"][0](tensor(sizes))
@@ -202,7 +201,7 @@ def test_what_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not chunks.chunks(TABLE["relu"][0](tensor((90,))), dict.fromkeys(small, array))
 
 
-def test_a_file_runs_in_pieces(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_runs_in_chunks(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "CHUNK", 48)
     counted: list[int] = []
     cut = chunks.chunks

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from reference import FLOATS, assert_same_bits
+from reference import FLOATS, as_tuple, assert_same_bits
 from variants import small_shards
 
 import dmlops
@@ -127,14 +127,12 @@ def test_normalizations(sizes: tuple[int, ...], axes: tuple[int, ...], dtype: st
             with dmlops.num_threads(1):
                 expected = function(*operands, **options)
             in_place = x.copy("K")
-            several = isinstance(expected, tuple)
-            out = (in_place, None, None) if several else in_place
+            out = (in_place, None, None) if isinstance(expected, tuple) else in_place
             with small_shards(count):
                 results = function(*operands, **options)
                 function(in_place, *operands[1:], out=out, **options)
-            if not several:
-                results, expected = (results,), (expected,)
-            for result, of_one_thread in zip(results, expected, strict=True):
+            expected = as_tuple(expected)
+            for result, of_one_thread in zip(as_tuple(results), expected, strict=True):
                 assert_same_bits(result, of_one_thread, f"{name}, {count} threads")
             assert_same_bits(in_place, expected[0], f"{name} in place, {count} threads")
 

@@ -69,12 +69,8 @@ def test_large_results(threads: int) -> None:
     """Also in shards, and by non-temporal stores."""
     x = np.random.default_rng(3).normal(size=(1, 700, 1)).astype(np.float32)
     repeated = np.broadcast_to(x, (64, 700, 300))
-    before = dmlops.get_num_threads()
-    dmlops.set_num_threads(threads)
-    try:
+    with dmlops.num_threads(threads):
         result = dmlops.log_softmax(repeated, 1)
-    finally:
-        dmlops.set_num_threads(before)
     assert_same_bits(result, np.broadcast_to(dmlops.log_softmax(x, 1), result.shape))
 
 

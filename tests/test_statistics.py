@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import samples
-from reference import FLOATS, assert_same_bits, assert_within, ulp
+from reference import FLOATS, as_tuple, assert_same_bits, assert_within, ulp
 from variants import small_shards
 
 import dmlops
@@ -161,10 +161,6 @@ def test_groups_in_runs_have_the_bits_of_contiguous_ones(dtype: str, run: int) -
             assert_same_bits(result.reshape(3, 1), group)
 
 
-def outputs(result: Any) -> tuple[Array, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("rows", [1, 2, 31, 64, 257, 1025, 2100])
 @pytest.mark.parametrize("columns", [15, 17, 64, 100, 530])
@@ -188,7 +184,7 @@ def test_groups_down_columns_have_the_bits_of_rows(dtype: str, rows: int, column
         for first in range(0, columns, count):
             part = slice(first, first + count)
             of_rows = function(*(o if len(o) == 1 else o[part] for o in operands), **options)
-            for result, expected in zip(outputs(results), outputs(of_rows), strict=True):
+            for result, expected in zip(as_tuple(results), as_tuple(of_rows), strict=True):
                 assert_same_bits(result[part], expected)
 
 
@@ -213,7 +209,7 @@ def test_parts_of_groups_have_the_bits_of_one_thread(
             expected = function(*operands, **options)
         with small_shards(threads):
             results = function(*operands, **options)
-        for result, of_one_thread in zip(outputs(results), outputs(expected), strict=True):
+        for result, of_one_thread in zip(as_tuple(results), as_tuple(expected), strict=True):
             assert_same_bits(result, of_one_thread)
 
 

@@ -183,7 +183,7 @@ def test_counts_out_of_range(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1.5, 2.0, "2", None, [2], b"2"])
 def test_counts_of_another_type(count: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=rf"n must be an integer .*, not {type(count).__name__}$"):
         dmlops.set_num_threads(count)
 
 
