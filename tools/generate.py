@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generator import cpp, directml, docs, python, sources, tests
+from generator import cpp, directml, docs, examples, python, sources, tests
 from generator.common import ROOT, formatted
 
 FILES: dict[str, Callable[[], str]] = {
@@ -37,6 +37,7 @@ FILES: dict[str, Callable[[], str]] = {
     "python/dmlops/_operator_descs.py": python.operator_descs,
     "python/dmlops/_activations.pyi": python.activation_stubs,
     "python/dmlops/_operators.pyi": python.operator_stubs,
+    "examples/activations.json": examples.activations,
     "tests/cpp/activation_reference.hpp": tests.reference,
 }
 PARTS: dict[str, dict[str, Callable[[], str]]] = docs.PARTS | {
@@ -53,6 +54,8 @@ def outputs() -> Iterator[tuple[Path, str]]:
         for name, make in parts.items():
             text = docs.replaced(text, name, make())
         yield ROOT / path, formatted(path, text)
+    for path in docs.COUNTED:
+        yield ROOT / path, docs.counted((ROOT / path).read_text(encoding="utf-8"))
 
 
 def main(words: list[str]) -> int:

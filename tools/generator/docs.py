@@ -115,6 +115,13 @@ def names() -> str:
     return "\n".join(["__all__ += [", *(f'    "{name}",' for name in sorted(found)), "]"])
 
 
+def counted(page: str) -> str:
+    """Return a page with the number of operators in its sentence about them."""
+    return re.sub(r"(?<=These are )\d+(?= of DirectML's)", str(len(OPERATORS)), page)
+
+
+COUNTED = ("README.md", "docs/index.md")
+
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/operators.md": {
         "operators": operators,
