@@ -2,6 +2,7 @@
 #include "dmlops/directml.h"
 
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -215,8 +216,11 @@ TEST_F(DirectML, RefusesWhatCannotBeFused) {
   const DML_OPERATOR_DESC normalize = {DML_OPERATOR_BATCH_NORMALIZATION, &normalization};
   const std::string who = "DML_BATCH_NORMALIZATION_OPERATOR_DESC: FusedActivation ";
   std::string names;
-  for (std::uint32_t i = 0; i < dmlops::kFusableActivationCount; ++i)
-    names += (i == 0 ? "" : ", ") + std::string(info(static_cast<dmlops::Activation>(i)).name);
+  for (std::uint32_t i = 0; i < dmlops::kFusableActivationCount; ++i) {
+    std::string name = info(static_cast<dmlops::Activation>(i)).name;
+    for (char& c : name) c = static_cast<char>(std::toupper(c));
+    names += (i == 0 ? "ACTIVATION_" : ", ACTIVATION_") + name;
+  }
   EXPECT_EQ(refusal(normalize), who + "DML_ACTIVATION_RELU_OPERATOR_DESC: Desc is null");
   const DML_ACTIVATION_RELU_OPERATOR_DESC relu = {&tensor, nullptr};
   fused.Desc = &relu;
