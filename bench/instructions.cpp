@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "dmlops/operators.hpp"
+#include "dmlops/activations.hpp"
 #include "dmlops/runtime.hpp"
 
 namespace dmlops::bench {

@@ -10,7 +10,7 @@ import sys
 from array import array
 from ctypes import POINTER, byref, c_double, c_float, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
-ABI_VERSION = 2  # DMLOPS_ABI_VERSION, of the header that this file was written to
+ABI_VERSION = 3  # DMLOPS_ABI_VERSION, of the header that this file was written to
 FLOAT32, FLOAT64 = 1, 9  # DML_TENSOR_DATA_TYPE
 TANH = 51  # DML_OPERATOR_ACTIVATION_TANH
 

@@ -7,7 +7,7 @@
  * linked to a library with another version: dmlops::abi_version() and dmlops_abi_version() return
  * the library's.
  */
-#define DMLOPS_ABI_VERSION 2
+#define DMLOPS_ABI_VERSION 3
 
 /* DMLOPS_STATIC must be defined when linking the static library; its CMake target does so. */
 #if defined(DMLOPS_STATIC)

@@ -85,14 +85,6 @@ inline void activation(Activation type, const ConstTensorView& input, const Tens
   activation(type, input, info(type).defaults, output);
 }
 
-/// max(0, min(alpha * x + beta, 1))
-DMLOPS_API void hard_sigmoid(const ConstTensorView& input, float alpha, float beta,
-                             const TensorView& output);
-/// hard_sigmoid with alpha = 0.2 and beta = 0.5.
-inline void hard_sigmoid(const ConstTensorView& input, const TensorView& output) {
-  activation(Activation::hard_sigmoid, input, output);
-}
-
 /// The inputs of batch normalization. The four parameters have the input's rank, each size 1 or the
 /// input's.
 struct BatchNormalizationInputs {

@@ -47,8 +47,4 @@ void activation(Activation type, const ConstTensorView& input,
   plan_activation(type, readable.view(), parameters, output).run();
 }
 
-void hard_sigmoid(const ConstTensorView& input, float alpha, float beta, const TensorView& output) {
-  activation(Activation::hard_sigmoid, input, {alpha, beta}, output);
-}
-
 }  // namespace dmlops

@@ -5,9 +5,9 @@
 #include <new>
 #include <vector>
 
+#include "dmlops/activations.hpp"
 #include "dmlops/device.hpp"
 #include "dmlops/dmlops.h"
-#include "dmlops/operators.hpp"
 #include "dmlops/runtime.hpp"
 #include "restored_settings.hpp"
 

@@ -1,7 +1,5 @@
 // The operators through the C++ interface: a result of each, the rules, and unchanged outputs after
 // a refused call.
-#include "dmlops/operators.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dmlops/activations.hpp"
 #include "operators/plan.hpp"
 #include "refusal.hpp"
 
