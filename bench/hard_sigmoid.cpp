@@ -1,5 +1,6 @@
 // hard_sigmoid: dense.
 #include "bench.hpp"
+#include "dmlops/activations.hpp"
 
 namespace dmlops::bench {
 
