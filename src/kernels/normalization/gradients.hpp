@@ -109,22 +109,25 @@ class Gradients {
   }
 
   struct Factors {
-    HalfPair of_gradient, of_input, addend;
+    typename W::GroupCoefficient of_gradient, of_input, addend;
     f64x factor, center, mean_gradient, slope;
-    Mask in_pairs;
+    Mask is_linear;
   };
 
   // The results of a group in a row, or of a vector of groups.
   template <bool kTraining>
   struct Results {
     static constexpr bool kLoadsParameters = false;
-    static constexpr int kPairs = 3, kWide = kTraining ? 4 : 1;
-    FloatPair a, b, c;  // a g + b x + c
+    static constexpr int kCoefficients = 3, kWide = kTraining ? 4 : 1;
+    typename W::Origin of_gradient, of_input;
+    typename W::Coefficient a, b, c;  // a (g - its origin) + b (x - its origin) + c
     typename W::Minus minus_center, minus_mean;
     Vector factor, slope;
 
     template <class Of>
-    DMLOPS_INLINE void set_pairs(const Of& of) {
+    DMLOPS_INLINE void set_linear(const Of& of) {
+      of_gradient = typename W::Origin(of(&Factors::mean_gradient));
+      of_input = typename W::Origin(of(&Factors::center));
       a = of(&Factors::of_gradient);
       b = of(&Factors::of_input);
       c = of(&Factors::addend);
@@ -137,12 +140,11 @@ class Gradients {
       slope = W::of(of(&Factors::slope));
     }
     template <class At>
-    DMLOPS_INLINE f32x in_pairs(const At& at) const {
+    DMLOPS_INLINE f32x linear(const At& at) const {
       f32x v = at.x(), g = at.second();
       keep_in_register(v);
       keep_in_register(g);
-      const f32x low = fma(g, a.low, fma(v, b.low, c.low));
-      return fma(g, a.high, fma(v, b.high, c.high)) + low;
+      return value_of(fma(of_gradient(g), a, fma(of_input(v), b, c)));
     }
     template <class At>
     DMLOPS_INLINE f32x wide(const At& at) const {
@@ -157,14 +159,17 @@ class Gradients {
     f.factor = group.factor;
     if (!kTraining) return f;
     const f64x of_input = -group.factor * group.slope;
-    const f64x addend = group.factor * (group.center * group.slope - group.mean_gradient);
-    f.of_gradient = HalfPair(f.factor);
-    f.of_input = HalfPair(of_input);
-    f.addend = HalfPair(addend);
+    const f64x center = group.center - W::Origin::of(group.center);
+    const f64x mean_gradient = group.mean_gradient - W::Origin::of(group.mean_gradient);
+    const f64x addend = group.factor * (center * group.slope - mean_gradient);
+    f.of_gradient = W::coefficient(f.factor);
+    f.of_input = W::coefficient(of_input);
+    f.addend = W::coefficient(addend);
     f.center = group.center;
     f.mean_gradient = group.mean_gradient;
     f.slope = group.slope;
-    f.in_pairs = group.near_zero & fits_pair(f.factor) & fits_pair(of_input) & fits_pair(addend);
+    f.is_linear =
+        W::Origin::suits(group.near_zero) & W::fits(f.factor) & W::fits(of_input) & W::fits(addend);
     return f;
   }
   // Calls visit(kTraining), as a constant.

@@ -45,6 +45,9 @@ class LaneOf {
     const HalfPair& pair = vectors_.*member;
     return {pair.high[lane_], pair.low[lane_]};
   }
+  DMLOPS_INLINE f32x operator()(f32half Vectors::*member) const {
+    return splat<f32x>((vectors_.*member)[lane_]);
+  }
   DMLOPS_INLINE bool operator()(Mask Vectors::*member) const {
     return (vectors_.*member)[lane_] != 0;
   }
@@ -65,15 +68,18 @@ struct BothOf {
   DMLOPS_INLINE FloatPair operator()(HalfPair Vectors::*member) const {
     return {lower.*member, upper.*member};
   }
+  DMLOPS_INLINE f32x operator()(f32half Vectors::*member) const {
+    return join<f32x>(lower.*member, upper.*member);
+  }
 };
 
-// The groups of a vector whose results are computed as pairs of float32.
-struct InPairs {
+// The groups of a vector whose results are linear.
+struct LinearGroups {
   i32x mask;
   bool all, any;
 
-  InPairs() = default;
-  InPairs(Mask lower, Mask upper) {
+  LinearGroups() = default;
+  LinearGroups(Mask lower, Mask upper) {
     const f64x one = f64x{} + 1.0;
     mask = rounded(Doubles{lower ? one : f64x{}, upper ? one : f64x{}}) > 0.0f;
     all = !any_lane(~mask);

@@ -253,7 +253,7 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
   template <class Results>
   struct ColumnResults {
     Results of[kMaxColumns / kFloatLanes];
-    InPairs in_pairs[kMaxColumns / kFloatLanes];
+    LinearGroups linear[kMaxColumns / kFloatLanes];
   };
   // Results of `count` of the loaded rows, from row `first` on, to be stored `pitch` bytes apart.
   template <class Element>
@@ -280,9 +280,9 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       const auto lower = factors(0), upper = factors(1);
       const std::int64_t v = c / kFloatLanes;
       const BothOf<typename Formula::Factors> both = {lower, upper};
-      results.of[v].set_pairs(both);
+      results.of[v].set_linear(both);
       results.of[v].set_wide(both);
-      results.in_pairs[v] = InPairs(lower.in_pairs, upper.in_pairs);
+      results.linear[v] = LinearGroups(lower.is_linear, upper.is_linear);
     });
   }
   // Computes the results of the elements [from, to) of the groups.
@@ -319,35 +319,36 @@ class MomentColumns : MomentColumnOperands<T, Formula> {
       }
     }
   }
-  // Writes the results of all columns: of vectors whose results are all pairs of float32, then in
-  // order of the others, of which those without pairs are computed several at a time.
+  // Writes the results of all columns: of vectors whose results are all linear, then in order of
+  // the others, of which those without linear results are computed several at a time.
   template <class Results, class Element>
   DMLOPS_INLINE void write(const ColumnResults<Results>& results,
                            const TargetRows<Element>& rows) const {
-    const auto in_pairs = [&](std::int64_t c) -> const InPairs& {
-      return results.in_pairs[c / kFloatLanes];
+    const auto linear = [&](std::int64_t c) -> const LinearGroups& {
+      return results.linear[c / kFloatLanes];
     };
     const std::int64_t columns = block_.columns();
-    for_each_several<vectors_together(2 * Results::kPairs)>(
-        columns, [&](std::int64_t c) { return in_pairs(c).all; },
+    constexpr int kTerms = int{sizeof(typename W::Coefficient)} / kVectorBytes;
+    for_each_several<vectors_together(kTerms * Results::kCoefficients)>(
+        columns, [&](std::int64_t c) { return linear(c).all; },
         [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
           write_several(results, rows, c, indices,
                         [](Results& terms, const At& at)
-                            DMLOPS_LAMBDA_INLINE { return terms.in_pairs(at); });
+                            DMLOPS_LAMBDA_INLINE { return terms.linear(at); });
         });
     for_each_several<vectors_together(int{sizeof(Vector)} / kVectorBytes * Results::kWide)>(
-        columns, [&](std::int64_t c) { return !in_pairs(c).any; },
+        columns, [&](std::int64_t c) { return !linear(c).any; },
         [&](std::int64_t c, auto indices) DMLOPS_LAMBDA_INLINE {
           write_several(results, rows, c, indices,
                         [](Results& terms, const At& at)
                             DMLOPS_LAMBDA_INLINE { return terms.wide(at); });
         },
         [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
-          if (in_pairs(c).all) return;
-          const i32x mask = in_pairs(c).mask;
+          if (linear(c).all) return;
+          const i32x mask = linear(c).mask;
           write_several(results, rows, c, std::index_sequence<0>(),
                         [mask](Results& terms, const At& at) DMLOPS_LAMBDA_INLINE {
-                          return mask ? terms.in_pairs(at) : terms.wide(at);
+                          return mask ? terms.linear(at) : terms.wide(at);
                         });
         });
   }

@@ -16,9 +16,10 @@
 //   add_products()           adds the terms of the first sweep, with the first one or without
 //   add_deviations()         adds the terms of the second sweep, of elements minus `center`
 //   with_kind()              passes the kind of the results as a constant to the functions below
-//   factors()                Factors, which results need of Numbers; `in_pairs`: in float32 pairs
-//   Results                  the formula of results, set by set_pairs(), of kPairs FloatPairs, or
-//                            by set_wide(), of about kWide times a Vector; kLoadsParameters: if
+//   factors()                Factors, which results need of Numbers; `is_linear`: for linear()
+//   Results                  the formulas of results: linear(), elements times coefficients, set by
+//                            set_linear(), with kCoefficients; wide(), of deviations, set by
+//                            set_wide(), with about kWide times a Vector; kLoadsParameters: if
 //                            factors() loads scale and bias
 //   finish()                 stores the results of a group along a row
 //   activates(), activate()  apply the fused activation to dense results of columns
@@ -54,6 +55,31 @@ DMLOPS_INLINE void store_number(char* address, double value) {
 template <class T>
 struct Wide {
   using Vector = Doubles;
+  // The coefficients of linear results: two float32, for float16 elements one. Of a vector of
+  // groups, and of a vector of elements.
+  using GroupCoefficient = HalfPair;
+  using Coefficient = FloatPair;
+
+  DMLOPS_INLINE static GroupCoefficient coefficient(f64x number) { return HalfPair(number); }
+
+  // True if the terms of a coefficient, and their products with elements, are within float32's
+  // normal range.
+  DMLOPS_INLINE static Mask fits(f64x number) {
+    const f64x size = number < 0.0 ? -number : number;
+    return (number == 0.0) | ((size > 0x1p-78) & (size < 0x1p100));
+  }
+
+  // The origin of linear results, coefficient * (x - origin) + addend: 0, from which deviations
+  // lose few digits to cancellation if the mean is near it.
+  struct Origin {
+    Origin() = default;
+    template <class Number>
+    explicit Origin(Number) {}
+
+    DMLOPS_INLINE f32x operator()(f32x x) const { return x; }
+    DMLOPS_INLINE static f64x of(f64x) { return f64x{}; }
+    DMLOPS_INLINE static Mask suits(Mask near_zero) { return near_zero; }
+  };
 
   DMLOPS_INLINE static Vector load(const T* row, std::int64_t i, std::int64_t used,
                                    std::int64_t first = 0) {
@@ -81,6 +107,31 @@ struct Wide {
 template <>
 struct Wide<float16> {
   using Vector = f32x;
+  using GroupCoefficient = f32half;
+  using Coefficient = f32x;
+
+  DMLOPS_INLINE static GroupCoefficient coefficient(f64x number) { return to_float(number); }
+
+  // True if products of a coefficient with elements are in float32's range. Products below it round
+  // to 0 in float16.
+  DMLOPS_INLINE static Mask fits(f64x number) { return (number > -0x1p100) & (number < 0x1p100); }
+
+  // The mean rounded to float32, from which deviations lose none.
+  struct Origin {
+    f32x value;
+
+    Origin() = default;
+    template <class Number>
+    explicit Origin(Number mean) : value(Wide::of(mean)) {}
+
+    DMLOPS_INLINE f32x operator()(f32x x) const { return x - value; }
+    DMLOPS_INLINE static f64x of(f64x mean) {
+      alignas(kVectorBytes) float stored[kLanes<f64x>];  // see to_double()
+      store(stored, to_float(mean));
+      return to_double(stored);
+    }
+    DMLOPS_INLINE static Mask suits(Mask) { return Mask{} == Mask{}; }
+  };
 
   DMLOPS_INLINE static Vector load(const float16* row, std::int64_t i, std::int64_t used,
                                    std::int64_t first = 0) {
@@ -234,12 +285,6 @@ struct MomentRow {
 // True if the mean is at most 4 standard deviations from 0. The variance as mean(x^2) - mean^2 and
 // deviations as a x + b then lose few digits to cancellation.
 DMLOPS_INLINE Mask is_near_zero(f64x mean, f64x variance) { return mean * mean <= 16.0 * variance; }
-// True if the terms of HalfPair(number), and their products with elements, are within float32's
-// normal range.
-DMLOPS_INLINE Mask fits_pair(f64x number) {
-  const f64x size = number < 0.0 ? -number : number;
-  return (number == 0.0) | ((size > 0x1p-78) & (size < 0x1p100));
-}
 
 // Prefetches as many elements as a row has, `ahead` bytes from it.
 template <class T>
@@ -252,9 +297,9 @@ DMLOPS_INLINE void prefetch_row(const T* row, std::int64_t ahead, std::int64_t c
 template <class Factors, class Results, class RowOf, class Target>
 DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
                                const GroupTiles& tiles, const RowOf& row_of, const Target& target) {
-  const bool in_pairs = factors(&Factors::in_pairs);
-  if (in_pairs) {
-    results.set_pairs(factors);
+  const bool is_linear = factors(&Factors::is_linear);
+  if (is_linear) {
+    results.set_linear(factors);
   } else {
     results.set_wide(factors);
   }
@@ -270,8 +315,8 @@ DMLOPS_INLINE void store_group(const LaneOf<Factors>& factors, Results results,
           },
           row.elements, row.seconds.row());
     };
-    if (in_pairs) {
-      store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.in_pairs(at); });
+    if (is_linear) {
+      store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.linear(at); });
     } else {
       store([&](const At& at) DMLOPS_LAMBDA_INLINE { return results.wide(at); });
     }

@@ -82,9 +82,9 @@ class Statistics {
   }
 
   struct Factors {
-    HalfPair factor, addend;
+    typename W::GroupCoefficient factor, addend;
     f64x mean, inverse, scale, bias;
-    Mask in_pairs;
+    Mask is_linear;
   };
 
   // Scale and bias have an element for each element of the input, or one for each group, as always
@@ -96,13 +96,15 @@ class Statistics {
   struct Results {
     static constexpr bool kPerGroup = kKind != Kind::per_element, kAdds = kKind == Kind::with_added;
     static constexpr bool kLoadsParameters = kPerGroup;
-    static constexpr int kPairs = 2, kWide = 3;
-    FloatPair a, b;  // a x + b
+    static constexpr int kCoefficients = 2, kWide = 3;
+    typename W::Origin origin;
+    typename W::Coefficient a, b;  // a (x - origin) + b
     typename W::Minus minus_mean;
     Vector inverse, group_factor, group_bias;
 
     template <class Of>
-    DMLOPS_INLINE void set_pairs(const Of& of) {
+    DMLOPS_INLINE void set_linear(const Of& of) {
+      origin = typename W::Origin(of(&Factors::mean));
       a = of(&Factors::factor);
       b = of(&Factors::addend);
     }
@@ -114,18 +116,16 @@ class Statistics {
       group_bias = W::of(of(&Factors::bias));
     }
     template <class At>
-    DMLOPS_INLINE f32x in_pairs(const At& at) const {
+    DMLOPS_INLINE f32x linear(const At& at) const {
       f32x v = at.x();
       keep_in_register(v);
-      const f32x high = fma(v, a.high, b.high);
-      f32x low = fma(v, a.low, b.low);
+      const auto normalized = fma(origin(v), a, b);
       if constexpr (kPerGroup) {
-        if (kAdds) low = low + at.second();
-        return high + low;
+        return value_of(kAdds ? normalized + at.second() : normalized);
       } else {
         f32x factors = at.scale();
         keep_in_register(factors);
-        return fma(high, factors, fma(low, factors, at.bias()));
+        return times_plus(normalized, factors, at.bias());
       }
     }
     template <class At>
@@ -146,16 +146,16 @@ class Statistics {
     f.mean = group.center;
     f.inverse = group.inverse_deviation;
     const f64x factor = group.inverse_deviation * f.scale;
-    const f64x addend = f.bias - group.center * factor;
-    f.factor = HalfPair(factor);
-    f.addend = HalfPair(addend);
-    f.in_pairs = group.near_zero & fits_pair(factor) & fits_pair(addend);
+    const f64x addend = f.bias - (group.center - W::Origin::of(group.center)) * factor;
+    f.factor = W::coefficient(factor);
+    f.addend = W::coefficient(addend);
+    f.is_linear = W::Origin::suits(group.near_zero) & W::fits(factor) & W::fits(addend);
     if (kPerGroup) return f;
     // A scale would amplify the rounding of quotients below float32's normal range.
     const f64x squares = group.variance * group.inverse_deviation * group.inverse_deviation;
-    f.in_pairs = f.in_pairs & ((group.variance == 0.0) | (squares > 0x1p-160));
+    f.is_linear = f.is_linear & ((group.variance == 0.0) | (squares > 0x1p-160));
     // The low term of a large deviation times a large scale may overflow, with the opposite sign.
-    if (!parameters_.use_variance) f.in_pairs = f.in_pairs & (group.variance < 0x1p14);
+    if (!parameters_.use_variance) f.is_linear = f.is_linear & (group.variance < 0x1p14);
     return f;
   }
   // Calls visit(kKind), as a constant.

@@ -32,4 +32,27 @@ struct FloatPair {
   }
 };
 
+// x * factor + addend, as an unevaluated sum.
+DMLOPS_INLINE FloatPair fma(f32x x, const FloatPair& factor, const FloatPair& addend) {
+  FloatPair sum;
+  sum.high = fma(x, factor.high, addend.high);
+  sum.low = fma(x, factor.low, addend.low);
+  return sum;
+}
+DMLOPS_INLINE FloatPair operator+(FloatPair sum, f32x addend) {
+  sum.low = sum.low + addend;
+  return sum;
+}
+
+// The value of an unevaluated sum or of a single number, and of its product with a factor plus an
+// addend.
+DMLOPS_INLINE f32x value_of(const FloatPair& sum) { return sum.high + sum.low; }
+DMLOPS_INLINE f32x value_of(f32x sum) { return sum; }
+DMLOPS_INLINE f32x times_plus(const FloatPair& sum, f32x factor, f32x addend) {
+  return fma(sum.high, factor, fma(sum.low, factor, addend));
+}
+DMLOPS_INLINE f32x times_plus(f32x sum, f32x factor, f32x addend) {
+  return fma(sum, factor, addend);
+}
+
 }  // namespace dmlops::DMLOPS_TARGET
