@@ -38,7 +38,7 @@ std::string concat(const Parts&... parts) {
   return concat_parts({TextPart(parts)...});
 }
 
-// Returns text of an environment variable in printable ASCII: other bytes as "\xff".
+// Returns text with each byte outside of printable ASCII as "\xff".
 std::string printable(std::string_view text);
 
 // Returns a number with its noun: "1 dimension", "2 dimensions".

@@ -59,7 +59,7 @@ def _plain(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name most like another one, if about two thirds of them agree.
+    """Return the known name most like another one, if difflib's ratio of both is at least 2/3.
 
     Letter case and underscores do not count. Long names and long lists are not compared, since the
     time grows with both lengths.

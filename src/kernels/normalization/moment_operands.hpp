@@ -51,12 +51,13 @@ DMLOPS_INLINE void store_number(char* address, double value) {
   store_partial(reinterpret_cast<T*>(address), canonical_nan(rounded(to_doubles(value))), 1);
 }
 
-// The precision of sums, and of results if the mean is far from 0: float64 for float32 elements.
+// The precision of sums, and of results that are not linear: float64 for float32 elements.
 template <class T>
 struct Wide {
   using Vector = Doubles;
-  // The coefficients of linear results: two float32, for float16 elements one. Of a vector of
-  // groups, and of a vector of elements.
+  // The coefficients of linear results have two terms, for float16 elements one. GroupCoefficient:
+  // of a vector of groups. Coefficient: of a vector of elements.
+  static constexpr int kTerms = 2;
   using GroupCoefficient = HalfPair;
   using Coefficient = FloatPair;
 
@@ -107,6 +108,7 @@ struct Wide {
 template <>
 struct Wide<float16> {
   using Vector = f32x;
+  static constexpr int kTerms = 1;
   using GroupCoefficient = f32half;
   using Coefficient = f32x;
 
@@ -116,7 +118,7 @@ struct Wide<float16> {
   // to 0 in float16.
   DMLOPS_INLINE static Mask fits(f64x number) { return (number > -0x1p100) & (number < 0x1p100); }
 
-  // The mean rounded to float32, from which deviations lose none.
+  // The mean rounded to float32. Deviations from it lose no digits to cancellation.
   struct Origin {
     f32x value;
 

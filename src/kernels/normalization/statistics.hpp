@@ -150,7 +150,7 @@ class Statistics {
     f.factor = W::coefficient(factor);
     f.addend = W::coefficient(addend);
     f.is_linear = W::Origin::suits(group.near_zero) & W::fits(factor) & W::fits(addend);
-    if (kPerGroup) return f;
+    if (kPerGroup || W::kTerms == 1) return f;
     // A scale would amplify the rounding of quotients below float32's normal range.
     const f64x squares = group.variance * group.inverse_deviation * group.inverse_deviation;
     f.is_linear = f.is_linear & ((group.variance == 0.0) | (squares > 0x1p-160));
