@@ -253,6 +253,14 @@ def bounded(x: Any, dy: Any, given: Any, training: bool) -> tuple[list[Any], lis
 
 
 @each_dtype
+def test_an_element_at_both_means_has_no_gradient_beside_infinite_ones(dtype: str) -> None:
+    """The factors exceed float32, though mean(dy (x - mean)) / (variance + epsilon) does not."""
+    x, zero, one = (np.array(values, dtype).reshape(-1, 1) for values in ([1, 2, 3], 0, 1))
+    dx = dmlops.batch_normalization_training_grad(x, x, zero, zero, one, epsilon=1e-36)[0]
+    assert dx.ravel().tolist() == [np.inf, 0, -np.inf]
+
+
+@each_dtype
 def test_groups_of_one_element_have_no_input_gradient(dtype: str) -> None:
     x, dy = (samples.uniform((1, 3000), dtype, -3, 3, seed=i) for i in (1, 2))
     one = np.ones((1, 3000), dtype)
