@@ -46,8 +46,9 @@ class GroupSum {
 
   // Adds the elements of runs, of which there is at least one. `runs` begins at the first element;
   // left() are those of the current run from there on, which skip(n) passes, and at the end of the
-  // last one done() is true. prefetch(n) precedes their terms: add_terms(i, first, used, sums) adds
-  // those of the vector of elements from i on, of which [first, used) exist; the others are 0.
+  // last one done() is true. prefetch(i, n) precedes the terms of n elements, and returns false if
+  // the run needs no prefetches. add_terms(i, first, used, sums) adds those of the vector of
+  // elements from i on, of which [first, used) exist; the others are 0.
   template <class Runs>
   DMLOPS_INLINE void add(Runs runs) {
     do {
@@ -81,6 +82,9 @@ class GroupSum {
   using Lane = std::conditional_t<std::is_same_v<V, f32x>, float, double>;
   // Independent accumulators, which hide the latency of additions.
   static constexpr int kTogether = 2;
+  // Elements that are prefetched at a time. More would fill the queue of cache misses, so that the
+  // additions wait.
+  static constexpr std::int64_t kPrefetched = 128;
 
   // Adds the elements of runs up to the end of the block, with the sums in registers.
   template <class Runs>
@@ -96,8 +100,7 @@ class GroupSum {
       filled = filled_;
       do {
         const std::int64_t length = min(runs.left(), kSumBlock - filled);
-        if (lane == 0) runs.prefetch(length);
-        add_run(lane - filled % kWidth, length, runs, sums);
+        add_run(lane - filled % kWidth, length, runs, lane == 0, sums);
         filled += length;
         runs.skip(length);
       } while (filled < kSumBlock && !runs.done());
@@ -111,17 +114,28 @@ class GroupSum {
   // run if it is negative.
   template <class Runs>
   DMLOPS_INLINE static void add_run(std::int64_t i, std::int64_t length, const Runs& runs,
-                                    V (&sums)[kTogether][kSums]) {
+                                    bool prefetches, V (&sums)[kTogether][kSums]) {
     constexpr std::int64_t together = kTogether * kFloatLanes;
     if (i < 0) {
       add_existing(i, length, runs, sums);
       i += kWidth;
     }
-    for (; i + together <= length; i += kWidth) {
+    const std::int64_t last = length - together;
+    std::int64_t prefetched = 0;
+    do {
+      std::int64_t end = last;
+      if (prefetches) {
+        const std::int64_t piece = min(kPrefetched, length - prefetched);
+        const bool any = runs.prefetch(prefetched, piece);
+        prefetched += piece;
+        if (any) end = min(last, prefetched - 1);
+      }
+      for (; i <= end; i += kWidth) {
 #pragma GCC unroll 16
-      for (int v = 0; v < kTogether; ++v)
-        runs.add_terms(i + v * kFloatLanes, 0, kFloatLanes, sums[v]);
-    }
+        for (int v = 0; v < kTogether; ++v)
+          runs.add_terms(i + v * kFloatLanes, 0, kFloatLanes, sums[v]);
+      }
+    } while (i <= last);
     if (i < length) add_existing(i, length, runs, sums);
   }
 

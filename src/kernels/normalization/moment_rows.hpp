@@ -155,11 +155,12 @@ class MomentRows : public Formula {
       ++run_;
       if (!done()) begin();
     }
-    DMLOPS_INLINE void prefetch(std::int64_t length) const {
+    DMLOPS_INLINE bool prefetch(std::int64_t i, std::int64_t length) const {
       const std::int64_t ahead = tiles_->jump(1, *run_);
-      if (ahead != 0) prefetch_row(row_.elements, ahead, length);
+      if (ahead != 0) prefetch_row(row_.elements + i, ahead, length);
       const std::int64_t second = reads_second_ ? tiles_->jump(kSecond, *run_) : 0;
-      if (second != 0) prefetch_row(row_.seconds.row(), second, length);
+      if (second != 0) prefetch_row(row_.seconds.row() + i, second, length);
+      return ahead != 0 || second != 0;
     }
     DMLOPS_INLINE void add_terms(std::int64_t i, std::int64_t first, std::int64_t used,
                                  Vector* sums) const {
