@@ -140,7 +140,7 @@ class GroupMoments {
       for (int i = 0; i < Formula::kSums; ++i) totals[i] = total(i, c);
       Numbers result = groups;
       formula.end(s, result, totals, divisor);
-      groups = chosen(needed, result, groups);
+      assign(needed, result, groups);
     }
   }
 
@@ -161,16 +161,20 @@ class GroupMoments {
   DMLOPS_INLINE static Mask needs(int s, const Numbers& groups) {
     return s == 0 ? groups.near_zero : ~groups.near_zero;
   }
-  DMLOPS_INLINE static Numbers chosen(Mask mask, const Numbers& a, const Numbers& b) {
-    constexpr std::size_t count = sizeof(Numbers) / sizeof(f64x);
-    f64x chosen[count], others[count];
-    std::memcpy(chosen, &a, sizeof a);
-    std::memcpy(others, &b, sizeof b);
+  // Sets the masked groups of `to`, vector by vector: compilers copy whole structs by narrower
+  // stores, for which loads of vectors wait.
+  DMLOPS_INLINE static void assign(Mask mask, const Numbers& from, Numbers& to) {
+    constexpr std::size_t size = sizeof(f64x);
+    char* const target = reinterpret_cast<char*>(&to);
+    const char* const source = reinterpret_cast<const char*>(&from);
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < count; ++i) chosen[i] = mask ? chosen[i] : others[i];
-    Numbers numbers;
-    std::memcpy(&numbers, chosen, sizeof numbers);
-    return numbers;
+    for (std::size_t i = 0; i < sizeof(Numbers); i += size) {
+      f64x number, other;
+      std::memcpy(&number, source + i, size);
+      std::memcpy(&other, target + i, size);
+      number = mask ? number : other;
+      std::memcpy(target + i, &number, size);
+    }
   }
 
   alignas(kVectorBytes) Numbers numbers_[kCapacity / kHere];
