@@ -186,6 +186,15 @@ from_source() {
     echo "the static library is enough for a project that does not ask for a shared one"
     return 1
   fi
+  if [[ $(uname -m) == x86_64 ]]; then
+    say "refused: 32-bit x86" # compiled only, since the libraries for 32 bits may be missing
+    if cmake -S . -B "$work/check/m32" -G Ninja -DCMAKE_CXX_FLAGS=-m32 \
+      -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1; then
+      echo "32-bit x86 is accepted"
+      return 1
+    fi
+    grep -q 'needs a compiler for 64-bit x86 or 64-bit Arm' "$work/log" || { cat "$work/log"; return 1; }
+  fi
 }
 
 # Builds the example with the folder of the installed Python package only.
