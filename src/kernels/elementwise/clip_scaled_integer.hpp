@@ -23,7 +23,7 @@ struct ScaledInteger {
         bias(static_cast<double>(p.bias)) {}
 
   DMLOPS_INLINE T operator()(T x) const {
-    const T scaled = truncate<T>(__builtin_fma(static_cast<double>(x), scale, bias));
+    const T scaled = truncate<T>(fma_by_float(static_cast<double>(x), scale, bias));
     const T limited = scaled < upper ? scaled : upper;
     return limited > lower ? limited : lower;
   }

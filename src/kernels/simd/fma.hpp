@@ -92,6 +92,37 @@ DMLOPS_INLINE_SMALL f64x fma(f64x a, f64x b, f64x c) {
   return vfmaq_f64(c, a, b);
 #endif
 }
+DMLOPS_INLINE_SMALL double fma_by_float(double a, double b, double c) {
+  return __builtin_fma(a, b, c);
+}
+#else
+// sum + error = a + b, exactly (two-sum).
+struct ExactSum {
+  double sum, error;
+
+  ExactSum(double a, double b) : sum(a + b) {
+    const double shadow = sum - a;
+    error = (a - (sum - shadow)) + (b - shadow);
+  }
+};
+
+// a * b + c for a factor `b` that is a float32, rounded once: the C library's fma() rounds twice
+// under MinGW-w64. Of three terms, only the sum of the smallest ones is rounded, to odd (Boldo and
+// Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+DMLOPS_NO_INLINE inline double fma_by_float(double a, double b, double c) {
+  const double inexact = a * b + c;
+  if (inexact - inexact != 0.0) return inexact;  // infinity or NaN
+  // The products of 29 bits and of 24 bits of `a` with the 24 bits of `b` are exact.
+  const auto high = bit_cast<double>(bit_cast<std::uint64_t>(a) & ~std::uint64_t{0xffffff});
+  const ExactSum product(high * b, (a - high) * b);
+  const ExactSum low(c, product.error);
+  const ExactSum result(product.sum, low.sum);
+  const ExactSum errors(low.error, result.error);
+  auto odd = bit_cast<std::int64_t>(errors.sum);
+  if (errors.error != 0.0 && odd % 2 == 0)
+    odd += (errors.error > 0.0) == (errors.sum > 0.0) ? 1 : -1;
+  return result.sum + bit_cast<double>(odd);
+}
 #endif
 
 }  // namespace dmlops::DMLOPS_TARGET
