@@ -2,6 +2,7 @@
 #include "operators/check.hpp"
 
 #include <algorithm>
+#include <cfenv>
 #include <cstdio>
 #include <cstdlib>
 
@@ -76,11 +77,15 @@ const char* OutputName::text() const { return has_python_names ? python : cpp; }
 void use_python_names() { has_python_names = true; }
 
 std::string number_text(double value) {
+  // musl and Windows convert in x87 registers, whose flags FloatEnvironment does not restore.
+  std::fenv_t caller;
+  std::feholdexcept(&caller);
   char text[32];
   for (int digits = 1; digits <= 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, value);
     if (std::strtod(text, nullptr) == value) break;
   }
+  std::fesetenv(&caller);
   return text;
 }
 
