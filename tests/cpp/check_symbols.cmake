@@ -8,7 +8,7 @@ string(REPLACE "\n" ";" lines "${symbols}")
 foreach(line IN LISTS lines)
   # Weak functions and objects (W, V) and unique globals (u). GCC names a template's return type first; nm cannot
   # demangle some functions of lambdas.
-  if(line MATCHES "^[0-9a-f]+ [WVu] " AND NOT line MATCHES "dmlops::${ISA}::|_ZNK?6dmlops[0-9]+${ISA}")
+  if(line MATCHES "^[0-9a-f]+ [WVu] " AND NOT line MATCHES "dmlops::${ISA}::|_ZZ?NK?6dmlops[0-9]+${ISA}")
     string(APPEND foreign "\n  ${line}")
   endif()
 endforeach()
