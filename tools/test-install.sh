@@ -5,7 +5,7 @@
 #   tools/test-install.sh g++|clang++    static and shared, moved, by pkg-config; benchmarks; versions
 #   tools/test-install.sh aarch64        cross-compiled for 64-bit Arm, run by QEMU
 #   tools/test-install.sh windows        cross-compiled by MinGW-w64, run by Wine where it is installed
-#   tools/test-install.sh source         add_subdirectory and FetchContent
+#   tools/test-install.sh source         add_subdirectory and FetchContent; refused flags
 #   tools/test-install.sh package        the source in the installed Python package
 #
 # Needs pkg-config and libbenchmark-dev (g++, clang++), g++-aarch64-linux-gnu and qemu-user-static,
@@ -168,6 +168,19 @@ cross() {
   done
 }
 
+# Configures with the arguments, which must fail with the message.
+refuse() { # WHAT MESSAGE CMAKE_ARGUMENT...
+  local what=$1 message=$2
+  shift 2
+  say "refused: $what"
+  if cmake -S . -B "$work/check/refused" -G Ninja "$@" >"$work/log" 2>&1; then
+    echo "$what is accepted"
+    return 1
+  fi
+  grep -q "$message" "$work/log" || { cat "$work/log"; return 1; }
+  rm -rf "$work/check/refused"
+}
+
 # Builds the source as part of another project, with unoptimized kernels to save time.
 from_source() {
   check FetchContent tests/install -DHOW=FetchContent -DSOURCE="$PWD" -DBUILD_SHARED_LIBS=ON \
@@ -186,14 +199,13 @@ from_source() {
     echo "the static library is enough for a project that does not ask for a shared one"
     return 1
   fi
-  if [[ $(uname -m) == x86_64 ]]; then
-    say "refused: 32-bit x86" # compiled only, since the libraries for 32 bits may be missing
-    if cmake -S . -B "$work/check/m32" -G Ninja -DCMAKE_CXX_FLAGS=-m32 \
-      -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY >"$work/log" 2>&1; then
-      echo "32-bit x86 is accepted"
-      return 1
-    fi
-    grep -q 'needs a compiler for 64-bit x86 or 64-bit Arm' "$work/log" || { cat "$work/log"; return 1; }
+  for flag in -Ofast -mdaz-ftz; do
+    refuse "$flag" "with $flag, the linker" -DCMAKE_CXX_FLAGS_RELEASE="$flag"
+    refuse "$flag of the linker" "with $flag, the linker" -DCMAKE_SHARED_LINKER_FLAGS="$flag"
+  done
+  if [[ $(uname -m) == x86_64 ]]; then  # compiled only, since the libraries for 32 bits may be missing
+    refuse '32-bit x86' 'needs a compiler for 64-bit x86 or 64-bit Arm' -DCMAKE_CXX_FLAGS=-m32 \
+      -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY
   fi
 }
 
