@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -19,6 +18,16 @@ namespace dmlops {
 constexpr int kMaxRank = 8;  ///< maximum number of dimensions of a tensor
 /// Sizes or strides; only the first `rank` entries count.
 using Dimensions = std::array<std::int64_t, kMaxRank>;
+
+/// \cond parts of IntegerList
+namespace detail {
+
+// Throws Error: more integers than dimensions. Not in the header, so that programs without
+// exceptions can include it.
+[[noreturn]] DMLOPS_API void refuse_integers(std::size_t count);
+
+}  // namespace detail
+/// \endcond
 
 /// Sizes, strides or axes: at most kMaxRank integers of any types, `{2, 3}`, `{rows, columns}`, or
 /// a contiguous container of integers.
@@ -42,10 +51,7 @@ class IntegerList {
                                  decltype(*std::declval<const Container&>().data())>>,
                              int> = 0>
   IntegerList(const Container& container) : count_(static_cast<int>(container.size())) {
-    if (container.size() > values_.size()) {
-      throw Error("IntegerList: " + std::to_string(container.size()) +
-                  " integers; a tensor has at most 8 dimensions");
-    }
+    if (container.size() > values_.size()) detail::refuse_integers(container.size());
     for (std::size_t d = 0; d < container.size(); ++d) {
       values_[d] = static_cast<std::int64_t>(container.data()[d]);
     }

@@ -75,6 +75,10 @@ std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
+void refuse_integers(std::size_t count) {
+  throw Error(concat("IntegerList: ", count, " integers; a tensor has at most 8 dimensions"));
+}
+
 Dimensions packed_strides(const IntegerList& sizes, std::size_t element) {
   Dimensions strides = {};
   auto stride = static_cast<std::int64_t>(element);
