@@ -135,6 +135,12 @@ host() {
     -o "$work/example"
   "$work/example" | sed 's/^/    /'
   "$PYTHON" examples/c/ctypes_example.py "$libdir/libdmlops.so" | sed 's/^/    /'
+  say "refused: containers or enumerations of another layout than in the library"
+  (! "$compiler" -std=c++17 -D_GLIBCXX_DEBUG examples/directml/directml_example.cpp "${flags[@]}" \
+    -o "$work/example" 2>"$work/log")
+  grep -q 'abi:glibcxx_debug' "$work/log"
+  (! cc -fshort-enums -fsyntax-only examples/c/c_example.c "${flags[@]}" 2>"$work/log")
+  grep -q 'enumerations_have_4_bytes' "$work/log"
   read -ra static < <(pkg-config --static --cflags --libs dmlops)
   "$compiler" -std=c++17 examples/directml/directml_example.cpp -static "${static[@]}" \
     -o "$work/example"

@@ -69,10 +69,20 @@ struct ScalarUnion {
 /// \throws ValidationError if the data type does not hold the number, or rounds it to infinity
 DMLOPS_API ScalarUnion scalar_union(TensorDataType data_type, const Scalar& value);
 
+/// \cond
+// The containers in OperatorDesc have another layout in libstdc++'s debug mode. The tag changes the
+// names of the functions that take one, so that program and library of different modes do not link.
+#if defined(_GLIBCXX_DEBUG)
+#define DMLOPS_CONTAINER_MODE __attribute__((abi_tag("glibcxx_debug")))
+#else
+#define DMLOPS_CONTAINER_MODE
+#endif
+/// \endcond
+
 /// DML_OPERATOR_DESC of any operator, with the struct that it points to. Members that the operator
 /// lacks are ignored. The structs of operator_descs.hpp are easier to write, and convert to
 /// OperatorDesc.
-struct OperatorDesc {
+struct DMLOPS_CONTAINER_MODE OperatorDesc {
   static constexpr int kMaxTensors = 8;  ///< the tensors of BATCH_NORMALIZATION_GRAD
 
   OperatorType type = OperatorType::invalid;  ///< the operator
@@ -91,6 +101,8 @@ struct OperatorDesc {
   /// True if error messages have DirectML's names: "InputTensor". Set by to_operator_desc().
   bool directml_names = false;
 };
+
+#undef DMLOPS_CONTAINER_MODE
 
 /// Checks a descriptor.
 /// \throws ValidationError if the level does not accept it

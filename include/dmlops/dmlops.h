@@ -17,6 +17,13 @@
 extern "C" {
 #endif
 
+/** \cond */
+#if !defined(__cplusplus)
+/* An error with -fshort-enums: the library's enumerations have 4 bytes. */
+typedef char dmlops_enumerations_have_4_bytes[sizeof(DML_TENSOR_DATA_TYPE) == 4 ? 1 : -1];
+#endif
+/** \endcond */
+
 /** The result of a function. Unless it is DMLOPS_SUCCESS, no output has been written. */
 typedef enum dmlops_status {
   DMLOPS_SUCCESS = 0,          /**< done */
