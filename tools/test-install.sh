@@ -187,10 +187,11 @@ refuse() { # WHAT MESSAGE CMAKE_ARGUMENT...
   rm -rf "$work/check/refused"
 }
 
-# Builds the source as part of another project, with unoptimized kernels to save time.
+# Builds the source as part of another project, which has link-time optimization; unoptimized kernels
+# save time.
 from_source() {
   check FetchContent tests/install -DHOW=FetchContent -DSOURCE="$PWD" -DBUILD_SHARED_LIBS=ON \
-    -DDMLOPS_KERNEL_OPTIMIZATION=-O1
+    -DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON -DDMLOPS_KERNEL_OPTIMIZATION=-O1
   quiet cmake --install "$work/check/FetchContent" --prefix "$work/prefix"
   diff <(echo ./bin/example) <(cd "$work/prefix" && find . -type f)
   say "add_subdirectory"
