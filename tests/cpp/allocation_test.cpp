@@ -17,13 +17,13 @@ thread_local int until_failure = -1;  // allocations until one fails; negative: 
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Neither is inlined: GCC would warn that one of them does not match what the other one does.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (until_failure >= 0 && until_failure-- == 0) throw std::bad_alloc();
   void* const memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-// Not inlined: GCC for Windows would warn of memory from `operator new` that is freed.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 // The standard library's other versions call these, but a sanitizer's do not.
