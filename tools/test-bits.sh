@@ -18,7 +18,7 @@ for pair in "${chosen[@]}"; do
   compiler=${pair%:*} level=${pair#*:} begin=$SECONDS
   name=bits-$compiler$level
   arguments=(-DCMAKE_CXX_COMPILER="$compiler") flags=-ffast-math
-  if [[ $compiler == *g++ ]]; then flags+=' -fsingle-precision-constant -fallow-store-data-races'; fi
+  if [[ $compiler != *clang* ]]; then flags+=' -fsingle-precision-constant -fallow-store-data-races'; fi
   if [[ $compiler == g++ && $(uname -m) == x86_64 ]]; then flags+=' -mfpmath=387 -mno-ieee-fp'; fi
   if [[ $compiler == aarch64-* ]]; then
     arguments=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake")
