@@ -111,6 +111,7 @@ def test_integer_scaling_truncates_and_saturates() -> None:
     assert dmlops.clip(top, scale_bias=ScaleBias(-1.0, 0.0)).tolist() == [0, 0, 0]
 
 
+@pytest.mark.usefixtures("isa")
 def test_integer_scaling_is_one_fused_operation() -> None:
     # 32 by 24 bits do not fit float64: a rounded product would truncate some of these differently.
     x = samples.any_bits((3000,), np.int32, seed=4)
@@ -118,6 +119,10 @@ def test_integer_scaling_is_one_fused_operation() -> None:
     for scale in ((float(np.float32(0.1)), -0.5), (1 / 3, 1e-3), (1 + 2.0**-23, 0.5)):
         for values in (x, x.view(np.uint32), y, y.view(np.uint64)):
             assert_same_values(*both(values, None, None, scale), f"{values.dtype} * {scale}")
+    x, half = np.full(40, 2**52 + 1, np.int64), 3 * (2**52 + 1) // 2  # the product is half + 0.5
+    for bias, above in ((-(2.0**-60), 0), (0.0, 1), (2.0**-60, 1)):
+        assert (dmlops.clip(x, scale_bias=ScaleBias(1.5, bias)) == half + above).all()
+        assert (dmlops.clip(-x, scale_bias=ScaleBias(1.5, -bias)) == -half - above).all()
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
