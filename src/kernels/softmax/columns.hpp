@@ -17,8 +17,9 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   using Block = ColumnBlock<T, kSoftmaxColumns>;
 
  public:
-  explicit SoftmaxBlock(const Reduction& groups)
-      : Block(groups, reads_in_place(groups)),
+  // `fewest`: see takes_less_in_place().
+  SoftmaxBlock(const Reduction& groups, std::int64_t fewest)
+      : Block(groups, reads_in_place(groups, fewest)),
         stores_rows_(groups.streaming && fit_selection(groups.kept)) {}
 
   // Calls compute() for each selection of the groups.
@@ -38,10 +39,9 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   static bool fit_selection(const ReductionNest& kept) {
     return kept.rank == 1 && kept.sizes[0] <= kSoftmaxColumns && kept.strides[0][0] == Block::kSize;
   }
-  // True if runs of groups that are adjacent in the output, but not whole vectors, are to be read
-  // in place where the input has them, too. Not if the output is the input, since vectors that
-  // overlap would read results.
-  static bool reads_in_place(const Reduction& groups) {
+  // True if runs of groups that are adjacent in the output are to be read in place where the input
+  // has them, too. Not if the output is the input, since vectors that overlap would read results.
+  static bool reads_in_place(const Reduction& groups, std::int64_t fewest) {
     const ReductionNest& kept = groups.kept;
     if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank == 0)
       return false;
@@ -50,12 +50,16 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     if (kept.rank == 1 && streaming) return false;
     const ElementLoops in = element_loops(groups, 1);
     const std::int64_t run = kept.sizes[0], elements = in.count();
-    return run % kFloatLanes != 0 && kept.strides[0][0] == Block::kSize &&
-           !Block::share_sets(elements, in.step()) && takes_less_in_place(run, elements, streaming);
+    return kept.strides[0][0] == Block::kSize && !Block::share_sets(elements, in.step()) &&
+           takes_less_in_place(run, elements, fewest, streaming);
   }
-  static bool takes_less_in_place(std::int64_t run, std::int64_t elements, bool streaming) {
-    constexpr std::int64_t kLongRun = 40, kShortRun = 16, kManyElements = 768;
-    if (run < kLongRun && (run <= kShortRun || run * elements < kManyElements)) return false;
+  // True if runs that fill a vector take less time in place than packed: long ones, and those with
+  // at least `fewest` elements, less those that the last vector of each row repeats.
+  static bool takes_less_in_place(std::int64_t run, std::int64_t elements, std::int64_t fewest,
+                                  bool streaming) {
+    constexpr std::int64_t kLongRun = 3 * kFloatLanes;
+    const std::int64_t repeated = round_up(run, kFloatLanes) - run;
+    if (run < kFloatLanes || (run < kLongRun && (run - repeated) * elements < fewest)) return false;
     // Long runs of longer groups are packed for non-temporal stores.
     constexpr std::int64_t kFewElements = 8;
     return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamedInPlace;

@@ -126,7 +126,7 @@ struct HardmaxRows {
 template <class T>
 class HardmaxColumns {
  public:
-  explicit HardmaxColumns(const Reduction& groups) : groups_(groups), block_(groups) {}
+  explicit HardmaxColumns(const Reduction& groups) : groups_(groups), block_(groups, 0) {}
 
   void run() {
     block_.for_each_selection([this] {
@@ -147,13 +147,23 @@ class HardmaxColumns {
       const std::int64_t rows = block_.rows(b);
       for_each_vector(block_.columns(), [&](std::int64_t c) DMLOPS_LAMBDA_INLINE {
         const std::int64_t column = block_.column(c);
-        f32x top = load<f32x>(tops_ + c);
-        i32x row = splat<i32x>(-1);
+        const f32x before = load<f32x>(tops_ + c);
+        f32x top = before;
+        i32x row = splat<i32x>(-1), unordered = {};
+        // Only the maxima depend on one another; NaN is looked for afterwards.
         for (std::int64_t r = 0; r < rows; ++r) {
           const f32x v = load_columns<T>(x, r, column);
-          const i32x is_first = (v > top) | ((v != v) & (top == top));
-          top = is_first ? v : top;
-          row = is_first ? splat<i32x>(static_cast<std::int32_t>(r)) : row;
+          unordered |= v != v;
+          row = v > top ? splat<i32x>(static_cast<std::int32_t>(r)) : row;
+          top = max(top, v);
+        }
+        unordered &= before == before;  // otherwise the first NaN has been found
+        if (any_lane(unordered)) {
+          top = unordered ? splat<f32x>(__builtin_nanf("")) : top;
+          for (std::int64_t r = rows; r-- > 0;) {
+            const f32x v = load_columns<T>(x, r, column);
+            row = (v != v) & unordered ? splat<i32x>(static_cast<std::int32_t>(r)) : row;
+          }
         }
         const i32x found = row >= 0;
         store(tops_ + c, top);

@@ -12,7 +12,7 @@ class LogSoftmaxColumns : GroupBatch<LogSoftmaxColumns<T>, T, kSoftmaxColumns> {
   friend Base;
 
  public:
-  explicit LogSoftmaxColumns(const Reduction& groups) : block_(groups) {}
+  explicit LogSoftmaxColumns(const Reduction& groups) : block_(groups, 320) {}
 
   void run() {
     block_.for_each_selection([this] {

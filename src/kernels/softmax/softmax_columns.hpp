@@ -9,7 +9,7 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class SoftmaxColumns {
  public:
-  explicit SoftmaxColumns(const Reduction& groups) : block_(groups) {}
+  explicit SoftmaxColumns(const Reduction& groups) : block_(groups, 128) {}
 
   void run() {
     block_.for_each_selection([this] { run_selection(); });
