@@ -114,6 +114,8 @@ def test_the_first_nan_is_the_maximum(dtype: str) -> None:
             expected[2, second] = 1
             assert_same_bits(dmlops.hardmax(x), expected)
             assert_same_bits(dmlops.hardmax(x.T, 0), expected.T)
+            columns = np.ascontiguousarray(np.tile(x, (15, 1)).T)
+            assert_same_bits(dmlops.hardmax(columns, 0), np.tile(expected, (15, 1)).T)
 
 
 # Exponentials that differ from the nearest float32 number by half a unit in its last place, so that
