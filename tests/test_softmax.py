@@ -171,6 +171,18 @@ def test_in_place_and_empty() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "hardmax"])
+def test_threads_divide_runs_of_groups_in_place(name: str, dtype: str) -> None:
+    """The runs are whole vectors, but not the shares of the threads."""
+    function = getattr(dmlops, name)
+    for shape, threads in itertools.product([(1, 60, 20), (2, 60, 24), (1, 60, 48)], (2, 3, 5)):
+        x = samples.uniform(shape, dtype, -8, 8)
+        expected = function(x, 1)
+        with small_shards(threads):
+            assert_same_bits(function(x, 1, out=x), expected, f"{shape}, {threads} threads")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", ["softmax", "hardmax"])
 @pytest.mark.parametrize(
     "length", [2, 15, 16, 17, 31, 32, 63, 64, 65, 128, 1023, 1024, 1025, 1089, 4097]

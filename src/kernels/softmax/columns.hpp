@@ -17,9 +17,12 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   using Block = ColumnBlock<T, kSoftmaxColumns>;
 
  public:
-  // `fewest`: see takes_less_in_place().
+  // `fewest`: see takes_less_in_place(). If the output is the input, no vectors overlap: they would
+  // read results.
   SoftmaxBlock(const Reduction& groups, std::int64_t fewest)
-      : Block(groups, reads_in_place(groups, fewest)),
+      : Block(groups, !writes_to_input(groups) && reads_in_place(groups, fewest)),
+        reads_in_place_(this->overlaps() ||
+                        (writes_to_input(groups) && reads_in_place(groups, fewest))),
         stores_rows_(groups.streaming && fit_selection(groups.kept)) {}
 
   // Calls compute() for each selection of the groups.
@@ -30,21 +33,22 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
       if (!this->stores_in_place()) this->end_overlap();
       compute();
     };
-    const bool in_place = (this->overlaps() || stores_rows_) && this->is_adjacent();
+    const bool in_place = (reads_in_place_ || stores_rows_) && this->is_adjacent();
     Block::for_each_selection(compute_here, in_place ? kSoftmaxColumns : 0);
   }
 
  private:
+  static bool writes_to_input(const Reduction& groups) { return groups.data[0] == groups.data[1]; }
   // True if all groups are adjacent in the output, and fit a selection.
   static bool fit_selection(const ReductionNest& kept) {
     return kept.rank == 1 && kept.sizes[0] <= kSoftmaxColumns && kept.strides[0][0] == Block::kSize;
   }
   // True if runs of groups that are adjacent in the output are to be read in place where the input
-  // has them, too. Not if the output is the input, since vectors that overlap would read results.
+  // has them, too. If the output is the input, only runs of whole vectors.
   static bool reads_in_place(const Reduction& groups, std::int64_t fewest) {
     const ReductionNest& kept = groups.kept;
-    if (groups.data[0] == nullptr || groups.data[0] == groups.data[1] || kept.rank == 0)
-      return false;
+    if (groups.data[0] == nullptr || kept.rank == 0) return false;
+    if (writes_to_input(groups) && kept.sizes[0] % kFloatLanes != 0) return false;
     const bool streaming = groups.streaming && !fit_selection(kept);
     // Parts of rows are packed for non-temporal stores.
     if (kept.rank == 1 && streaming) return false;
@@ -65,6 +69,7 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
     return !streaming || elements <= kFewElements || run * Block::kSize < kShortestStreamedInPlace;
   }
 
+  const bool reads_in_place_;
   // True if regular stores write whole rows of groups, which non-temporal stores would take longer.
   const bool stores_rows_;
 };
