@@ -146,6 +146,8 @@ host() {
     -o "$work/example"
   (! readelf --dynamic "$work/example" | grep NEEDED)
   "$work/example" | tail -n 1 | sed 's/^/    /'
+  cc -std=c99 -shared -fPIC examples/c/c_example.c "${static[@]}" -o "$work/plugin.so"
+  readelf --dynamic "$work/plugin.so" | grep NODELETE >/dev/null # its unloading would crash
   say "the programs in docs/cpp.md, docs/directml.md and docs/c.md"
   documented_programs "$compiler" "${flags[@]}"
   awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' docs/c.md >"$work/program.c"
