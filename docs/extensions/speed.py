@@ -15,7 +15,7 @@ from dmlops._text import counted
 from extensions import speed_table
 
 FOLDER = "speed"
-RUNS = ("intel-1", "intel-2", "intel-16", "amd-1", "amd-2")  # the first one is drawn
+RUNS = ("intel-1", "intel-2", "intel-16", "amd-1", "amd-2", "zen3-1")  # the first one is drawn
 
 
 def figures(folder: str | Path, run: str) -> dict[str, Any]:
@@ -56,9 +56,10 @@ class SpeedTable(SphinxDirective):
 
 
 def maker(result: dict[str, Any]) -> str:
-    """Return the vendor of the processor."""
+    """Return the vendor of the processor, with the instruction set unless it is AVX-512."""
     name: str = result["machine"]["cpu"]
-    return name.replace("(R)", " ").split()[0]
+    vendor, isa = name.replace("(R)", " ").split()[0], result["dmlops"]["isa"]
+    return vendor if isa == "avx512" else f"{vendor} with {isa.upper()}"
 
 
 def threads(result: dict[str, Any]) -> str:
