@@ -35,10 +35,15 @@ fi
 # Arguments of `configure` that let several sources share the compilation of headers: a third less time.
 UNITY=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6)
 
+# The instruction sets of this processor: checks that run the kernels under a compiler's special flags need no others.
+ISAS=baseline
+if grep -qsw avx2 /proc/cpuinfo; then ISAS+=';avx2'; fi
+if grep -qsw avx512dq /proc/cpuinfo; then ISAS+=';avx512'; fi
+
 # Arguments of `configure` for the build under the address sanitizer, which tests and fuzzers share.
 # At higher levels, instrumented code takes minutes to compile. No test uses the shared library.
 # shellcheck disable=SC2034 # the scripts that source this file use them
-SANITIZED=("${UNITY[@]}" -DDMLOPS_BUILD_SHARED=OFF
+SANITIZED=("${UNITY[@]}" -DDMLOPS_BUILD_SHARED=OFF -DDMLOPS_ISAS="$ISAS"
   -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1
   -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION=-O1)
 # shellcheck disable=SC2034

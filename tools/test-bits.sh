@@ -17,7 +17,7 @@ fi
 for pair in "${chosen[@]}"; do
   compiler=${pair%:*} level=${pair#*:} begin=$SECONDS
   name=bits-$compiler$level
-  arguments=(-DCMAKE_CXX_COMPILER="$compiler") flags=-ffast-math
+  arguments=(-DCMAKE_CXX_COMPILER="$compiler" -DDMLOPS_ISAS="$ISAS") flags=-ffast-math
   if [[ $compiler != *clang* ]]; then flags+=' -fsingle-precision-constant -fallow-store-data-races'; fi
   if [[ $compiler == g++ && $(uname -m) == x86_64 ]]; then flags+=' -mfpmath=387 -mno-ieee-fp'; fi
   if [[ $compiler == aarch64-* ]]; then

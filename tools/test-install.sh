@@ -212,6 +212,8 @@ from_source() {
     refuse "$flag" "with $flag, the linker" -DCMAKE_CXX_FLAGS_RELEASE="$flag"
     refuse "$flag of the linker" "with $flag, the linker" -DCMAKE_SHARED_LINKER_FLAGS="$flag"
   done
+  refuse 'an unknown instruction set' 'DMLOPS_ISAS has sse9' -DDMLOPS_ISAS='baseline;sse9'
+  refuse 'no baseline' 'DMLOPS_ISAS lacks baseline' -DDMLOPS_ISAS=
   if [[ $(uname -m) == x86_64 ]]; then # compiled only, since the libraries for 32 bits may be missing
     refuse '32-bit x86' 'needs a compiler for 64-bit x86 or 64-bit Arm' -DCMAKE_CXX_FLAGS=-m32 \
       -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY

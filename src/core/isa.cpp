@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/attributes.hpp"
+#include "core/build.hpp"
 #include "core/cpuid.hpp"
 #include "core/text.hpp"
 #include "dmlops/runtime.hpp"
@@ -17,10 +18,12 @@
 namespace dmlops::baseline {
 void set_kernels(KernelTable& table);
 }
-#if defined(DMLOPS_X86)
+#if defined(DMLOPS_HAS_AVX2)
 namespace dmlops::avx2 {
 void set_kernels(KernelTable& table);
 }
+#endif
+#if defined(DMLOPS_HAS_AVX512)
 namespace dmlops::avx512 {
 void set_kernels(KernelTable& table);
 }
@@ -39,10 +42,12 @@ bool saves(unsigned int registers) {
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return has(low, registers);
 }
-bool has_avx2() {
+[[maybe_unused]] bool has_avx2() {
   constexpr unsigned int kFmaOsxsaveAvxF16c = bits({12, 27, 28, 29}), kAvx2 = bits({5});
   return has(CpuId(1).c, kFmaOsxsaveAvxF16c) && saves(bits({1, 2})) && has(CpuId(7).b, kAvx2);
 }
+#endif
+#if defined(DMLOPS_HAS_AVX512)
 bool has_avx512() {
   constexpr unsigned int kFDqBwVl = bits({16, 17, 30, 31});
   return has_avx2() && saves(bits({1, 2, 5, 6, 7})) && has(CpuId(7).b, kFDqBwVl);
@@ -63,8 +68,10 @@ struct Candidate {
 };
 constexpr Candidate kCandidates[] = {
 // Fastest first.
-#if defined(DMLOPS_X86)
+#if defined(DMLOPS_HAS_AVX512)
     {"avx512", has_avx512, set_avx512_kernels},
+#endif
+#if defined(DMLOPS_HAS_AVX2)
     {"avx2", has_avx2, avx2::set_kernels},
 #endif
     {"baseline", always, baseline::set_kernels},

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/build.hpp"
 #include "dmlops/runtime.hpp"
 #include "kernels/kernel.hpp"
 
@@ -15,7 +16,7 @@ namespace dmlops {
 namespace baseline {
 void set_kernels(KernelTable& table);
 }
-#if defined(__x86_64__)
+#if defined(DMLOPS_HAS_AVX512)
 namespace avx512 {
 void set_kernels(KernelTable& table);
 }

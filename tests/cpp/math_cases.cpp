@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "activation_reference.hpp"
+#include "core/build.hpp"
 #include "dmlops/runtime.hpp"
 
 namespace dmlops {
@@ -13,10 +14,12 @@ namespace dmlops {
 namespace baseline {
 extern const MathFunctions kMathFunctions;
 }
-#if defined(__x86_64__)
+#if defined(DMLOPS_HAS_AVX2)
 namespace avx2 {
 extern const MathFunctions kMathFunctions;
 }
+#endif
+#if defined(DMLOPS_HAS_AVX512)
 namespace avx512 {
 extern const MathFunctions kMathFunctions;
 }
@@ -81,8 +84,10 @@ std::vector<MathCase> math_cases() {
 
 std::vector<const MathFunctions*> available_math_functions() {
   const MathFunctions* const all[] = {
-#if defined(__x86_64__)
+#if defined(DMLOPS_HAS_AVX512)
     &avx512::kMathFunctions,
+#endif
+#if defined(DMLOPS_HAS_AVX2)
     &avx2::kMathFunctions,
 #endif
     &baseline::kMathFunctions
