@@ -40,6 +40,16 @@ ISAS=baseline
 if grep -qsw avx2 /proc/cpuinfo; then ISAS+=';avx2'; fi
 if grep -qsw avx512dq /proc/cpuinfo; then ISAS+=';avx512'; fi
 
+# at_level LEVEL COMPILER: sets AT_LEVEL to the arguments of `configure` for this optimization level, with fast math and
+# other flags that change bits, which the build takes back.
+at_level() {
+  local flags=-ffast-math
+  if [[ $2 != *clang* ]]; then flags+=' -fsingle-precision-constant -fallow-store-data-races'; fi
+  if [[ $2 == g++ && $(uname -m) == x86_64 ]]; then flags+=' -mfpmath=387 -mno-ieee-fp'; fi
+  # shellcheck disable=SC2034 # the scripts that source this file use it
+  AT_LEVEL=(-DCMAKE_CXX_FLAGS_RELEASE="$1 $flags -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION="$1")
+}
+
 # Arguments of `configure` for the build under the address sanitizer, which tests and fuzzers share.
 # At higher levels, instrumented code takes minutes to compile. No test uses the shared library.
 # shellcheck disable=SC2034 # the scripts that source this file use them

@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
-# Compares the golden digests (tests/golden.txt) at optimization levels other than -O2, which
-# tools/test-cpp.sh and tools/test-aarch64.sh test, and with fast math and other flags that change bits,
-# which the build takes back: no compiler and no flag may change a bit.
+# Compares the golden digests (tests/golden.txt) at optimization levels other than -O2, with fast math and
+# other flags that change bits, which the build takes back: no compiler and no flag may change a bit.
 #
-#   tools/test-bits.sh                     GCC at -O1, Clang at -O3
+#   tools/test-bits.sh                     GCC at -O1
 #   tools/test-bits.sh g++:-O2 clang++:-O1 ...
 #   tools/test-bits.sh all                 both compilers at every level, and GCC for 64-bit Arm
 source "$(dirname "$0")/common.sh"
 
-chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=(g++:-O1 clang++:-O3); fi
+chosen=("${@:-g++:-O1}")
 if [[ ${chosen[0]} == all ]]; then
   chosen=({g++,clang++}:-O{1,2,3} aarch64-linux-gnu-g++:-O{1,2,3})
 fi
@@ -17,14 +15,12 @@ fi
 for pair in "${chosen[@]}"; do
   compiler=${pair%:*} level=${pair#*:} begin=$SECONDS
   name=bits-$compiler$level
-  arguments=(-DCMAKE_CXX_COMPILER="$compiler" -DDMLOPS_ISAS="$ISAS") flags=-ffast-math
-  if [[ $compiler != *clang* ]]; then flags+=' -fsingle-precision-constant -fallow-store-data-races'; fi
-  if [[ $compiler == g++ && $(uname -m) == x86_64 ]]; then flags+=' -mfpmath=387 -mno-ieee-fp'; fi
+  arguments=(-DCMAKE_CXX_COMPILER="$compiler" -DDMLOPS_ISAS="$ISAS")
   if [[ $compiler == aarch64-* ]]; then
     arguments=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake")
   fi
-  configure "$name" "${arguments[@]}" -DDMLOPS_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_FLAGS_RELEASE="$level $flags -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION="$level" >/dev/null
+  at_level "$level" "$compiler"
+  configure "$name" "${arguments[@]}" -DDMLOPS_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=Release "${AT_LEVEL[@]}" >/dev/null
   cmake --build "$BUILD/$name" --target golden_test --parallel "$JOBS"
   ctest --test-dir "$BUILD/$name" --tests-regex '^golden_' --output-on-failure --no-tests=error
   printf '%s at %s: the golden bits (%d s)\n' "$compiler" "$level" $((SECONDS - begin))
