@@ -23,10 +23,10 @@ def run(*arguments: str) -> str:
 
 def test_contributing_names_existing_files() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Commands")[0]
-    folders = ("src", "python", "tests", "docs", "include", "examples", "tools", "fuzz")
+    folders = ("src", "python", "tests", "docs", "include", "examples", "tools", "fuzz", "cmake")
     known = {path.name for folder in folders for path in (ROOT / folder).rglob("*")}
     known |= {path.name for path in ROOT.iterdir()}
-    for word in re.findall(r"[\w./]*\w\.(?:cpp|hpp|py|md|txt)\b", text):
+    for word in re.findall(r"[\w./]*\w\.(?:cpp|hpp|py|md|txt)(?:\.in)?\b", text):
         assert (ROOT / word).exists() if word.startswith(folders) else Path(word).name in known
 
 
