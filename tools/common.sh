@@ -50,15 +50,15 @@ at_level() {
   AT_LEVEL=(-DCMAKE_CXX_FLAGS_RELEASE="$1 $flags -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION="$1")
 }
 
-# Arguments of `configure` for the build under the address sanitizer, which tests and fuzzers share.
+# Arguments of `configure` for the builds under sanitizers; ADDRESS is the build that tests and fuzzers share.
 # At higher levels, instrumented code takes minutes to compile. No test uses the shared library.
 # shellcheck disable=SC2034 # the scripts that source this file use them
-SANITIZED=("${UNITY[@]}" -DDMLOPS_BUILD_SHARED=OFF -DDMLOPS_ISAS="$ISAS"
+SANITIZED=("${UNITY[@]}" -DDMLOPS_BUILD_SHARED=OFF
   -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=-g1
   -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DDMLOPS_KERNEL_OPTIMIZATION=-O1)
 # shellcheck disable=SC2034
-ADDRESS=(sanitize-address "${SANITIZED[@]}" -DDMLOPS_SANITIZE=address -DDMLOPS_BUILD_FUZZERS=ON
-  -DDMLOPS_BUILD_TESTS=ON "${PYTHON_BINDING[@]}")
+ADDRESS=(sanitize-address "${SANITIZED[@]}" -DDMLOPS_SANITIZE=address -DDMLOPS_ISAS="$ISAS"
+  -DDMLOPS_BUILD_FUZZERS=ON -DDMLOPS_BUILD_TESTS=ON "${PYTHON_BINDING[@]}")
 
 # sanitized_package: the Python package with the module that was built under the address sanitizer.
 # Leaves in SANITIZED_PYTHON the command of an interpreter that imports it; the arguments are further

@@ -2,7 +2,7 @@
 # Tests under the compiler's sanitizers; the first finding fails.
 #
 #   tools/sanitize.sh address [pytest arguments]   memory, undefined behavior: C++ and Python tests
-#   tools/sanitize.sh thread                       data races: C++ tests
+#   tools/sanitize.sh thread                       data races: C++ tests, on the baseline
 #
 # By default pytest runs the tests of untrusted input only, without those that take minutes there and
 # are about digits and numbers of threads; `address tests` runs all tests. The golden digests, the
@@ -30,7 +30,8 @@ if setarch -R true 2>/dev/null; then LAUNCHER=(setarch -R); fi
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
 
-if [[ $kind == thread ]]; then # it ignores accesses of more than 16 bytes, the baseline's vectors
+if [[ $kind == thread ]]; then
+  # The baseline only, whose vectors have 16 bytes: the sanitizer ignores accesses of more.
   build_and_test "$name" "${SANITIZED[@]}" -DDMLOPS_ISAS=baseline -DDMLOPS_SANITIZE=thread
   exit
 fi
