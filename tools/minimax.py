@@ -3,7 +3,7 @@
     pip install mpmath numpy scipy && python tools/minimax.py [names]
 
 Each polynomial has the smallest maximum of its weighted error for coefficients in float32 (double
-for those of log_softmax): the lowest coefficient is rounded first, and the others are fitted again
+for functions in double): the lowest coefficient is rounded first, and the others are fitted again
 after each rounding. The fit is a linear program over a grid of Chebyshev nodes, so the last digit
 can depend on the solver's version.
 """
@@ -138,6 +138,14 @@ POLYNOMIALS = {
         0.5,
         8,
         (-0.5,),
+    ),
+    # The terms beyond m - m^2 / 2, over m^3. The result is k ln(2) more, with k > 0 if m < 0.
+    "log, pair": Polynomial(
+        lambda m: (mp.log1p(m) - m + m**2 / 2) / m**3,
+        lambda m: m**3 / (mp.log1p(m) + (mp.log(2) if m < 0 else 0)),
+        -0.25,
+        0.5,
+        8,
     ),
     # In -x^2 / 2, as the code has it.
     "gelu, near": Polynomial(

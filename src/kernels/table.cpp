@@ -8,6 +8,7 @@ void set_kernels(KernelTable& table) {
   set_activations(table);
   set_batch_normalizations(table);
   set_clip(table);
+  set_gradients(table);
   set_log_softmax(table);
   set_softmax(table);
   set_statistics(table);

@@ -18,6 +18,7 @@ void set_kernels(KernelTable& table);  // all of them: table.cpp
 void set_activations(KernelTable& table);           // activation.cpp
 void set_batch_normalizations(KernelTable& table);  // batch_normalization.cpp
 void set_clip(KernelTable& table);                  // clip.cpp: clip, shrink and copies
+void set_gradients(KernelTable& table);             // gradients.cpp
 void set_log_softmax(KernelTable& table);           // log_softmax.cpp
 void set_softmax(KernelTable& table);               // softmax.cpp, with hardmax
 void set_statistics(KernelTable& table);  // statistics.cpp: with the input's mean and variance

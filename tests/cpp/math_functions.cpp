@@ -4,6 +4,7 @@
 #include "kernels/blocks/transform.hpp"
 #include "kernels/elementwise/activation.hpp"
 #include "kernels/normalization/group_moments.hpp"
+#include "kernels/simd/log1p_pair.hpp"
 
 #define DMLOPS_STRING_(name) #name
 #define DMLOPS_STRING(name) DMLOPS_STRING_(name)
@@ -43,6 +44,11 @@ constexpr MathFunctions make_functions() {
     apply(y, x, count, [](f32x v) DMLOPS_LAMBDA_INLINE { return log1p(v); });
   };
   functions.double_log1p = [](double x) { return log1p(splat<f64x>(x))[0]; };
+  functions.pair_log1p = [](const float(&x)[2], float(&y)[2]) {
+    const FloatPair result = log1p(FloatPair{splat<f32x>(x[0]), splat<f32x>(x[1])});
+    y[0] = result.high[0];
+    y[1] = result.low[0];
+  };
   functions.quotient = [](double x, std::int64_t n) { return (splat<f64x>(x) / Divisor(n))[0]; };
   set_activations(functions, Activations());
   return functions;

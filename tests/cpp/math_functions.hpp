@@ -17,7 +17,8 @@ struct MathFunctions {
   void (*fma)(float* y, const float* a, const float* b, const float* c, std::int64_t count);
   VectorFunction log1p;
   double (*double_log1p)(double x);
-  double (*quotient)(double, std::int64_t);  // by Divisor
+  void (*pair_log1p)(const float (&x)[2], float (&y)[2]);  // high and low
+  double (*quotient)(double, std::int64_t);                // by Divisor
   VectorFunction activations[kActivationCount];
 };
 

@@ -87,6 +87,32 @@ TEST(Math, Log1pInDoubleIsWithinItsBound) {
   }
 }
 
+TEST(Math, Log1pOfPairsIsWithinItsBound) {
+  constexpr std::uint32_t kSmallest = 0x20000000, kLargest = 0x4f800000;  // 2^-63, 2^32
+  for (const MathFunctions* const functions : available_math_functions()) {
+    for (const float relative_low : {-0x1.fp-25f, 0.0f, 0x1.fp-25f}) {
+      double worst = 0;
+      for (std::uint32_t bits = kSmallest; bits <= kLargest; bits += 4099) {
+        float high, y[2];
+        std::memcpy(&high, &bits, sizeof high);
+        const float x[] = {high, high * relative_low};
+        functions->pair_log1p(x, y);
+        const double result = static_cast<double>(y[0]) + y[1];
+        const double exact = std::log1p(static_cast<double>(x[0]) + x[1]);
+        worst = std::max(worst, std::abs(result - exact) / exact);
+        ASSERT_LE(std::abs(y[1]), y[0] * 0x1p-23f) << functions->isa << ", " << high;
+      }
+      EXPECT_LE(worst, 0x1p-25) << functions->isa << ", " << relative_low;
+    }
+    const float none[] = {NAN, NAN}, zero[] = {0, 0};
+    float y[2];
+    functions->pair_log1p(none, y);
+    EXPECT_TRUE(std::isnan(y[0])) << functions->isa;
+    functions->pair_log1p(zero, y);
+    EXPECT_EQ(y[0] + y[1], 0) << functions->isa;
+  }
+}
+
 // a * b + c, rounded once; std::fma() of musl and MinGW-w64 rounds some results twice. The product
 // is exact in double, and a sum that is rounded to odd allows for the second rounding.
 float fma_reference(float a, float b, float c) {

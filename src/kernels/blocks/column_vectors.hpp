@@ -62,6 +62,22 @@ DMLOPS_INLINE void for_each_several(std::int64_t columns, const IsJoined& is_joi
   }
 }
 
+// Writes a vector of each row for each of `results`, from `columns`. The results are parameters,
+// since compilers keep an array of them in memory.
+template <class T, class... Results>
+DMLOPS_INLINE void write_rows(char* target, std::int64_t pitch, const ColumnRows& source,
+                              std::int64_t begin, std::int64_t end, const std::int64_t* columns,
+                              const Results&... results) {
+  for (std::int64_t r = begin; r < end; ++r, target += pitch) {
+    const std::int64_t* next = columns;
+    const auto write = [&](std::int64_t column, const auto& result) DMLOPS_LAMBDA_INLINE {
+      const f32x x = load_columns<T>(source, r, column);
+      store(reinterpret_cast<T*>(target) + column, result(x, r));
+    };
+    (write(*next++, results), ...);
+  }
+}
+
 // Writes several vectors of a row before the next row, since rows a power of two apart map to the
 // same cache sets.
 template <class T, int kWidth, class Make, std::size_t... kIndex>
@@ -71,20 +87,13 @@ DMLOPS_INLINE void write_vectors(const ColumnBlock<T, kWidth>& block, char* targ
                                  std::index_sequence<kIndex...>) {
   const std::int64_t lanes[] = {c + static_cast<std::int64_t>(kIndex) * kFloatLanes...};
   const std::int64_t columns[] = {block.column(lanes[kIndex])...};
-  const decltype(make(c)) results[] = {make(lanes[kIndex])...};
-  for (std::int64_t r = begin; r < end; ++r, target += pitch) {
-#pragma GCC unroll 16
-    for (std::size_t k = 0; k < sizeof...(kIndex); ++k) {
-      const f32x x = load_columns<T>(source, r, columns[k]);
-      store(reinterpret_cast<T*>(target) + columns[k], results[k](x, r));
-    }
-  }
+  write_rows<T>(target, pitch, source, begin, end, columns, make(lanes[kIndex])...);
 }
 
 // Writes the results of the groups; make(c) returns the function from an element and its row to its
 // result for the vector of columns at c.
 template <class T, int kWidth, class Make>
-DMLOPS_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make) {
+DMLOPS_NO_INLINE void write_columns(ColumnBlock<T, kWidth>& block, const Make& make) {
   for (std::int64_t b = 0; b < block.blocks(); ++b) {
     const auto x = block.view(b);
     const auto write = [&](char* target, std::int64_t pitch, std::int64_t first,

@@ -22,6 +22,7 @@ struct FloatPair {
   f32x high, low;
 
   FloatPair() = default;
+  FloatPair(f32x of_high, f32x of_low) : high(of_high), low(of_low) {}
   FloatPair(const HalfPair& lower, const HalfPair& upper)
       : high(join<f32x>(lower.high, upper.high)), low(join<f32x>(lower.low, upper.low)) {}
   explicit FloatPair(Doubles value) : FloatPair(HalfPair(value.lower), HalfPair(value.upper)) {}

@@ -126,13 +126,9 @@ DMLOPS_INLINE f64x polynomial(f64x x, double c0, Coefficients... higher) {
   }
 }
 
-// ln(1 + x) in double for x >= 0 or NaN, with a relative error below 1e-10, as a term of float32
-// results, in two steps. 1 + x = 2^k (1 + m), and ln(1 + m) = 2 artanh(z) for z = m / (2 + m), |z|
-// <= 1/5.
-struct Log1pReduction {
-  f64x z, k_ln2;
-};
-DMLOPS_INLINE Log1pReduction reduce_log1p(f64x x) {
+// ln(1 + x) in double for x >= 0 or NaN, with a relative error below 1e-10. 1 + x = 2^k (1 + m),
+// and ln(1 + m) = 2 artanh(z) for z = m / (2 + m), |z| <= 1/5.
+DMLOPS_INLINE f64x log1p(f64x x) {
   using u64x = Vec<std::uint64_t>;
   // 1 + x = u 2^k with u in [3/4, 3/2); its rounding error is negligible for k > 0.
   const f64x sum = 1.0 + x;
@@ -141,16 +137,12 @@ DMLOPS_INLINE Log1pReduction reduce_log1p(f64x x) {
   const f64x u = bit_cast<f64x>(bits - (k << 52));
   const f64x m = sum >= 1.5 ? u - 1.0 : x;
   const f64x double_k = bit_cast<f64x>(k + bit_cast<u64x>(splat<f64x>(0x1.8p52))) - 0x1.8p52;
-  return {m / (2.0 + m), double_k * 0x1.62e42fefa39efp-1};
-}
-DMLOPS_INLINE f64x log1p_of(Log1pReduction reduced) {
-  const f64x z = reduced.z;
+  const f64x z = m / (2.0 + m);
   const f64x quotient =  // artanh(z) / z, with an error of 2e-11
       polynomial(z * z, 0x1.000000001603bp0, 0x1.555553a9460c5p-2, 0x1.999c32621c5c6p-3,
                  0x1.23de437df7018p-3, 0x1.ee89f321be746p-4);
-  return reduced.k_ln2 + 2.0 * z * quotient;
+  return double_k * 0x1.62e42fefa39efp-1 + 2.0 * z * quotient;
 }
-DMLOPS_INLINE f64x log1p(f64x x) { return log1p_of(reduce_log1p(x)); }
 
 // e^x in double for |x| <= ln(2) / 2, with a relative error of 4e-11.
 DMLOPS_INLINE f64x exp_of_remainder(f64x x) {
