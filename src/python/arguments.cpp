@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "errors.hpp"
 #include "numbers.hpp"
+#include "reference.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -159,11 +160,11 @@ bool read_integer(PyObject* value, Scalar& result) {
 
 // Reads a whole Fraction, Decimal or long double with more digits than a double.
 DMLOPS_COLD bool read_whole(PyObject* value, Scalar& result) {
-  PyObject* const whole = PyNumber_Long(value);
-  const int equal = whole == nullptr ? -1 : PyObject_RichCompareBool(value, whole, Py_EQ);
-  const bool done = equal < 0 ? value_is_at_fault() : equal == 0 || read_integer(whole, result);
+  const Reference whole(PyNumber_Long(value));
+  const int equal = whole ? PyObject_RichCompareBool(value, whole.get(), Py_EQ) : -1;
+  const bool done =
+      equal < 0 ? value_is_at_fault() : equal == 0 || read_integer(whole.get(), result);
   if (done) PyErr_Clear();
-  Py_XDECREF(whole);
   return done;
 }
 
@@ -231,12 +232,8 @@ bool read_bool(const char* function, const char* argument, PyObject* value, bool
 bool read_any_bound(const char* function, const char* argument, PyObject* value, Scalar& result) {
   if (PyLong_Check(value)) return read_integer(value, result);
   if (PyIndex_Check(value) && !PyFloat_Check(value)) {  // NumPy's integer scalars
-    PyObject* const index = PyNumber_Index(value);
-    if (index != nullptr) {
-      const bool done = read_integer(index, result);
-      Py_DECREF(index);
-      return done;
-    }
+    const Reference index(PyNumber_Index(value));
+    if (index) return read_integer(index.get(), result);
     if (!value_is_at_fault()) return false;
     PyErr_Clear();  // such as an array of floats with 1 element
   }
@@ -253,20 +250,15 @@ bool read_any_bound(const char* function, const char* argument, PyObject* value,
 
 bool read_scale_bias(const char* function, PyObject* value, std::optional<ScaleBias>& result) {
   if (!is_given(value)) return true;
-  PyObject* const scale = PyObject_GetAttrString(value, "scale");
-  PyObject* const bias = scale == nullptr ? nullptr : PyObject_GetAttrString(value, "bias");
-  bool done = false;
-  if (bias == nullptr) {
-    if (value_is_at_fault())
-      refuse_wrong_type(function, "scale_bias", value, "a ScaleBias or None");
-  } else {
-    ScaleBias read;
-    done = read_float(function, "scale of scale_bias", scale, read.scale) &&
-           read_float(function, "bias of scale_bias", bias, read.bias);
-    result = read;
-  }
-  Py_XDECREF(scale);
-  Py_XDECREF(bias);
+  const Reference scale(PyObject_GetAttrString(value, "scale"));
+  const Reference bias(scale ? PyObject_GetAttrString(value, "bias") : nullptr);
+  if (!bias)
+    return value_is_at_fault() &&
+           refuse_wrong_type(function, "scale_bias", value, "a ScaleBias or None");
+  ScaleBias read;
+  const bool done = read_float(function, "scale of scale_bias", scale.get(), read.scale) &&
+                    read_float(function, "bias of scale_bias", bias.get(), read.bias);
+  result = read;
   return done;
 }
 

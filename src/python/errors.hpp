@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "reference.hpp"
+
 namespace dmlops::python {
 
 // True if the pending error concerns a value, unlike MemoryError and KeyboardInterrupt. Only such
@@ -25,9 +27,7 @@ inline bool value_is_at_fault() {
 // Returns 1 if the attribute exists, 0 if not, -1 with an error set if the lookup failed. (Up to
 // version 3.13, Python's own function treats every error as "no attribute".)
 inline int has_attribute(PyObject* object, const char* name) {
-  PyObject* const value = PyObject_GetAttrString(object, name);
-  Py_XDECREF(value);
-  if (value != nullptr) return 1;
+  if (Reference(PyObject_GetAttrString(object, name))) return 1;
   if (!value_is_at_fault()) return -1;
   PyErr_Clear();
   return 0;

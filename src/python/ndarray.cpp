@@ -9,6 +9,7 @@
 #include "core/attributes.hpp"
 #include "errors.hpp"
 #include "foreign.hpp"
+#include "reference.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -47,11 +48,10 @@ DataType data_type(PyArray_Descr* descr) {
 bool require_not_negated(const char* function, const char* argument, PyObject* value) {
   const int is_tensor = has_attribute(value, "is_neg");
   if (is_tensor <= 0) return is_tensor == 0;
-  PyObject* const is_negated = PyObject_CallMethod(value, "is_neg", nullptr);
-  if (is_negated == nullptr) return false;
-  Py_DECREF(is_negated);
-  if (is_negated == Py_True) refuse_negated(function, argument);
-  return is_negated != Py_True;
+  const Reference is_negated(PyObject_CallMethod(value, "is_neg", nullptr));
+  if (!is_negated) return false;
+  if (is_negated.get() == Py_True) refuse_negated(function, argument);
+  return is_negated.get() != Py_True;
 }
 
 // True if NumPy has allocated the memory of a DLPack tensor, as for a null pointer: PyTorch's fake
@@ -87,18 +87,16 @@ DMLOPS_COLD PyObject* share(const char* function, const char* argument, PyObject
   PyObject* array = nullptr;
   if (offers_dlpack != 0) {
     if (!require_not_negated(function, argument, value)) return nullptr;
-    PyObject* const numpy = PyImport_ImportModule("numpy");
-    if (numpy == nullptr) return nullptr;
-    array = PyObject_CallMethod(numpy, "from_dlpack", "O", value);
-    Py_DECREF(numpy);
+    const Reference numpy(PyImport_ImportModule("numpy"));
+    if (!numpy) return nullptr;
+    array = PyObject_CallMethod(numpy.get(), "from_dlpack", "O", value);
     if (array != nullptr && has_new_memory(as_array(array))) {
       Py_CLEAR(array);
       PyErr_SetString(PyExc_BufferError, "the data pointer is null");
     }
   } else if (PyObject_CheckBuffer(value) != 0) {
-    PyObject* const memory = PyMemoryView_FromObject(value);
-    if (memory != nullptr) array = PyArray_FROM_O(memory);
-    Py_XDECREF(memory);
+    const Reference memory(PyMemoryView_FromObject(value));
+    if (memory) array = PyArray_FROM_O(memory.get());
   }
   if (array != nullptr) {
     if (offers_dlpack != 0) foreign = value;

@@ -9,6 +9,7 @@
 #include "core/attributes.hpp"
 #include "core/float_environment.hpp"
 #include "errors.hpp"
+#include "reference.hpp"
 
 namespace dmlops::python {
 namespace {
@@ -25,12 +26,11 @@ int compare(PyObject* number, PyObject* other, int operation) {
 
 // Python compares numbers of different types by their exact values.
 DMLOPS_COLD bool round_to_odd(PyObject* number, double& nearest) {
-  PyObject* const same = PyFloat_FromDouble(nearest);
-  if (same == nullptr) return false;
-  const int equal = compare(number, same, Py_EQ);
-  const int above = equal != 0 ? 0 : compare(number, same, Py_GT);
-  const int below = equal != 0 || above != 0 ? 0 : compare(number, same, Py_LT);
-  Py_DECREF(same);
+  const Reference same(PyFloat_FromDouble(nearest));
+  if (!same) return false;
+  const int equal = compare(number, same.get(), Py_EQ);
+  const int above = equal != 0 ? 0 : compare(number, same.get(), Py_GT);
+  const int below = equal != 0 || above != 0 ? 0 : compare(number, same.get(), Py_LT);
   if (equal < 0 || above < 0 || below < 0) return false;
   if (above == 0 && below == 0) return true;
   std::uint64_t bits = 0;
@@ -41,10 +41,9 @@ DMLOPS_COLD bool round_to_odd(PyObject* number, double& nearest) {
 }
 
 DMLOPS_COLD bool largest_of_sign(PyObject* number, double& result) {
-  PyObject* const zero = PyLong_FromLong(0);
-  if (zero == nullptr) return false;
-  const int negative = compare(number, zero, Py_LT);
-  Py_DECREF(zero);
+  const Reference zero(PyLong_FromLong(0));
+  if (!zero) return false;
+  const int negative = compare(number, zero.get(), Py_LT);
   constexpr double largest = std::numeric_limits<double>::max();
   result = negative != 0 ? -largest : largest;
   return negative >= 0;
@@ -69,12 +68,11 @@ bool to_double(PyObject* number, double& result) {
 }
 
 std::string text_of(PyObject* number) {
-  PyObject* const text = PyObject_Str(number);
-  const char* const letters = text == nullptr ? nullptr : PyUnicode_AsUTF8(text);
-  std::string result = letters == nullptr ? "a number" : letters;
-  if (letters == nullptr) PyErr_Clear();
-  Py_XDECREF(text);
-  return result;
+  const Reference text(PyObject_Str(number));
+  const char* const letters = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  if (letters != nullptr) return letters;
+  PyErr_Clear();
+  return "a number";
 }
 
 }  // namespace dmlops::python

@@ -12,6 +12,7 @@ class Reference {
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
   PyObject* get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
 
  private:
   PyObject* const object_;

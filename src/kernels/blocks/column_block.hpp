@@ -33,9 +33,18 @@ struct RowLanes {
   bool are_all() const { return period == kBlockRows; }
 };
 
+// True if the results replace elements of an operand.
+inline bool writes_to_input(const Reduction& groups) {
+  for (int o = 1; o < kFirstGroupOperand; ++o) {
+    if (groups.data[o] != nullptr && groups.data[o] == groups.data[0]) return true;
+  }
+  return false;
+}
+
 // A column block: 64 elements of up to kWidth groups as dense rows, or any number of groups in
 // place. Unused columns are initialized, but arbitrary. `overlaps`: where columns are not whole
-// vectors, the last vector may overlap the previous one, see column().
+// vectors, the last vector may overlap the previous one, see column(), unless it would read results
+// that have replaced elements.
 template <class T, int kWidth = kColumns>
 class ColumnBlock {
  public:
@@ -53,7 +62,7 @@ class ColumnBlock {
         in_(in.merged(sizes_[0], strides_[0])),
         out_(element_loops(groups, 0).merged(sizes_[1], strides_[1])),
         operand_(operand),
-        overlaps_(overlaps),
+        overlaps_(overlaps && !writes_to_input(groups)),
         input_(groups.data[operand]),
         count_(in.count()) {}
 

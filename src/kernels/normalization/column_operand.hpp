@@ -11,13 +11,12 @@ namespace dmlops::DMLOPS_TARGET {
 template <class T>
 class ColumnOperand {
  public:
-  ColumnOperand(const Reduction& groups, int operand, bool overlaps)
+  ColumnOperand(const Reduction& groups, int operand)
       : exists_(operand != 0 && groups.data[operand] != nullptr),
         uniform_(has_no_strides(groups.elements, operand)),
         shared_(has_no_strides(groups.kept, operand)),
         block_(groups, operand,
-               uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand),
-               overlaps) {}
+               uniform_ ? ElementLoops{1, kOne, kOne + 1} : element_loops(groups, operand), true) {}
 
   void select(std::int64_t first, std::int64_t columns) {
     if (exists_ && !shared_) block_.select(first, columns);

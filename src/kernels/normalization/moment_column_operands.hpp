@@ -12,11 +12,10 @@ class MomentColumnOperands {
   MomentColumnOperands(const Reduction& groups, const Formula& formula)
       : groups_(groups),
         formula_(formula),
-        overlaps_(!writes_to_input(groups)),
-        block_(groups, overlaps_),
-        second_(groups, Formula::kSecond, overlaps_),
-        scale_(groups, Formula::kScale, overlaps_),
-        bias_(groups, Formula::kBias, overlaps_) {}
+        block_(groups, true),
+        second_(groups, Formula::kSecond),
+        scale_(groups, Formula::kScale),
+        bias_(groups, Formula::kBias) {}
 
   // True if groups that follow each other are adjacent in all operands. Runs of groups that end
   // within a vector are combined instead, unless they are long or, where vectors may overlap, have
@@ -25,8 +24,9 @@ class MomentColumnOperands {
     constexpr std::int64_t kLong = 256, kManyElements = 512;
     const ReductionNest& kept = groups_.kept;
     const std::int64_t run = kept.rank > 0 ? kept.sizes[0] : 0;
-    const bool is_large =
-        overlaps_ ? run > kFloatLanes && run * block_.count() >= kManyElements : run >= kLong;
+    const bool is_large = block_.overlaps()
+                              ? run > kFloatLanes && run * block_.count() >= kManyElements
+                              : run >= kLong;
     const bool whole = kept.rank <= 1 || run % kFloatLanes == 0 || is_large;
     return whole && block_.is_adjacent() && second_.is_adjacent() && scale_.is_adjacent() &&
            bias_.is_adjacent() && kept.strides[0][0] == sizeof(T);
@@ -93,21 +93,10 @@ class MomentColumnOperands {
 
   const Reduction& groups_;
   const Formula& formula_;
-  const bool overlaps_;  // true if vectors of columns may overlap
-  ColumnBlock<T> block_;
+  ColumnBlock<T> block_;  // of the input
   ColumnOperand<T> second_, scale_, bias_;
   bool in_place_ = false;  // true if the selected groups are in place in all operands
   ColumnRows x_ = {};      // the loaded rows of the input
-
- private:
-  // True if the results replace elements of an operand, which vectors that overlap would read
-  // again.
-  static bool writes_to_input(const Reduction& groups) {
-    for (int o = 1; o < kFirstGroupOperand; ++o) {
-      if (groups.data[o] == groups.data[0]) return true;
-    }
-    return false;
-  }
 };
 
 }  // namespace dmlops::DMLOPS_TARGET

@@ -17,13 +17,9 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   using Block = ColumnBlock<T, kSoftmaxColumns>;
 
  public:
-  // `fewest`: see takes_less_in_place(). If the output is the input, no vectors overlap: they would
-  // read results.
+  // `fewest`: see takes_less_in_place().
   SoftmaxBlock(const Reduction& groups, std::int64_t fewest)
-      : Block(groups, !writes_to_input(groups) && reads_in_place(groups, fewest)),
-        reads_in_place_(this->overlaps() ||
-                        (writes_to_input(groups) && reads_in_place(groups, fewest))),
-        stores_rows_(groups.streaming && fit_selection(groups.kept)) {}
+      : SoftmaxBlock(reads_in_place(groups, fewest), groups) {}
 
   // Calls compute() for each selection of the groups.
   template <class Compute>
@@ -38,7 +34,11 @@ class SoftmaxBlock : public ColumnBlock<T, kSoftmaxColumns> {
   }
 
  private:
-  static bool writes_to_input(const Reduction& groups) { return groups.data[0] == groups.data[1]; }
+  SoftmaxBlock(bool in_place, const Reduction& groups)
+      : Block(groups, in_place),
+        reads_in_place_(in_place),
+        stores_rows_(groups.streaming && fit_selection(groups.kept)) {}
+
   // True if all groups are adjacent in the output, and fit a selection.
   static bool fit_selection(const ReductionNest& kept) {
     return kept.rank == 1 && kept.sizes[0] <= kSoftmaxColumns && kept.strides[0][0] == Block::kSize;
