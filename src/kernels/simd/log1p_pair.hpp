@@ -10,8 +10,7 @@ namespace dmlops::DMLOPS_TARGET {
 //
 // The range reduction is that of log1p(f32x). x.low is a term of the first order.
 DMLOPS_INLINE FloatPair log1p(const FloatPair& x) {
-  const u32x exponent =  // -k * 2^23
-      (bit_cast<u32x>(splat<f32x>(1.5f)) + ~bit_cast<u32x>(1.0f + x.high)) & ~0x7fffffu;
+  const u32x exponent = minus_exponent(x.high);
   const f32x power = bit_cast<f32x>(bit_cast<u32x>(splat<f32x>(1.0f)) + exponent);  // 2^-k
   const f32x m = bit_cast<f32x>(bit_cast<u32x>(x.high) + exponent) - (1.0f - power);
   // (ln(1 + m) - m + m^2 / 2) / m^3 for -1/4 <= m <= 1/2. The error is 5e-10 of the logarithm.

@@ -92,13 +92,16 @@ DMLOPS_INLINE f32x sigmoid(f32x x) {
 
 // ---- Logarithms: ln(2^k (1 + m)) = k ln(2) + ln(1 + m). --------------------------------------
 
+// Returns -k * 2^23 for 1 + x in [3/4, 3/2) * 2^k, which added to the bits of a number multiplies
+// it by 2^-k. Unsigned, since the sums may wrap for arguments without a logarithm.
+DMLOPS_INLINE u32x minus_exponent(f32x x) {
+  return (bit_cast<u32x>(splat<f32x>(1.5f)) + ~bit_cast<u32x>(1.0f + x)) & ~0x7fffffu;
+}
+
 // ln(1 + x), for 1 + x in [3/4, 3/2) * 2^k. The range reduction (1 + x) 2^-k - 1 = x 2^-k - (1 -
 // 2^-k) is exact if its rounding error would matter.
 DMLOPS_INLINE f32x log1p(f32x x) {
-  // -k * 2^23, which added to the bits of a number multiplies it by 2^-k. Unsigned, since the sums
-  // may wrap for arguments without a logarithm, which are replaced below.
-  const u32x exponent =
-      (bit_cast<u32x>(splat<f32x>(1.5f)) + ~bit_cast<u32x>(1.0f + x)) & ~0x7fffffu;
+  const u32x exponent = minus_exponent(x);
   const f32x four = bit_cast<f32x>(bit_cast<u32x>(splat<f32x>(4.0f)) + exponent);  // k may be 128
   const f32x m = bit_cast<f32x>(bit_cast<u32x>(x) + exponent) -
                  fma(four, splat<f32x>(-0.25f), splat<f32x>(1.0f));

@@ -18,7 +18,8 @@ DMLOPS_INLINE FloatPair inverse_exp(f32x r, f32x scale) {
   return {rounded * scale, rest * scale};
 }
 
-// value as an unevaluated sum, whose second number is NaN unless both are finite.
+// value as an unevaluated sum, whose second number is NaN unless both are finite, unlike that of
+// FloatPair(value): log1p() depends on it.
 DMLOPS_INLINE FloatPair split(Doubles value) {
   const f32x high = rounded(value);
   return {high, rounded(value - to_double(high))};
